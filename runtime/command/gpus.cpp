@@ -44,6 +44,17 @@ std::string_view Runs(const std::vector<uint32_t>& devices) {
   return devices.size() == 1 ? "runs on a CPU thread" : "run on CPU threads";
 }
 
+// Of a problem that has two lines, the second one stands below the first.
+std::string ListLibrary(const device::GpuLibrary& library) {
+  std::string problem = library.problem;
+  if (const size_t end = problem.find('\n'); end != problem.npos) problem.insert(end + 1, "  ");
+  return fmt::format("{}  {}{}\n", library.name,
+                     library.version.empty() ? "none: "
+                     : problem.empty()       ? library.version
+                                             : library.version + ", but ",
+                     problem);
+}
+
 std::string ListGpu(size_t number, const device::Gpu& gpu) {
   return fmt::format("cuda:{}  {}, {}, compute capability {}.{}, PCI {}\n", number, gpu.name,
                      BytesText(gpu.bytes), gpu.major, gpu.minor, gpu.pci);
@@ -94,13 +105,7 @@ std::string ListDevices() {
   for (size_t i = 0; i < report.gpus.size(); ++i) text += ListGpu(i, report.gpus[i]);
   if (!report.driver.empty()) {
     text += fmt::format("NVIDIA driver  for {}\n", report.driver);
-    for (const device::GpuLibrary& library : report.libraries) {
-      text += fmt::format("{}  {}{}\n", library.name,
-                          library.version.empty()   ? "none: "
-                          : library.problem.empty() ? library.version
-                                                    : library.version + ", but ",
-                          library.problem);
-    }
+    for (const device::GpuLibrary& library : report.libraries) text += ListLibrary(library);
   }
   if (!report.usable.ok()) {
     text += fmt::format("no GPU can be used: {}\n", report.usable.message());

@@ -102,7 +102,7 @@ void AddFlags(CLI::App& app, Options& options, Raw& raw) {
       ->option_text("device|N");
   app.add_option("--device-map", options.device_map,
                  "the GPU or core that each logical device is: gpu[0]=cuda:0,gpu[1]=cpu:1, or "
-                 "gpu[*]=cuda:0")
+                 "gpu[*]=cuda:0; several add up")
       ->take_all()->allow_extra_args(false);
   app.add_flag("--require-gpu", options.require_gpu,
                "end with an error where a gpu of the plan would run on a CPU thread");

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "runtime/cuda/driver/driver.h"
+#include "runtime/cuda/gpu/gpu.h"
 #include "runtime/cuda/libraries/cublaslt.h"
 #include "runtime/cuda/libraries/nccl.h"
 #include "runtime/cuda/libraries/nvrtc.h"
@@ -55,15 +56,23 @@ int Attribute(const Driver& driver, CUdevice device, CUdevice_attribute attribut
   return driver.cuDeviceGetAttribute(&value, attribute, device) == CUDA_SUCCESS ? value : 0;
 }
 
+Status CheckAsked(const Driver& driver, CUresult result, const std::string& what) {
+  if (result == CUDA_SUCCESS) return Status::Ok();
+  return {StatusCode::kFailed, fmt::format("{}: {}\nsee whether `nvidia-smi` works", what,
+                                           driver.ErrorText(result))};
+}
+
 // Refuses GPUs whose streams lack what every wait between queues is made of.
 Status CheckStreams(const Driver& driver, int index) {
-  const std::string what = fmt::format("what the streams of cuda:{} can do", index);
   CUdevice device = 0;
   int words = 0;
-  CGRAPH_RETURN_IF_ERROR(driver.Check(driver.cuDeviceGet(&device, index), what));
-  CGRAPH_RETURN_IF_ERROR(driver.Check(
-      driver.cuDeviceGetAttribute(&words, CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS,
-                                  device), what));
+  CUresult asked = driver.cuDeviceGet(&device, index);
+  if (asked == CUDA_SUCCESS) {
+    asked = driver.cuDeviceGetAttribute(
+        &words, CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS, device);
+  }
+  CGRAPH_RETURN_IF_ERROR(
+      CheckAsked(driver, asked, fmt::format("asking what the streams of cuda:{} can do", index)));
   if (words != 0) return Status::Ok();
   return {StatusCode::kUnsupported,
           fmt::format("the streams of cuda:{} cannot wait for words in memory, as plans need\n"
@@ -99,11 +108,21 @@ device::GpuReport MakeReport() {
   const Driver& driver = **opened;
   report.driver = fmt::format("CUDA {}.{}", driver.version / 1000, driver.version % 1000 / 10);
   int count = 0;
-  report.usable = driver.Check(driver.cuDeviceGetCount(&count), "the GPUs cannot be counted");
+  report.usable = CheckAsked(driver, driver.cuDeviceGetCount(&count), "counting GPUs");
+  Status too_old;  // the first that is; one that is not used does no harm
+  bool any = false;
   for (int i = 0; i < count; ++i) {
-    report.gpus.push_back(Describe(driver, i));
-    if (report.usable.ok()) report.usable = CheckStreams(driver, i);
+    const device::Gpu& gpu = report.gpus.emplace_back(Describe(driver, i));
+    const bool known = gpu.major != 0;
+    const Status age = known ? CheckAge(i, gpu.name, gpu.major, gpu.minor) : Status::Ok();
+    if (age.ok()) {
+      any = true;
+      if (report.usable.ok()) report.usable = CheckStreams(driver, i);
+    } else if (too_old.ok()) {
+      too_old = age;
+    }
   }
+  if (report.usable.ok() && !any) report.usable = too_old;
   return report;
 }
 

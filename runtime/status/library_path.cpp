@@ -2,12 +2,13 @@
 
 #include <dlfcn.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <system_error>
 #include <vector>
 
 #include <fmt/format.h>
+
+#include "runtime/status/text.h"
 
 namespace cgraph {
 namespace {
@@ -34,9 +35,7 @@ std::string FindLibrary(const char* library) {
 std::string WhereLooked(const char* library) {
   std::string looked;
   for (const std::filesystem::path& path : Places(library)) looked += path.string() + ", ";
-  const char* paths = std::getenv("LD_LIBRARY_PATH");
-  return looked + fmt::format("LD_LIBRARY_PATH ({}), the system's folders",
-                              paths == nullptr || *paths == 0 ? "not set" : paths);
+  return looked + LoaderFoldersText();
 }
 
 std::string LoaderError(std::string_view name) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstdlib>
 #include <iterator>
 #include <vector>
 
@@ -25,6 +26,12 @@ std::string TimeText(uint64_t picoseconds) {
     number.erase(number.find_last_not_of('.') + 1);
   }
   return number + " " + kUnits[unit];
+}
+
+std::string LoaderFoldersText() {
+  const char* paths = std::getenv("LD_LIBRARY_PATH");
+  return fmt::format("LD_LIBRARY_PATH ({}), the system's folders",
+                     paths == nullptr || *paths == 0 ? "not set" : paths);
 }
 
 std::string BytesText(uint64_t bytes) {

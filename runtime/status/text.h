@@ -1,4 +1,4 @@
-// Numbers as text for people.
+// Numbers and other facts as text for people.
 #ifndef CGRAPH_RUNTIME_STATUS_TEXT_H_
 #define CGRAPH_RUNTIME_STATUS_TEXT_H_
 
@@ -13,6 +13,9 @@ namespace cgraph {
 // decimals.
 std::string TimeText(uint64_t picoseconds);
 std::string BytesText(uint64_t bytes);  // "24.1 KiB"
+// Returns where the loader looks for a shared library that nobody is linked with:
+// "LD_LIBRARY_PATH (not set), the system's folders".
+std::string LoaderFoldersText();
 // Returns "1 graph", "2 graphs".
 std::string Counted(uint64_t count, std::string_view noun);
 

@@ -129,7 +129,7 @@ def listed(machine):
     expect(lines[1:] == ["cuda:0  NVIDIA Fake, 3 GiB, compute capability 9.0, PCI 0000:00:00.0",
                          "cuda:1  NVIDIA Fake, 3 GiB, compute capability 9.0, PCI 0000:01:00.0",
                          "NVIDIA driver  for CUDA 13.0", "cuBLASLt  13.1.0",
-                         "NCCL  none: libnccl.so.2 was not found"], lines)
+                         "NCCL  none: libnccl.so.2 was not found", "  install it"], lines)
     says(machine("--devices", FAKE_GPUS="1", FAKE_PROBLEM="it sulks\nwait")[0], "cuda:0",
          "no GPU can be used: it sulks\nwait\n")
     for words in (("--devices", "--json"), ("--json", "--devices")):
@@ -140,7 +140,8 @@ def listed(machine):
                told["gpus"][0]["memory_bytes"] == 3 << 30 and
                told["gpus"][0]["compute_capability"] == "9.0", told)
         expect(told["driver"] == "CUDA 13.0" and told["libraries"][1] == {
-            "name": "NCCL", "version": None, "problem": "libnccl.so.2 was not found"}, told)
+            "name": "NCCL", "version": None,
+            "problem": "libnccl.so.2 was not found\ninstall it"}, told)
     for words in (["p.cgplan"], ["-n", "3"], ["-D", "A=1"], ["--discover", "x.cgraph"]):
         says(machine("--devices", *words, status=2)[1], "--devices")
     told = json.loads(machine("--devices", "--json", FAKE_PROBLEM="it sulks\nwait")[0])
@@ -225,16 +226,25 @@ def maps_that_add_up(machine):
 
 def compiled_maps(machine):
     """A plan keeps which devices share a thread, for a machine that cgc does not know."""
-    compiled = [machine.options.cgc, "compile", "-q", "p.cgraph", "-o", "m.cgplan", "--device-map"]
-    subprocess.run([*compiled, "gpu[0]=cuda:900,gpu[1]=cuda:900,gpu[2]=cuda:3"], check=True,
-                   cwd=machine.folder)
-    shown = subprocess.run([machine.options.cgc, "plan", "m.cgplan"], cwd=machine.folder,
-                           capture_output=True, text=True, check=True).stdout
-    says(shown, "plan format", "3 workers")  # a core, two GPUs
+    def compiled(*maps):
+        words = [word for each in maps for word in ("--device-map", each)]
+        return subprocess.run([machine.options.cgc, "compile", "-q", "p.cgraph", "-o", "m.cgplan",
+                               *words], cwd=machine.folder, capture_output=True, text=True,
+                              check=False)
+
+    for maps in (["gpu[0]=cuda:900,gpu[1]=cuda:900,gpu[2]=cuda:3"],
+                 ["gpu[0]=cuda:900", "gpu[1]=cuda:900", "gpu[2]=cuda:3"],
+                 ["gpu[*]=cuda:900", "gpu[2]=cuda:3"]):
+        expect(compiled(*maps).returncode == 0, maps)
+        shown = subprocess.run([machine.options.cgc, "plan", "m.cgplan"], cwd=machine.folder,
+                               capture_output=True, text=True, check=True).stdout
+        says(shown, "plan format", "3 workers")  # a core, two GPUs
     for wrong in ("gpu[0]=cuda:", "gpu[0]=cuda:x", "gpu[0]=cuda:65536", "gpu[0]=gpu:0"):
-        done = subprocess.run([*compiled, wrong], cwd=machine.folder, capture_output=True,
-                              text=True, check=False)
+        done = compiled(wrong)
         expect(done.returncode == 2 and "is no physical device" in done.stderr, done.stderr)
+    done = compiled("gpu[0]=cuda:0", "gpu[1]=cuda:0", "gpu[0]=cuda:1")
+    expect(done.returncode == 2, done.stderr)
+    says(done.stderr, "--device-map gpu[0]=cuda:0 and gpu[0]=cuda:1 contradict each other")
 
 
 def true_library(machine):
@@ -280,6 +290,25 @@ def emulated(machine):
     out, error = machine("p.cgplan", *INPUT, **old)
     expect(out == "result: i64 = 5\n", out)
     says(error, "run on CPU threads: " + why)
+    too_old(machine)
+
+
+def too_old(machine):
+    """A GPU that no kernel runs on is as absent: the same exit code, and which is the oldest."""
+    why = "cuda:0 (Emulated GPU) has compute capability 7.5, and the oldest that the kernels run " \
+          "on is "
+    mend = "use a newer GPU (`cgrun --devices` lists those of this machine, --device-map chooses)"
+    old = {"CGRAPH_EMULATION": "devices=3,old=3"}
+    says(machine("--devices", **old)[0], f"no GPU can be used: {why}", f"\n{mend}\n")
+    says(machine("p.cgplan", *INPUT, "--require-gpu", status=3, **old)[1], why,
+         f"{mend}, or leave out --require-gpu")
+    says(machine("p.cgplan", *INPUT, **old)[1], "run on CPU threads: " + why)
+    mixed = {"CGRAPH_EMULATION": "devices=2,old=1"}
+    expect("no GPU can be used" not in machine("--devices", **mixed)[0], "one of two is too old")
+    for words in ([], ["--require-gpu"]):
+        says(machine("p.cgplan", *INPUT, "--device-map", "gpu[*]=cuda:0", *words, status=3,
+                     **mixed)[1], why, f"\n{mend}\n")
+    machine("p.cgplan", *INPUT, "--require-gpu", "--device-map", "gpu[*]=cuda:1", **mixed)
 
 
 ALL_LIBRARIES = """import std.tensor
@@ -319,8 +348,44 @@ def gpus_told(machine):
     short = {"CGRAPH_EMULATION": "devices=1,memory=7000"}
     error = machine(*run, "--device-map", "gpu[*]=cuda:0", status=1, **short)[1]
     says(error, "the arenas of gpu[1] (1 KiB of states, ", " would take ",
-         "KiB, and cuda:0 (Emulated GPU) has ", " of 6.8 KiB free; taken so far: ",
+         "KiB, and gpu[0], gpu[1] (cuda:0) has ", " of 6.8 KiB free; taken so far: ",
          " for the arenas of gpu[0] (1 KiB of states", "--inflight", "--device-map")
+
+
+def absent_libraries(machine):
+    """Of CUDA's libraries that are not installed: the names and the folders, and how to install."""
+    if machine.options.library is None or machine.options.emulated is None:
+        return
+    machine.add_library(machine.options.library)
+    folder, cgrun = machine.folder / "bin", machine.folder / "bin" / "cgrun"
+    shutil.copy(pathlib.Path(machine.options.emulated) / "libcuda.so.1", folder)
+    # The system may have the libraries. Its loader, called by name, can leave its cache out.
+    loader = re.search(r"^\s*(/\S*/ld-linux\S*)", subprocess.run(
+        ["ldd", cgrun], capture_output=True, text=True, check=True).stdout, re.M)[1]
+
+    def devices(*words):
+        return subprocess.run([loader, "--inhibit-cache", cgrun, "--devices", *words], text=True,
+                              env={**machine.environment, "LD_LIBRARY_PATH": str(folder)},
+                              capture_output=True, timeout=60, check=True).stdout
+
+    wanted = {
+        "cuBLASLt": ("neither libcublasLt.so.13 nor libcublasLt.so.12 was found",
+                     "multiplies matrices", "nvidia-cublas"),
+        "NVRTC": ("neither libnvrtc.so.13 nor libnvrtc.so.12 was found",
+                  "compiles chains of elementwise operations into one kernel", "nvidia-cuda-nvrtc"),
+        "NCCL": ("libnccl.so.2 was not found", "moves data between GPUs", "nvidia-nccl-cu1")}
+    text, told = devices(), json.loads(devices("--json"))["libraries"]
+    expect([library["name"] for library in told] == list(wanted), told)
+    for library in told:
+        if library["version"] is not None:
+            continue  # the system has it where no cache is needed
+        names, purpose, package = wanted[library["name"]]
+        seen, mend = library["problem"].split("\n")
+        expect(seen == f"{names} (looked for: LD_LIBRARY_PATH ({folder}), the system's folders); "
+                       f"it {purpose}", seen)
+        says(mend, "install ", f"`pip install {package}",
+             "name its folder in LD_LIBRARY_PATH unless the loader looks there")
+        says(text, f"{library['name']}  none: {seen}\n  {mend}\n")
 
 
 def broken_libraries(machine):
@@ -354,7 +419,7 @@ def broken_libraries(machine):
 
 
 TESTS = [without_driver, without_library, listed, given_to_plans, maps_that_add_up, compiled_maps,
-         true_library, emulated, broken_libraries]
+         true_library, emulated, absent_libraries, broken_libraries]
 
 
 def main():

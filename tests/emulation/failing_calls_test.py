@@ -16,6 +16,7 @@ import itertools
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -33,6 +34,9 @@ place b = A(3.0) on gpu[1]
 graph g(x: f32[4], at: i64) -> f32[1] { return b.rows(b.f(a.f(x)), at) }
 """
 WANTED = np.array([2 + 2 + 3], np.float32)  # x = [0, 1, 2, 3], at = 2
+# Which GPU an error is of, by the plan and by the driver, and what to do about it.
+NAMED = r"gpu\[[01]\] \(cuda:[01]\)"
+MENDS = ("look for `Xid` in `dmesg`", "(--inflight)")
 QUIET = 30  # runs in a row that nothing failed in: the calls are over
 
 
@@ -134,6 +138,10 @@ def run(options, folder, plan, fail):
         fault = "says nothing of the driver"
     elif "nothing has moved" in text:
         fault = "ends in a time-out"
+    elif done.returncode == 1 and not (re.search(NAMED, text) and any(m in text for m in MENDS)):
+        fault = "does not say which GPU it is, or what to do"
+    elif "compute capability" in text:
+        fault = "takes a GPU for too old that does not say how old it is"
     elif "abandoned" in text:
         fault = "waits in vain for a stream to end"
     else:

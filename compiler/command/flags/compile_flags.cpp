@@ -89,9 +89,10 @@ void AddCompileFlags(CLI::App& command, CompileFlags& flags) {
                      "the machine to schedule for: one of the library or of FILE, with its "
                      "arguments, or a file that declares one")
       ->type_name("NAME|FILE");
-  command.add_option("--device-map", flags.device_map,
-                     "the core or GPU of each logical device: gpu[0]=cpu:0,gpu[1]=cuda:1")
-      ->type_name("MAP");
+  command.add_option("--device-map", flags.device_maps,
+                     "the core or GPU of each logical device: gpu[0]=cpu:0,gpu[1]=cuda:1, or "
+                     "gpu[*]=cuda:0; several add up")
+      ->type_name("MAP")->take_all()->allow_extra_args(false);
   command.add_flag("--no-rewrite{all}", flags.no_rewrite,
                    "=NAME: without this rewrite, of " + RewriteNames() + "; alone: without any");
   command.add_option("--emit", flags.emit,
@@ -139,7 +140,7 @@ Result<CompileOptions> CompileFlags::Options(const std::string& path) const {
   options.effort = effort;
   options.machine = topology;
   options.time_phases = time_phases;
-  options.device_map = device_map;
+  options.device_map = fmt::format("{}", fmt::join(device_maps, ","));
   if (overlap) options.overlap = true;
   if (no_overlap) options.overlap = false;
   for (const std::string& define : defines) {

@@ -41,7 +41,8 @@ struct CompileFlags {
   std::string schedule, topology, lanes;
   std::optional<uint32_t> effort;
   std::vector<std::string> no_rewrite;
-  std::string device_map;  // of the plan that is made; empty: a worker for each device
+  // Of the plan that is made, they add up; none: a worker for each device.
+  std::vector<std::string> device_maps;
 
   // All flags but --graph and --topology, which commands that read a plan have too: a plan is
   // already compiled.

@@ -111,7 +111,7 @@ Status NcclCommunicator::Begin() {
   CGRAPH_RETURN_IF_ERROR(Check(nccl_.ncclGroupStart(), kWhat));
   Status status;
   for (int rank = 0; rank < count && status.ok(); ++rank) {
-    status = gpus_[rank]->driver().Check(gpus_[rank]->MakeCurrent(), kWhat);
+    status = gpus_[rank]->Check(gpus_[rank]->MakeCurrent(), kWhat);
     if (!status.ok()) break;
     status = Check(nccl_.ncclCommInitRankConfig(&ranks_[rank]->handle, count, id, rank, &config),
                    kWhat);
@@ -137,10 +137,10 @@ Status NcclCommunicator::Connect() {
   const Driver& driver = gpus_[0]->driver();
   Status status;
   for (uint32_t rank = 0; rank < ranks && status.ok(); ++rank) {
-    status = driver.Check(gpus_[rank]->MakeCurrent(), kWhat);
+    status = gpus_[rank]->Check(gpus_[rank]->MakeCurrent(), kWhat);
     if (!status.ok()) break;
-    status = driver.Check(driver.cuStreamCreateWithPriority(&streams[rank],
-                                                            CU_STREAM_NON_BLOCKING, 0), kWhat);
+    status = gpus_[rank]->Check(
+        driver.cuStreamCreateWithPriority(&streams[rank], CU_STREAM_NON_BLOCKING, 0), kWhat);
   }
   if (status.ok()) {
     status = Check(nccl_.ncclGroupStart(), kWhat);
@@ -156,7 +156,7 @@ Status NcclCommunicator::Connect() {
   for (uint32_t rank = 0; rank < ranks; ++rank) {
     if (streams[rank] == nullptr) continue;
     gpus_[rank]->MakeCurrent();
-    const Status over = driver.Check(driver.cuStreamSynchronize(streams[rank]), kWhat);
+    const Status over = gpus_[rank]->Check(driver.cuStreamSynchronize(streams[rank]), kWhat);
     if (status.ok()) status = over;
     driver.cuStreamDestroy(streams[rank]);
   }
@@ -165,7 +165,7 @@ Status NcclCommunicator::Connect() {
 
 Status NcclCommunicator::CallConnect(uint32_t rank, CUstream stream, std::byte* room) {
   constexpr const char* kWhat = "connecting GPUs";
-  CGRAPH_RETURN_IF_ERROR(gpus_[rank]->driver().Check(gpus_[rank]->MakeCurrent(), kWhat));
+  CGRAPH_RETURN_IF_ERROR(gpus_[rank]->Check(gpus_[rank]->MakeCurrent(), kWhat));
   const NcclComm handle = ranks_[rank]->handle;
   const int ranks = static_cast<int>(ranks_.size());
   auto* from = reinterpret_cast<float*>(room);
@@ -288,7 +288,7 @@ Status NcclCommunicator::Register(std::span<const device::Memory* const> blocks,
   if (window != 0) CGRAPH_RETURN_IF_ERROR(Check(nccl_.ncclGroupStart(), kWhat));
   Status status;
   for (uint32_t rank = 0; rank < ranks_.size() && status.ok(); ++rank) {
-    status = gpus_[rank]->driver().Check(gpus_[rank]->MakeCurrent(), kWhat);
+    status = gpus_[rank]->Check(gpus_[rank]->MakeCurrent(), kWhat);
     if (status.ok()) status = RegisterRank(rank, *blocks[rank], window);
   }
   const Status ended = window != 0 ? Check(nccl_.ncclGroupEnd(), kWhat) : Status::Ok();

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <map>
+#include <string>
 #include <utility>
 
 #include "runtime/cuda/device/backend.h"
@@ -31,7 +32,7 @@ class CudaBackend : public Backend {
 
   Result<std::unique_ptr<Device>> Open(const plan::Plan& plan, uint32_t device) override {
     if (plan.devices[device]->kind == plan::DeviceKind::gpu) {
-      auto gpu = GpuOf(device);
+      auto gpu = GpuOf(plan, device);
       if (!gpu.ok()) return gpu.status();
       auto made = CudaDevice::Make(plan::DeviceName(plan, device), std::move(*gpu), communicators_);
       if (!made.ok()) return made.status();
@@ -39,7 +40,7 @@ class CudaBackend : public Backend {
     }
     // Any GPU of the plan may allocate what all of them reach.
     if (gpu_of_device_.empty()) return cpu_->Open(plan, device);
-    auto gpu = GpuOf(gpu_of_device_.begin()->first);
+    auto gpu = GpuOf(plan, gpu_of_device_.begin()->first);
     if (!gpu.ok()) return gpu.status();
     auto cpu = cpu_->Open(plan, device);
     if (!cpu.ok()) return cpu.status();
@@ -47,12 +48,25 @@ class CudaBackend : public Backend {
   }
 
  private:
+  // Returns "gpu[0], gpu[2]"; of many, the first few and how many more.
+  std::string DevicesOn(const plan::Plan& plan, uint32_t ordinal) const {
+    constexpr size_t kMost = 4;
+    std::string names;
+    size_t count = 0;
+    for (const auto& [device, gpu] : gpu_of_device_) {
+      if (gpu != ordinal || count++ >= kMost) continue;
+      names += (names.empty() ? "" : ", ") + plan::DeviceName(plan, device);
+    }
+    if (count > kMost) names += fmt::format(" and {} more", count - kMost);
+    return names;
+  }
+
   // Opens each GPU once.
-  Result<std::shared_ptr<Gpu>> GpuOf(uint32_t device) {
+  Result<std::shared_ptr<Gpu>> GpuOf(const plan::Plan& plan, uint32_t device) {
     const uint32_t ordinal = gpu_of_device_.at(device);
     std::shared_ptr<Gpu>& gpu = gpus_[ordinal];
     if (gpu == nullptr) {
-      auto opened = Gpu::Open(driver_, static_cast<int>(ordinal));
+      auto opened = Gpu::Open(driver_, static_cast<int>(ordinal), DevicesOn(plan, ordinal));
       if (!opened.ok()) return opened.status();
       for (const auto& [other_ordinal, other] : gpus_) {
         if (other == nullptr) continue;

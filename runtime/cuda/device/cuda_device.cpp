@@ -57,7 +57,7 @@ Result<Memory> CudaDevice::Allocate(uint64_t bytes, MemoryKind kind, const std::
 Result<std::unique_ptr<Executable>> CudaDevice::MakeKernel(const plan::Kernel& kernel,
                                                            std::span<const OperandType> inputs,
                                                            std::span<const OperandType> outputs) {
-  CGRAPH_RETURN_IF_ERROR(gpu_->driver().Check(gpu_->MakeCurrent(), "making a kernel"));
+  CGRAPH_RETURN_IF_ERROR(Check(gpu_->MakeCurrent(), "making a kernel"));
   auto made = MakeCudaKernel(gpu_->target(), kernel, inputs, outputs);
   if (!made.ok()) return made.status();
   auto prepared = std::make_unique<Prepared>();
@@ -135,12 +135,17 @@ std::string CudaDevice::name() const {
 }
 
 std::string CudaDevice::FailureText(CUresult error) const {
-  return fmt::format(
-      "{} has failed: {}\n"
-      "nothing runs on a GPU that has failed until the process ends; run again, and where it fails "
-      "again look for `Xid` in `dmesg`, or let compute-sanitizer run cgrun --no-capture, which "
-      "names the kernel",
-      name(), gpu_->driver().ErrorText(error));
+  return fmt::format("{} has failed: {}\n{}", name(), gpu_->driver().ErrorText(error),
+                     MendOf(error));
+}
+
+Status CudaDevice::Check(CUresult result, const std::string& what) const {
+  if (result == CUDA_SUCCESS) return Status::Ok();
+  return {StatusCode::kFailed, ErrorText(result, what)};
+}
+
+std::string CudaDevice::ErrorText(CUresult error, const std::string& what) const {
+  return gpu_->ErrorText(error, what, name());
 }
 
 CUresult CudaDevice::Copy(CUstream stream, const Guard& guard, void* to, const void* from,
@@ -165,9 +170,9 @@ Status CudaDevice::Upload(std::byte* to, const void* from, uint64_t bytes) {
 }
 
 Status CudaDevice::Download(void* to, const std::byte* from, uint64_t bytes) {
-  const std::string what = "copying from the GPU";
-  CGRAPH_RETURN_IF_ERROR(gpu_->driver().Check(gpu_->MakeCurrent(), what));
-  return gpu_->driver().Check(gpu_->driver().cuMemcpyDtoH(to, AddressOf(from), bytes), what);
+  const std::string what = "copying";
+  CGRAPH_RETURN_IF_ERROR(Check(gpu_->MakeCurrent(), what));
+  return Check(gpu_->driver().cuMemcpyDtoH(to, AddressOf(from), bytes), what);
 }
 
 // ---- the watcher --------------------------------------------------------------------------------

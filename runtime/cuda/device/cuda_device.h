@@ -58,6 +58,9 @@ class CudaDevice : public device::Device {
   std::string name() const;
   // Returns what is said when the driver reports an error of the GPU as a whole, and what to do.
   std::string FailureText(CUresult error) const;
+  // As those of Gpu, by this device's name alone.
+  Status Check(CUresult result, const std::string& what) const;
+  std::string ErrorText(CUresult error, const std::string& what) const;
   uint64_t most_scratch() const { return most_scratch_; }
   uint64_t most_failures() const;  // of its operations, at once
   uint32_t graphs() const { return static_cast<uint32_t>(graphs_.size()); }

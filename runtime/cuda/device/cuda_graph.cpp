@@ -21,7 +21,7 @@ Status CudaGraph::End(CUstream stream) {
   stream_ = stream;
   // Even a capture that has failed is ended.
   Refuse(gpu_->driver().cuStreamEndCapture(stream, &captured_));
-  return gpu_->driver().Check(error_, kWhat);
+  return gpu_->Check(error_, kWhat);
 }
 
 Status CudaGraph::Finish() {
@@ -31,9 +31,9 @@ Status CudaGraph::Finish() {
     error_ = driver.cuGraphInstantiateWithFlags(&executable_, captured_, 0);
   }
   driver.cuGraphDestroy(std::exchange(captured_, nullptr));
-  CGRAPH_RETURN_IF_ERROR(driver.Check(error_, kWhat));
-  CGRAPH_RETURN_IF_ERROR(driver.Check(driver.cuGraphUpload(executable_, stream_), kWhat));
-  return driver.Check(driver.cuStreamSynchronize(stream_), kWhat);
+  CGRAPH_RETURN_IF_ERROR(gpu_->Check(error_, kWhat));
+  CGRAPH_RETURN_IF_ERROR(gpu_->Check(driver.cuGraphUpload(executable_, stream_), kWhat));
+  return gpu_->Check(driver.cuStreamSynchronize(stream_), kWhat);
 }
 
 CUresult CudaGraph::Launch(CUstream stream) const {

@@ -32,7 +32,7 @@ Result<std::unique_ptr<CudaQueue>> CudaQueue::Open(CudaDevice& device,
   queue->stall_timeout_ = options.stall_timeout;
   const std::shared_ptr<Gpu>& gpu = device.gpu();
   const Driver& driver = gpu->driver();
-  CGRAPH_RETURN_IF_ERROR(driver.Check(gpu->MakeCurrent(), "opening a queue"));
+  CGRAPH_RETURN_IF_ERROR(device.Check(gpu->MakeCurrent(), "opening a queue"));
   auto scratch = AllocateOnGpu(gpu, device.most_scratch(), device::MemoryKind::plain,
                                "a queue's scratch");
   if (!scratch.ok()) return scratch.status();
@@ -48,11 +48,11 @@ Result<std::unique_ptr<CudaQueue>> CudaQueue::Open(CudaDevice& device,
   for (uint32_t graph = 0; graph < device.graphs(); ++graph) {
     queue->steps_[graph].resize(device.steps(graph));
   }
-  CGRAPH_RETURN_IF_ERROR(driver.Check(
+  CGRAPH_RETURN_IF_ERROR(device.Check(
       driver.cuStreamCreateWithPriority(&queue->stream_, CU_STREAM_NON_BLOCKING, 0),
       "opening a queue"));
   if (options.measured) {
-    queue->clock_ = std::make_unique<StreamClock>(driver);
+    queue->clock_ = std::make_unique<StreamClock>(*gpu);
     auto anchor = gpu->Anchor(queue->stream_);
     if (!anchor.ok()) return anchor.status();
     CGRAPH_RETURN_IF_ERROR(queue->clock_->Start(queue->stream_, **anchor));
@@ -68,7 +68,7 @@ bool CudaQueue::Begins(const device::Operation& operation) {
   const uint32_t own = operation.predicate.own;
   if (own != device::kNoFlag && operation.bindings->Poisoned(own)) return false;
   const CUresult current = device_.gpu()->MakeCurrent();
-  Check(current, operation, "reaching the GPU");
+  Check(current, operation, "reaching the context");
   return current == CUDA_SUCCESS;
 }
 
@@ -129,7 +129,7 @@ void CudaQueue::Launch(const device::Launch& launch) {
     std::string error;
     const CUresult result = Upload(launch, *prepared.source, error);
     if (!error.empty()) Fail(launch, std::move(error));
-    Check(result, launch, "copying to the GPU");
+    Check(result, launch, "copying");
     return EndWork();
   }
   views_.clear();
@@ -302,7 +302,7 @@ void CudaQueue::EndCollectives() {
     const Guard guard = GuardOf(collect, nullptr);
     if (guard.looks) Check(device_.PassPoison(stream_, guard), collect, "passing errors on");
   }
-  Status issued = device_.gpu()->driver().Check(current, "reaching the GPU");
+  Status issued = device_.Check(current, "reaching the context");
   if (issues && issued.ok()) issued = NcclCommunicator::Issue(stream_, collects_);
   EndWork();
   std::lock_guard lock(mutex_);
@@ -371,8 +371,7 @@ void CudaQueue::Replay(device::Recording& recording, const Tag& tag) {
 void CudaQueue::Check(CUresult result, const device::Operation& operation, const char* what) {
   if (recording_ != nullptr) return recording_->Refuse(result);
   if (result == CUDA_SUCCESS) return;
-  Fail(operation, fmt::format("{} on {}: {}", what, device_.name(),
-                              device_.gpu()->driver().ErrorText(result)));
+  Fail(operation, device_.ErrorText(result, what));
 }
 
 // Fails an operation that was not issued.
@@ -486,8 +485,10 @@ bool CudaQueue::FailIssued(std::vector<const TimelineSemaphore*>& come) {
     }
     ++finished_;
   }
-  // The stream may go on, and write what it was to write before.
-  for (const auto& [semaphore, value] : forced_) Force(*semaphore, value);
+  // The stream may go on, and write what it was to write before. Who listens may have looked since.
+  for (const auto& [semaphore, value] : forced_) {
+    if (Force(*semaphore, value)) come.push_back(semaphore);
+  }
   return any;
 }
 

@@ -121,8 +121,9 @@ class CudaQueue : public device::Queue {
   // Asks now and then whether the GPU or a communicator has failed; then the queue is broken.
   bool FindsFailure();  // under mutex_
   void ReadLog(std::vector<device::Report>& reports);
-  // Signals in place of a queue that does not any more. Semaphores never go back.
-  static void Force(const device::TimelineSemaphore& semaphore, uint64_t value);
+  // Signals in place of a queue that does not any more. Semaphores never go back. Returns whether
+  // the value was not reached before.
+  static bool Force(const device::TimelineSemaphore& semaphore, uint64_t value);
   // Waits until the stream is over, while nothing that it waits for comes from others any more.
   bool AwaitEnd();
 

@@ -20,11 +20,13 @@ constexpr auto kLookEvery = std::chrono::microseconds(20);
 
 }  // namespace
 
-void CudaQueue::Force(const TimelineSemaphore& semaphore, uint64_t value) {
+bool CudaQueue::Force(const TimelineSemaphore& semaphore, uint64_t value) {
   auto* word = const_cast<std::atomic<uint64_t>*>(semaphore.word());
   uint64_t now = word->load();
-  while (now < value && !word->compare_exchange_weak(now, value)) {
+  while (now < value) {
+    if (word->compare_exchange_weak(now, value)) return true;
   }
+  return false;
 }
 
 void CudaQueue::AbortCollectives() {

@@ -9,10 +9,11 @@ StreamClock::~StreamClock() {
 }
 
 Status StreamClock::Start(CUstream stream, const ClockAnchor& anchor) {
+  const char* const what = "measuring a queue";
   last_ = Record(stream);
-  if (last_ == nullptr) return Status(StatusCode::kFailed, "the driver gives no events");
-  CGRAPH_RETURN_IF_ERROR(
-      driver_.Check(driver_.cuStreamSynchronize(stream), "measuring a queue"));
+  // Why, Record() has not kept; mostly the GPU has failed.
+  if (last_ == nullptr) return gpu_.Check(CUDA_ERROR_UNKNOWN, what);
+  CGRAPH_RETURN_IF_ERROR(gpu_.Check(driver_.cuStreamSynchronize(stream), what));
   return anchor.When(last_, last_ns_);
 }
 

@@ -11,13 +11,14 @@
 
 #include "runtime/cuda/driver/driver.h"
 #include "runtime/cuda/gpu/clock_anchor.h"
+#include "runtime/cuda/gpu/gpu.h"
 #include "runtime/status/status.h"
 
 namespace cgraph::cuda {
 
 class StreamClock {
  public:
-  explicit StreamClock(const Driver& driver) : driver_(driver) {}
+  explicit StreamClock(const Gpu& gpu) : gpu_(gpu), driver_(gpu.driver()) {}
   ~StreamClock();
   StreamClock(const StreamClock&) = delete;
   StreamClock& operator=(const StreamClock&) = delete;
@@ -33,6 +34,7 @@ class StreamClock {
   void Drop(CUevent event);
 
  private:
+  const Gpu& gpu_;
   const Driver& driver_;
   CUevent last_ = nullptr;  // the event that was taken last
   double last_ns_ = 0;

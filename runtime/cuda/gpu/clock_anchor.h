@@ -10,11 +10,13 @@
 
 namespace cgraph::cuda {
 
+class Gpu;
+
 class ClockAnchor {
  public:
   // Records events on an idle stream of the current context, waits for each, and keeps the one for
   // which the host waited least. kFailed with the driver's error.
-  static Result<std::unique_ptr<ClockAnchor>> Make(const Driver& driver, CUstream stream);
+  static Result<std::unique_ptr<ClockAnchor>> Make(const Gpu& gpu, CUstream stream);
   ~ClockAnchor();
   ClockAnchor(const ClockAnchor&) = delete;
   ClockAnchor& operator=(const ClockAnchor&) = delete;
@@ -24,9 +26,9 @@ class ClockAnchor {
   Status When(CUevent event, double& ns) const;
 
  private:
-  explicit ClockAnchor(const Driver& driver) : driver_(driver) {}
+  explicit ClockAnchor(const Gpu& gpu) : gpu_(gpu) {}
 
-  const Driver& driver_;
+  const Gpu& gpu_;  // which owns the anchor
   CUevent event_ = nullptr;
   double ns_ = 0;
 };

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "runtime/cuda/driver/driver.h"
 #include "runtime/cuda/gpu/clock_anchor.h"
@@ -19,23 +20,36 @@
 
 namespace cgraph::cuda {
 
+// Ok where the kernels of this build run on GPUs of this compute capability; else kNotFound, with
+// the oldest one on which they do, and what to do.
+Status CheckAge(int ordinal, const std::string& model, int major, int minor);
+
+// Returns what to do about an error of the driver that is about a GPU.
+const char* MendOf(CUresult error);
+
 class Gpu {
  public:
-  // Opens GPU number `ordinal`. kNotFound when there is none, kUnsupported when it is too old,
-  // kFailed with the driver's error.
-  static Result<std::shared_ptr<Gpu>> Open(const Driver& driver, int ordinal);
+  // Opens GPU number `ordinal`, which is those devices of a plan: "gpu[0], gpu[1]". kNotFound when
+  // there is none, or it is too old; else as Check().
+  static Result<std::shared_ptr<Gpu>> Open(const Driver& driver, int ordinal,
+                                           std::string devices = "");
   ~Gpu();
   Gpu(const Gpu&) = delete;
   Gpu& operator=(const Gpu&) = delete;
 
   const Driver& driver() const { return driver_; }
   int ordinal() const { return ordinal_; }
-  const std::string& name() const { return name_; }
+  // Returns "gpu[0], gpu[1] (cuda:0)".
+  std::string name() const;
   Target target() { return {&driver_, module_.get(), multiprocessors_, libraries_.get()}; }
   const KernelModule& module() const { return *module_; }
 
   // Makes this GPU's context the calling thread's. Most calls of the driver need that.
   CUresult MakeCurrent() const;
+  // Returns Ok for CUDA_SUCCESS; else kFailed with ErrorText(), by name().
+  Status Check(CUresult result, const std::string& what) const;
+  // Returns "opening a queue on gpu[0] (cuda:0): CUDA_ERROR_...", and on a second line what to do.
+  std::string ErrorText(CUresult error, const std::string& what, const std::string& where) const;
   // Copies from the host's memory; done when it returns.
   Status CopyToGpu(void* to, const void* from, uint64_t bytes) const;
   // Zeroes memory of this GPU; done when it returns.
@@ -43,8 +57,8 @@ class Gpu {
   // kInvalid, with `what`, what has taken memory so far, and what to do, where this GPU has fewer
   // bytes free.
   Status CheckFree(uint64_t bytes, const std::string& what) const;
-  // As CheckFree(), for an allocation that `refuser` refuses: the driver with its error.
-  Status Refused(uint64_t bytes, const std::string& what, const std::string& refuser) const;
+  // As CheckFree(), for an allocation that the driver refuses.
+  Status Refused(uint64_t bytes, const std::string& what, CUresult error) const;
   // Keep the account of what has taken memory, for CheckFree(). Thread-safe.
   void AddTaken(const std::string& what, uint64_t bytes);
   void SubtractTaken(const std::string& what, uint64_t bytes);
@@ -63,12 +77,13 @@ class Gpu {
   bool reached_by_all() const { return reached_by_all_; }
 
  private:
-  Gpu(const Driver& driver, int ordinal) : driver_(driver), ordinal_(ordinal) {}
+  Gpu(const Driver& driver, int ordinal, std::string devices)
+      : driver_(driver), ordinal_(ordinal), devices_(std::move(devices)) {}
   std::string TakenText(uint64_t free, uint64_t total) const;
 
   const Driver& driver_;
   const int ordinal_;
-  std::string name_;
+  const std::string devices_;
   CUdevice device_ = 0;
   CUcontext context_ = nullptr;
   int multiprocessors_ = 0;

@@ -10,7 +10,10 @@ namespace cgraph::cuda {
 namespace {
 
 Result<CublasLt> OpenCublasLt() {
-  const SharedLibrary shared{{"libcublasLt.so.13", "libcublasLt.so.12"}, "multiplies matrices"};
+  const SharedLibrary shared{{"libcublasLt.so.13", "libcublasLt.so.12"},
+                             "multiplies matrices",
+                             "cuBLAS, by `pip install " CGRAPH_CUBLAS_PACKAGE
+                             "` or with a CUDA toolkit"};
   const Result<void*> library = shared.Open();
   if (!library.ok()) return library.status();
   CublasLt functions;

@@ -34,7 +34,10 @@ Result<Nccl> OpenNccl() {
   // are made, so that issuing waits for no other thread.
   setenv("NCCL_LAUNCH_ORDER_IMPLICIT", "1", /*replace=*/0);
   setenv("NCCL_RUNTIME_CONNECT", "0", /*replace=*/0);
-  const SharedLibrary shared{{"libnccl.so.2"}, "moves data between GPUs"};
+  const SharedLibrary shared{{"libnccl.so.2"},
+                             "moves data between GPUs",
+                             "NCCL, by `pip install " CGRAPH_NCCL_PACKAGE
+                             "` or as NVIDIA's package libnccl2"};
   const Result<void*> library = shared.Open();
   if (!library.ok()) return library.status();
   Nccl nccl;

@@ -14,7 +14,9 @@ constexpr const char* kOldestVirtual = "--gpu-architecture=compute_80";
 
 Result<Nvrtc> OpenNvrtc() {
   const SharedLibrary shared{{"libnvrtc.so.13", "libnvrtc.so.12"},
-                             "compiles chains of elementwise operations into one kernel"};
+                             "compiles chains of elementwise operations into one kernel",
+                             "NVRTC, by `pip install " CGRAPH_NVRTC_PACKAGE
+                             "` or with a CUDA toolkit"};
   const Result<void*> library = shared.Open();
   if (!library.ok()) return library.status();
   Nvrtc functions;

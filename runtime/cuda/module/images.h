@@ -17,6 +17,9 @@ inline constexpr unsigned kImageMagic = 0xBA55ED50;
 
 std::span<const Image> Images();
 
+// Returns the oldest compute capability that the images were compiled for: 80 for 8.0.
+int OldestCapability();
+
 }  // namespace cgraph::cuda
 
 #endif  // CGRAPH_RUNTIME_CUDA_MODULE_IMAGES_H_

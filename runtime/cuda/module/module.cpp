@@ -14,7 +14,8 @@ namespace {
 
 class LoadedKernels : public KernelModule {
  public:
-  explicit LoadedKernels(const Driver& driver) : driver_(driver) {}
+  LoadedKernels(const Driver& driver, CheckFunction check)
+      : driver_(driver), check_(std::move(check)) {}
   ~LoadedKernels() override {
     for (CUmodule module : modules_) driver_.cuModuleUnload(module);
   }
@@ -25,14 +26,19 @@ class LoadedKernels : public KernelModule {
     for (const Image& image : Images()) {
       modules_.reserve(modules_.size() + 1);
       CUmodule module = nullptr;
+      const std::string what = fmt::format("loading the kernels of {}", image.file);
       const CUresult result = driver_.cuModuleLoadData(&module, image.data);
       if (result == CUDA_ERROR_NO_BINARY_FOR_GPU) {
-        return {StatusCode::kUnsupported,
-                "this GPU is older than every one that the kernels are compiled for; the oldest is "
-                "of compute capability 8.0"};
+        const std::string error = check_(result, what).message();
+        const int oldest = OldestCapability();
+        return {StatusCode::kNotFound,
+                fmt::format("{}; the oldest GPU that the kernels are compiled for is of compute "
+                            "capability {}.{}\n"
+                            "use another GPU (--device-map), or build cgraph for this one "
+                            "(-DCGRAPH_CUDA_ARCHITECTURES=...)",
+                            error.substr(0, error.find('\n')), oldest / 10, oldest % 10)};
       }
-      CGRAPH_RETURN_IF_ERROR(
-          driver_.Check(result, fmt::format("the kernels of {} cannot be loaded", image.file)));
+      CGRAPH_RETURN_IF_ERROR(check_(result, what));
       modules_.push_back(module);
     }
     return Status::Ok();
@@ -43,9 +49,9 @@ class LoadedKernels : public KernelModule {
       CUfunction function = nullptr;
       const CUresult result = driver_.cuModuleGetFunction(&function, module, name.c_str());
       if (result == CUDA_ERROR_NOT_FOUND) continue;
-      const std::string what = fmt::format("kernel `{}`", name);
-      CGRAPH_RETURN_IF_ERROR(driver_.Check(result, what));
-      CGRAPH_RETURN_IF_ERROR(driver_.Check(driver_.cuFuncLoad(function), what));
+      const std::string what = fmt::format("loading the kernel `{}`", name);
+      CGRAPH_RETURN_IF_ERROR(check_(result, what));
+      CGRAPH_RETURN_IF_ERROR(check_(driver_.cuFuncLoad(function), what));
       return function;
     }
     return Status(StatusCode::kUnsupported, fmt::format("there is no CUDA kernel `{}`", name));
@@ -53,13 +59,14 @@ class LoadedKernels : public KernelModule {
 
  private:
   const Driver& driver_;
+  const CheckFunction check_;
   std::vector<CUmodule> modules_;
 };
 
 }  // namespace
 
-Result<std::unique_ptr<KernelModule>> LoadKernels(const Driver& driver) {
-  auto kernels = std::make_unique<LoadedKernels>(driver);
+Result<std::unique_ptr<KernelModule>> LoadKernels(const Driver& driver, CheckFunction check) {
+  auto kernels = std::make_unique<LoadedKernels>(driver, std::move(check));
   CGRAPH_RETURN_IF_ERROR(kernels->Load());
   return std::unique_ptr<KernelModule>(std::move(kernels));
 }

@@ -2,7 +2,9 @@
 #ifndef CGRAPH_RUNTIME_CUDA_MODULE_MODULE_H_
 #define CGRAPH_RUNTIME_CUDA_MODULE_MODULE_H_
 
+#include <functional>
 #include <memory>
+#include <string>
 
 #include "runtime/cuda/driver/driver.h"
 #include "runtime/cuda/kernels/executable.h"
@@ -11,9 +13,10 @@
 namespace cgraph::cuda {
 
 // Loads all images (images.h) into the context that is current on this thread; it must be current
-// on the thread that destroys the module, too. kUnsupported when the GPU is older than every one
-// that they were compiled for; kFailed with the driver's error otherwise.
-Result<std::unique_ptr<KernelModule>> LoadKernels(const Driver& driver);
+// on the thread that destroys the module, too. `check` makes a status of the driver's result and of
+// what was done. kNotFound when there is no code for the GPU; else what `check` says.
+using CheckFunction = std::function<Status(CUresult result, const std::string& what)>;
+Result<std::unique_ptr<KernelModule>> LoadKernels(const Driver& driver, CheckFunction check);
 
 }  // namespace cgraph::cuda
 

@@ -30,7 +30,7 @@ struct Gpu {
 struct GpuLibrary {
   std::string name;
   std::string version;  // "2.28.9"; empty: it cannot be used
-  std::string problem;  // why, or why not for all, and what to do about it
+  std::string problem;  // why, or why not for all; where there is a second line, what to do
 };
 
 // GpuReport: what this machine has to run plans on GPUs. The messages of `usable` have two lines:

@@ -128,8 +128,8 @@ def listed(bench):
     """cgrun --devices says what the library is, or what is wrong with it."""
     for version, text in ((130100, "cuBLASLt  13.1.0\n"),
                           (110400, "cuBLASLt  none: libcublasLt.so.13 is of version 11.4, and 12.0 "
-                                   "or newer is needed; it multiplies matrices; install it where "
-                                   "the loader looks\n")):
+                                   "or newer is needed; it multiplies matrices\n  install "
+                                   "cuBLAS, by `pip install nvidia-cublas")):
         environment = dict(os.environ, LD_LIBRARY_PATH=bench.options.libraries,
                            CGRAPH_EMULATED_CUBLASLT=f"version={version}")
         done = subprocess.run([bench.options.cgrun, "--devices"], env=environment, check=True,

@@ -67,6 +67,11 @@ DELETIONS = [
      "      report.error = why_broken_;"),
     ("signals of a broken queue", QUEUE,
      "      forced_[front.semaphore] = front.value;\n", ""),
+    ("looking at what a broken queue's stream still signals", QUEUE,
+     "pending = !issued_.empty() || (broken_ && StreamRuns());", "pending = !issued_.empty();"),
+    ("telling listeners of what is signalled anew", QUEUE,
+     "    if (Force(*semaphore, value)) come.push_back(semaphore);\n",
+     "    Force(*semaphore, value);\n"),
     ("issuing nothing to a broken queue", QUEUE,
      "                     graph});\n  return !broken_;",
      "                     graph});\n  return true;"),
@@ -78,22 +83,21 @@ DELETIONS = [
     ("passing flags on where nothing is copied", DEVICE,
      "return guard.looks ? PassPoison(stream, guard) : CUDA_SUCCESS;", "return CUDA_SUCCESS;"),
     ("waiting for a copy to the GPU", GPU,
-     "\"copying to the GPU\";...return driver_.Check(driver_.cuStreamSynchronize(nullptr), what);",
-     "\"copying to the GPU\";\n"
-     "  CGRAPH_RETURN_IF_ERROR(driver_.Check(MakeCurrent(), what));\n"
-     "  return driver_.Check(driver_.cuMemcpyHtoD(AddressOf(to), from, bytes), what);"),
+     "\"copying\";...return Check(driver_.cuStreamSynchronize(nullptr), what);",
+     "\"copying\";\n"
+     "  CGRAPH_RETURN_IF_ERROR(Check(MakeCurrent(), what));\n"
+     "  return Check(driver_.cuMemcpyHtoD(AddressOf(to), from, bytes), what);"),
     # Memory.
     ("zeroing memory", GPU,
-     "  CGRAPH_RETURN_IF_ERROR(driver_.Check(driver_.cuMemsetD8(AddressOf(data), 0, bytes), "
-     "what));\n", ""),
+     "  CGRAPH_RETURN_IF_ERROR(Check(driver_.cuMemsetD8(AddressOf(data), 0, bytes), what));\n", ""),
     ("waiting until memory is zeroed", GPU,
      "AddressOf(data), 0, bytes), what));\n"
-     "  return driver_.Check(driver_.cuStreamSynchronize(nullptr), what);",
+     "  return Check(driver_.cuStreamSynchronize(nullptr), what);",
      "AddressOf(data), 0, bytes), what));\n  return Status::Ok();"),
     ("reaching other GPUs", GPU,
      "if (enabled == CUDA_SUCCESS) enabled = driver_.cuCtxEnablePeerAccess(peer.context_, 0);", ""),
     ("loading a kernel before it is launched", "runtime/cuda/module/module.cpp",
-     "      CGRAPH_RETURN_IF_ERROR(driver_.Check(driver_.cuFuncLoad(function), what));\n", ""),
+     "      CGRAPH_RETURN_IF_ERROR(check_(driver_.cuFuncLoad(function), what));\n", ""),
     # Flags.
     ("clearing flags", TABLE,
      "    result = driver.cuMemsetD8(AddressOf(FlagsOf(bindings.frame)), 0, stride_);\n", ""),

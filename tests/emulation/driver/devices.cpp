@@ -54,7 +54,9 @@ int Attribute(const Options& options, CUdevice_attribute attribute, CUdevice dev
     case CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT:
       return 2;
     case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR:
-      return 9;
+      return device < options.old ? 7 : 9;
+    case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR:
+      return device < options.old ? 5 : 0;
     case CU_DEVICE_ATTRIBUTE_PCI_BUS_ID:
       return device + 1;
     case CU_DEVICE_ATTRIBUTE_CONCURRENT_KERNELS:

@@ -28,6 +28,8 @@ void SetOption(Options& options, std::string_view word, std::string_view value) 
   const auto number = [&](uint64_t most) { return NumberOf(word, value, most); };
   if (word == "devices") {
     options.devices = static_cast<int>(number(kMostDevices));
+  } else if (word == "old") {
+    options.old = static_cast<int>(number(kMostDevices));
   } else if (word == "seed") {
     options.seed = number(UINT64_MAX);
   } else if (word == "thread") {

@@ -12,6 +12,7 @@ inline constexpr int kMostDevices = 16;
 
 struct Options {
   int devices = 1;
+  int old = 0;  // so many of them, the first ones, are of compute capability 7.5, the others of 9.0
   uint64_t seed = 1;
   // Threads of the emulation that carry out work. With 0, work is carried out inside the program's
   // calls, so that a program must not wait for memory to change without calling.

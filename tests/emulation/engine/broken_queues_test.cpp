@@ -1,11 +1,18 @@
-// Queues of GPUs that are broken, since NCCL reports an error.
+// Queues of GPUs that are broken, since NCCL or the driver reports an error.
 #include <catch2/catch.hpp>
 
+#include <atomic>
 #include <chrono>
+#include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include "runtime/device/cuda_library/cuda_library.h"
+#include "runtime/device/queue.h"
+#include "runtime/device/semaphore_array.h"
+#include "runtime/plan/plan.h"
 #include "tests/emulation/engine/driver_control.h"
 #include "tests/emulation/nccl/control.h"
 #include "tests/support/run.h"
@@ -24,6 +31,47 @@ const NcclControl& Nccl() {
 }
 
 void FailLaunch(uint64_t from_now) { Nccl().fail_at(Nccl().launches() + from_now); }
+
+// TwoGpus: the devices gpu[0] and gpu[1] on GPUs of their own, without an engine, and semaphores.
+struct TwoGpus {
+  TwoGpus() {
+    for (uint32_t i = 0; i < 3; ++i) plan.devices.push_back(std::make_unique<plan::Device>());
+    for (uint32_t i = 1; i < 3; ++i) plan.devices[i]->kind = plan::DeviceKind::gpu;
+    auto made = device::MakeCudaBackend({{1, 0}, {2, 1}});
+    REQUIRE(made.ok());
+    backend = std::move(*made);
+    host = std::move(*backend->Open(plan, 0));
+    for (uint32_t i = 0; i < 2; ++i) gpus[i] = std::move(*backend->Open(plan, i + 1));
+    semaphores = std::move(*device::SemaphoreArray::Make(*host, 5, "semaphores"));
+  }
+  std::unique_ptr<device::Queue> Open(int gpu) {
+    return std::move(*gpus[gpu]->OpenQueue({&event_count, 64, false}));
+  }
+
+  plan::Plan plan;
+  std::unique_ptr<device::Backend> backend;
+  std::unique_ptr<device::Device> host, gpus[2];
+  device::SemaphoreArray semaphores;
+  device::EventCount event_count;  // of whoever issues
+};
+
+// Lets calls of the driver fail, one at a time, until the GPU's queue is broken by one. Its stream
+// goes on.
+void Break(device::Queue& queue, const device::Device& gpu, device::TimelineSemaphore& unused) {
+  for (uint64_t i = 1; gpu.Failure().ok(); ++i) {
+    REQUIRE(i < 1000);
+    DriverControl().fail_at(DriverControl().calls() + 2, /*sticky=*/false);  // behind the context's
+    queue.Signal(&unused, i);
+  }
+  DriverControl().fail_at(0, false);
+}
+
+bool WaitFor(const device::TimelineSemaphore& semaphore, uint64_t value, Clock::time_point end) {
+  while (!semaphore.Reached(value) && Clock::now() < end) {
+    std::this_thread::sleep_for(milliseconds(1));
+  }
+  return semaphore.Reached(value);
+}
 
 }  // namespace
 
@@ -77,6 +125,45 @@ TEST_CASE("executions end after a queue has broken, in every order") {
       CHECK(status.code() != StatusCode::kTimeout);
     }
   }
+}
+
+// The stream writes 1 where 2 stands, since the second signal was not issued to it any more. By
+// then all entries of the queue are failed and forgotten, and nobody polls it.
+TEST_CASE("a broken queue's stream lowers no semaphore for good") {
+  const Clock::time_point end = Clock::now() + std::chrono::seconds(10);
+  TwoGpus two;
+  device::TimelineSemaphore &gate = two.semaphores[0], &lowered = two.semaphores[1],
+                            &other_gate = two.semaphores[2], &done = two.semaphores[3];
+  device::EventCount listener;  // of a thread of the host, which waits for `lowered`, too
+  lowered.AddListener(&listener);
+  const auto broken = two.Open(0), other = two.Open(1);
+  broken->Wait(&gate, 1, {});
+  broken->Signal(&lowered, 1);
+  Break(*broken, *two.gpus[0], two.semaphores[4]);
+  other->Wait(&other_gate, 1, {});
+  other->Wait(&lowered, 2, {});
+  other->Signal(&done, 1);
+  broken->Signal(&lowered, 2);
+  REQUIRE(WaitFor(lowered, 2, end));
+  std::this_thread::sleep_for(milliseconds(50));  // until listeners have heard of that
+
+  std::atomic<bool> heard = false, listens = false;
+  std::thread host([&] {
+    const auto found_lowered = [&] {
+      listens = true;
+      return false;
+    };
+    heard = listener.Wait(found_lowered, Clock::now() + milliseconds(2000));
+  });
+  while (!listens) std::this_thread::yield();
+  gate.Signal(1);
+  while (DriverControl().pending() != 3 && Clock::now() < end) {  // those of the other GPU
+    std::this_thread::sleep_for(milliseconds(1));
+  }
+  host.join();
+  CHECK(heard);
+  other_gate.Signal(1);
+  CHECK(WaitFor(done, 1, end));
 }
 
 // What the stream of a broken queue still does, and who follows on the CPU, work on memory that may

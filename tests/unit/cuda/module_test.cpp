@@ -105,10 +105,14 @@ Driver TestDriver() {
   return driver;
 }
 
+CheckFunction CheckBy(const Driver& driver) {
+  return [&driver](CUresult result, const std::string& what) { return driver.Check(result, what); };
+}
+
 TEST_CASE("a kernel is found in whichever image has it, and all images are unloaded") {
   const Driver driver = TestDriver();
   {
-    auto kernels = LoadKernels(driver);
+    auto kernels = LoadKernels(driver, CheckBy(driver));
     REQUIRE(kernels.ok());
     REQUIRE(calls.loaded.size() == Images().size());
     for (const Image& image : Images()) {
@@ -124,7 +128,8 @@ TEST_CASE("a kernel is found in whichever image has it, and all images are unloa
     calls.find = CUDA_ERROR_OUT_OF_MEMORY;
     const auto failed = (*kernels)->Find("no_kernel");
     REQUIRE(failed.status().code() == StatusCode::kFailed);
-    REQUIRE(failed.status().message() == "kernel `no_kernel`: CUDA_ERROR_SOME (some error)");
+    REQUIRE(failed.status().message() ==
+            "loading the kernel `no_kernel`: CUDA_ERROR_SOME (some error)");
     REQUIRE(calls.unloaded.empty());
   }
   REQUIRE(calls.unloaded == calls.loaded);
@@ -133,14 +138,18 @@ TEST_CASE("a kernel is found in whichever image has it, and all images are unloa
 TEST_CASE("a GPU that is too old is told apart from other errors; what was loaded is unloaded") {
   const Driver driver = TestDriver();
   calls.load = CUDA_ERROR_NO_BINARY_FOR_GPU;
-  REQUIRE(LoadKernels(driver).status().code() == StatusCode::kUnsupported);
+  const Status too_old = LoadKernels(driver, CheckBy(driver)).status();
+  REQUIRE(too_old.code() == StatusCode::kNotFound);
+  REQUIRE(too_old.message().find("CUDA_ERROR_SOME (some error); the oldest GPU that the kernels "
+                                 "are compiled for is of compute capability ") !=
+          std::string::npos);
   calls.load = CUDA_ERROR_OUT_OF_MEMORY;
   calls.loads_before_failure = Images().size() - 1;
   calls.loaded.clear();
-  const Status failed = LoadKernels(driver).status();
+  const Status failed = LoadKernels(driver, CheckBy(driver)).status();
   REQUIRE(failed.code() == StatusCode::kFailed);
-  REQUIRE(failed.message().find("cannot be loaded: CUDA_ERROR_SOME (some error)") !=
-          std::string::npos);
+  REQUIRE(failed.message().starts_with("loading the kernels of "));
+  REQUIRE(failed.message().ends_with(": CUDA_ERROR_SOME (some error)"));
   REQUIRE(calls.loaded.size() == Images().size() - 1);
   REQUIRE(calls.unloaded == calls.loaded);
 }
