@@ -7,9 +7,32 @@
 
 #include "runtime/channel/local/local_carrier.h"
 #include "runtime/channel/queued/hosted_collective.h"
+#include "runtime/channel/queued/staged_channel.h"
 #include "tests/unit/runtime/channel/queued_end.h"
 
 namespace cgraph::channel {
+
+// Whether it is poisoned is known then, and no stream waits for the host.
+TEST_CASE("a queue receives a message of the host's when it has been sent") {
+  for (uint64_t seed = 1; seed <= 10; ++seed) {
+    for (const bool poison : {false, true}) {
+      QueuedEnd end(seed);
+      auto channel = MakeStagedChannel({1, 1, 1, 8, 8}, {.sends = true}, *end.host);
+      REQUIRE(channel.ok());
+      int64_t number = 41;
+      const BufferSpan span{&number, sizeof number};
+      const QueuedMessage message{end.queue.get(), 0, &end.receive, nullptr, end.tensors, 1};
+      const bool early = (*channel)->ReadyToReceive(0);
+      CHECK(!early);
+      if (early) (*channel)->IssueReceive(Pass::kMove, message);
+      REQUIRE((*channel)->TrySend(0, {&span, 1}, poison));
+      REQUIRE((*channel)->ReadyToReceive(0));
+      if (!early) (*channel)->IssueReceive(Pass::kMove, message);
+      end.UseAndFinish();
+      end.CheckAll(poison, 41);
+    }
+  }
+}
 
 // Each member makes a part of a large result for all others.
 TEST_CASE("a queue takes the result of a collective when all members have made their part") {
