@@ -87,16 +87,10 @@ class HostedCollective : public Collective {
         at.queue->Signal(&copied_[at.member], at.round + 1);
         return;
       }
-      case Pass::kMove:
-        if (at.empty || at.outputs == nullptr) return;
-        // Another member's part may have failed, which no flag tells that this one checks.
-        if (member.poison) return at.queue->Poison(*at.operation);
-        for (size_t t = 0; t < member.outputs.size(); ++t) {
-          at.queue->Copy({*at.operation, &member.outputs[t], &at.outputs[t],
-                          /*describes=*/false, /*moves=*/true, /*fills=*/true});
-        }
-        return;
-      case Pass::kEnd: member.stage = Member::Stage::kNew;
+      case Pass::kMove: return;
+      case Pass::kEnd:
+        member.stage = Member::Stage::kNew;
+        TakeResult(member, at);
     }
   }
 
@@ -114,6 +108,17 @@ class HostedCollective : public Collective {
     carried_->Arrive(at.member, at.round, all.first(member.inputs.size()),
                      all.subspan(member.inputs.size()), poison);
     member.stage = Member::Stage::kArrived;
+  }
+
+  // Issued when all members have left: until then they write their parts of each other's results.
+  void TakeResult(const Member& member, const QueuedMember& at) {
+    if (at.empty || at.outputs == nullptr) return;
+    // Another member's part may have failed, which no flag tells that this one checks.
+    if (member.poison) return at.queue->Poison(*at.operation);
+    for (size_t t = 0; t < member.outputs.size(); ++t) {
+      at.queue->Copy({*at.operation, &member.outputs[t], &at.outputs[t],
+                      /*describes=*/false, /*moves=*/true, /*fills=*/true});
+    }
   }
 
   std::unique_ptr<Collective> carried_;

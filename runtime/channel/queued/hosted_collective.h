@@ -2,8 +2,8 @@
 //
 // The host's members take part in a collective of their carrier's. For each member on a queue the
 // issuing thread takes part in it, too, with copies in pinned memory: the queue copies the member's
-// values there and signals; the thread waits for the signal, does the member's share, and issues
-// the copies of its result.
+// values there and signals; the thread waits for the signal, does the member's share and, when all
+// members have done theirs, issues the copies of its result.
 #ifndef CGRAPH_RUNTIME_CHANNEL_QUEUED_HOSTED_COLLECTIVE_H_
 #define CGRAPH_RUNTIME_CHANNEL_QUEUED_HOSTED_COLLECTIVE_H_
 

@@ -149,7 +149,7 @@ DELETIONS = [
     ("a hosted collective: flags of the values", QUEUED + "hosted_collective.cpp",
      "at.empty || device::AnyPoisoned(at.checks, *at.operation->bindings);", "at.empty;"),
     ("a hosted collective: what the host knows", QUEUED + "hosted_collective.cpp",
-     "        if (member.poison) return at.queue->Poison(*at.operation);\n", ""),
+     "    if (member.poison) return at.queue->Poison(*at.operation);\n", ""),
     ("a staged message: what the host knows", QUEUED + "staged_channel.cpp",
      "    if (poison && !message.empty) message.queue->Poison(*message.operation);\n", ""),
     ("a native collective: flags are there", QUEUED + "native_collective.cpp",

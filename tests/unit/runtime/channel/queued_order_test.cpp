@@ -1,0 +1,78 @@
+// What a queue is to do in a communication with the host is issued when the host has done its part,
+// and not before.
+#include <catch2/catch.hpp>
+
+#include <utility>
+#include <vector>
+
+#include "runtime/channel/local/local_carrier.h"
+#include "runtime/channel/queued/hosted_collective.h"
+#include "runtime/channel/queued/staged_channel.h"
+#include "tests/unit/runtime/channel/queued_end.h"
+
+namespace cgraph::channel {
+
+// Whether it is poisoned is known then, and no stream waits for the host.
+TEST_CASE("a queue receives a message of the host's when it has been sent") {
+  for (uint64_t seed = 1; seed <= 10; ++seed) {
+    for (const bool poison : {false, true}) {
+      QueuedEnd end(seed);
+      auto channel = MakeStagedChannel({1, 1, 1, 8, 8}, {.sends = true}, *end.host);
+      REQUIRE(channel.ok());
+      int64_t number = 41;
+      const BufferSpan span{&number, sizeof number};
+      const QueuedMessage message{end.queue.get(), 0, &end.receive, nullptr, end.tensors, 1};
+      const bool early = (*channel)->ReadyToReceive(0);
+      CHECK(!early);
+      if (early) (*channel)->IssueReceive(Pass::kMove, message);
+      REQUIRE((*channel)->TrySend(0, {&span, 1}, poison));
+      REQUIRE((*channel)->ReadyToReceive(0));
+      if (!early) (*channel)->IssueReceive(Pass::kMove, message);
+      end.UseAndFinish();
+      end.CheckAll(poison, 41);
+    }
+  }
+}
+
+// Each member makes a part of a large result for all others.
+TEST_CASE("a queue takes the result of a collective when all members have made their part") {
+  constexpr uint64_t kCount = 1024;
+  CollectiveShape shape;
+  shape.kind = CollectiveKind::kAllReduce;
+  shape.reduction = Reduction::kSum;
+  shape.members = 2;
+  shape.tensors = {{plan::DType::i64, kCount * 8}};
+  for (uint64_t seed = 1; seed <= 10; ++seed) {
+    QueuedEnd end(seed, kCount);
+    device::SharedHeap heap(*end.host);
+    auto carried = LocalCarrier().MakeCollective(shape, heap);
+    REQUIRE(carried.ok());
+    auto made = MakeHostedCollective(shape, std::move(*carried), {true, false}, *end.host);
+    REQUIRE(made.ok());
+    Collective& collective = **made;
+    device::EventCount event_counts[2];
+    for (uint32_t m : {0, 1}) collective.SetEventCount(m, &event_counts[m]);
+    std::vector<int64_t> given(kCount, 2), got(kCount);
+    const BufferSpan from{given.data(), kCount * 8}, to{got.data(), kCount * 8};
+    collective.Arrive(1, 0, {&from, 1}, {&to, 1}, /*poison=*/false);
+    device::Tensor value = end.tensors[1];  // 0
+    const device::Tensor* const inputs[] = {&value, &value};
+    const QueuedMember member{end.queue.get(), 0, 0, &end.receive, inputs, end.tensors, {}, false};
+    bool shared = false;
+    for (Pass pass : {Pass::kShow, Pass::kMove, Pass::kEnd}) {
+      // The host's member does its share when the queue has done all that it could do without.
+      while (!collective.Prepare(pass, member)) {
+        end.Finish();
+        if (pass == Pass::kEnd && !std::exchange(shared, true)) collective.Reduce(1, 0);
+      }
+      collective.Issue(pass, member);
+      end.Finish();
+    }
+    if (!shared) collective.Reduce(1, 0);
+    end.UseAndFinish();
+    end.CheckAll(/*poison=*/false, 2);
+    CHECK(got == given);
+  }
+}
+
+}  // namespace cgraph::channel
