@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "runtime/engine/machines.h"
+#include "runtime/engine/machines/machines.h"
 #include "runtime/ranks/launcher.h"
 
 namespace cgraph::command {

@@ -34,7 +34,7 @@
 #include "runtime/engine/loaded_graph.h"
 #include "runtime/engine/execution_state.h"
 #include "runtime/engine/execute/worker.h"
-#include "runtime/engine/machines.h"
+#include "runtime/engine/machines/machines.h"
 #include "runtime/ranks/processes.h"
 #include "runtime/ranks/region.h"
 #include "runtime/workers/placement.h"

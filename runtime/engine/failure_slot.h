@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "runtime/ranks/shared_text.h"
 
@@ -20,34 +21,48 @@ class FailureSlot {
   struct Failure {
     uint32_t program_order;
     std::string text;
+    uint64_t version;  // of the slot: another one for each change
   };
 
   // Keeps the first in program order of several.
   void Set(uint32_t position, std::string_view text) {
-    const uint64_t version = version_.load(std::memory_order_relaxed);
-    if (version != 0 && program_order_ <= position) return;
-    version_.store(version + 1, std::memory_order_relaxed);
-    std::atomic_thread_fence(std::memory_order_release);
-    program_order_ = position;
-    text_.Set(text);
-    version_.store(version + 2, std::memory_order_release);
+    if (full_ && program_order_ <= position) return;
+    Write([&] {
+      full_ = true;
+      program_order_ = position;
+      text_.Set(text);
+    });
   }
   // Returns what was set last, if anything was.
   std::optional<Failure> Get() const {
     for (;;) {
       const uint64_t version = version_.load(std::memory_order_acquire);
       // While it is written there is nothing to be had: who waits asks again.
-      if (version == 0 || version % 2 != 0) return std::nullopt;
-      Failure failure{program_order_, std::string(text_.Get())};
+      if (version % 2 != 0) return std::nullopt;
+      const bool full = full_;
+      Failure failure{program_order_, full ? std::string(text_.Get()) : "", version};
       std::atomic_thread_fence(std::memory_order_acquire);
-      if (version_.load(std::memory_order_relaxed) == version) return failure;
+      if (version_.load(std::memory_order_relaxed) != version) continue;
+      return full ? std::optional(std::move(failure)) : std::nullopt;
     }
   }
-  // Called when nobody writes.
-  void Clear() { version_.store(0, std::memory_order_relaxed); }
+  // Called when nobody sets it.
+  void Clear() {
+    if (full_) Write([&] { full_ = false; });
+  }
 
  private:
-  std::atomic<uint64_t> version_{0};  // 0: empty; odd: while it is written
+  template <typename Change>
+  void Write(Change&& change) {
+    const uint64_t version = version_.load(std::memory_order_relaxed);
+    version_.store(version + 1, std::memory_order_relaxed);
+    std::atomic_thread_fence(std::memory_order_release);
+    change();
+    version_.store(version + 2, std::memory_order_release);
+  }
+
+  std::atomic<uint64_t> version_{0};  // odd: while it is written
+  bool full_ = false;
   uint32_t program_order_ = 0;
   ranks::SharedText<2000> text_;
 };

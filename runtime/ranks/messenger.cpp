@@ -23,13 +23,15 @@ void Messenger::Send(uint32_t to, uint32_t tag, std::span<const std::byte> messa
   sends_.push_back({wire_.BeginSend(to, tag, message.data(), message.size()), busy, nullptr});
 }
 
-void Messenger::SendCopy(uint32_t to, uint32_t tag, std::span<const std::byte> message) {
+void Messenger::SendCopy(uint32_t to, uint32_t tag, std::span<const std::byte> first,
+                         std::span<const std::byte> second) {
   std::lock_guard lock(mutex_);
   if (copies_.empty()) copies_.push_back(new std::vector<std::byte>);
   std::vector<std::byte>* copy = copies_.back();
   copies_.pop_back();
-  copy->resize(MessageBytes(message.size()));
-  std::memcpy(copy->data(), message.data(), message.size());
+  copy->resize(MessageBytes(first.size() + second.size()));
+  std::copy(second.begin(), second.end(),
+            std::copy(first.begin(), first.end(), copy->begin()));
   sends_.push_back({wire_.BeginSend(to, tag, copy->data(), copy->size()), nullptr, copy});
 }
 

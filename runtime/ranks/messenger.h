@@ -80,8 +80,9 @@ class Messenger {
   // Sends whole grains. `*busy` is set, and cleared when the memory may be written again.
   void Send(uint32_t to, uint32_t tag, std::span<const std::byte> message,
             std::atomic<bool>* busy);
-  // Sends a copy.
-  void SendCopy(uint32_t to, uint32_t tag, std::span<const std::byte> message);
+  // Sends a copy of a message of two parts.
+  void SendCopy(uint32_t to, uint32_t tag, std::span<const std::byte> first,
+                std::span<const std::byte> second = {});
 
   // Goes on with everything that was begun; returns whether anything has happened. Returns at once
   // where another thread is doing that.

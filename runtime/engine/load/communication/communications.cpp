@@ -15,7 +15,7 @@
 #include "runtime/channel/queued/staged_channel.h"
 #include "runtime/engine/load/communication/collectives.h"
 #include "runtime/engine/load/communication/native_collectives.h"
-#include "runtime/engine/machines.h"
+#include "runtime/engine/machines/machines.h"
 #include "runtime/plan/print.h"
 
 namespace cgraph::engine {

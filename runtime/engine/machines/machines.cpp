@@ -1,182 +1,29 @@
-#include "runtime/engine/machines.h"
+#include "runtime/engine/machines/machines.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstring>
-#include <deque>
-#include <functional>
 #include <thread>
 #include <utility>
 
 #include "runtime/engine/core.h"
-#include "runtime/plan/load.h"
+#include "runtime/engine/machines/message.h"
 
 namespace cgraph::engine {
-
-// MachineMessage: the beginning of a message; a text follows.
-struct MachineMessage {
-  enum Kind : uint32_t {
-    kPlan,      // load this plan
-    kLoaded,    // it is loaded, or why not
-    kRound,     // run a round of a graph
-    kProgress,  // of a work queue
-    kFailure,   // of an execution
-    kAlive,     // nothing else is to be told
-    kClock,     // what time is it? or: it is
-    kMeasure,   // tell what was measured
-    kTimings,   // of a work queue's steps in a graph
-    kTrace,     // steps of a work queue
-    kMeasured,  // that was all
-    kForget,    // what was measured
-    kEnd,       // the engine has ended
-    kEnded,     // and nothing of it is under way from here any more
-    kQuit,      // end the process
-  };
-  Kind kind = kQuit;
-  uint32_t graph = 0, frame = 0, work_queue = 0;
-  uint64_t text_bytes = 0;
-  union {
-    struct {
-      uint32_t inflight, first_tag;
-      bool proved, profile, trace;
-      int64_t stall_timeout_ns;
-      uint64_t weights_dir_bytes;  // of the text; the plan follows
-    } options{};
-    struct {
-      bool empty, flagged;
-    } round;
-    struct {
-      uint64_t done, at, round;
-    } progress;
-    struct {
-      uint32_t program_order;
-    } failure;
-    struct {
-      StatusCode code;
-    } loaded;
-    struct {
-      int64_t now_ns;
-    } clock;
-  };
-};
-
 namespace {
 
 using Clock = std::chrono::steady_clock;
 using ranks::Messenger;
 
-constexpr uint32_t kTag = 0;
-
-// What is told of a step's Timing.
-struct TimedStep {
-  uint64_t ns = 0, count = 0;
-};
-// How long the others are given to end an engine: one may be inside a kernel.
-constexpr auto kGrace = std::chrono::seconds(1);
 // How often a work queue's position is told while it finishes nothing; reports show it.
 constexpr auto kPositionInterval = std::chrono::milliseconds(20);
-
-void Tell(Messenger& messenger, uint32_t to, MachineMessage message, std::string_view text = {}) {
-  std::vector<std::byte> bytes(sizeof(message) + text.size());
-  message.text_bytes = text.size();
-  std::memcpy(bytes.data(), &message, sizeof(message));
-  std::memcpy(bytes.data() + sizeof(message), text.data(), text.size());
-  messenger.SendCopy(to, kTag, bytes);
-}
-
-// Returns the beginning of a message; its text is the second, and lies in it.
-std::pair<MachineMessage, std::string_view> Read(std::span<const std::byte> bytes) {
-  MachineMessage message;
-  if (bytes.size() < sizeof(message)) return {message, {}};
-  std::memcpy(&message, bytes.data(), sizeof(message));
-  const uint64_t text = std::min<uint64_t>(message.text_bytes, bytes.size() - sizeof(message));
-  return {message, {reinterpret_cast<const char*>(bytes.data()) + sizeof(message), text}};
-}
 
 // How often a rank tells that it is alive, and after how long without a word reports say so.
 constexpr auto kAliveInterval = std::chrono::milliseconds(500);
 constexpr auto kSilence = std::chrono::seconds(2);
 // The pauses of the thread that polls while no worker does.
 constexpr std::chrono::milliseconds kShortestPause{1}, kLongestPause{10};
-
-// Sleeps a little longer each time until something happens.
-class Naps {
- public:
-  void Reset() { nap_ = kShortest; }
-  void Sleep() {
-    std::this_thread::sleep_for(nap_);
-    nap_ = std::min(2 * nap_, kLongest);
-  }
-
- private:
-  static constexpr std::chrono::microseconds kShortest{20}, kLongest{1000};
-  std::chrono::microseconds nap_ = kShortest;
-};
-
-template <typename Until>
-void PollUntil(Messenger& messenger, Until&& until) {
-  Naps naps;
-  while (!until()) {
-    if (messenger.Poll()) {
-      naps.Reset();
-    } else {
-      naps.Sleep();
-    }
-  }
-}
-
-EngineOptions OptionsOf(const MachineMessage& message, std::string_view text,
-                        ranks::Peers& peers) {
-  EngineOptions options;
-  options.peers = &peers;
-  options.inflight = message.options.inflight;
-  options.proved = message.options.proved;
-  options.profile = message.options.profile;
-  options.trace = message.options.trace;
-  options.stall_timeout = std::chrono::nanoseconds(message.options.stall_timeout_ns);
-  options.weights_dir = text.substr(0, message.options.weights_dir_bytes);
-  return options;
-}
-
-// Inbox: takes rank 0's messages at another rank, and passes them on to the engine while there is
-// one.
-class Inbox final : private ranks::Listener {
- public:
-  explicit Inbox(Messenger& messenger) : messenger_(messenger) {
-    messenger_.Listen(kTag, this);
-  }
-  ~Inbox() override { messenger_.Listen(kTag, nullptr); }
-
-  // Waits for the next message.
-  std::vector<std::byte> Await() {
-    PollUntil(messenger_, [&] { return !messages_.empty(); });
-    return Take();
-  }
-  void PassOnTo(Machines* machines) {
-    machines_ = machines;
-    while (machines_ != nullptr && !messages_.empty()) machines_->Hear(0, Take());
-  }
-
- private:
-  std::span<std::byte> RoomFor(uint32_t, uint64_t bytes) override { return rooms_.New(bytes); }
-  void OnMessage(uint32_t, std::span<const std::byte>) override {
-    if (machines_ == nullptr) return messages_.push_back(rooms_.Take());
-    std::vector<std::byte> message = rooms_.Take();
-    machines_->Hear(0, message);
-    rooms_.Return(std::move(message));
-  }
-  std::vector<std::byte> Take() {
-    std::vector<std::byte> first = std::move(messages_.front());
-    messages_.pop_front();
-    return first;
-  }
-
-  Messenger& messenger_;
-  Machines* machines_ = nullptr;
-  ranks::Rooms rooms_;
-  std::deque<std::vector<std::byte>> messages_;
-};
 
 }  // namespace
 
@@ -190,7 +37,7 @@ Machines::Machines(Core& core, ranks::Peers& peers, uint32_t first_tag)
       clocks_(messenger_.count()) {
   for (std::atomic<int64_t>& heard : heard_ns_) heard = NowNs();
   if (messenger_.rank() != 0) return;
-  messenger_.Listen(kTag, this);
+  messenger_.Listen(kMachineTag, this);
   if (peers_.supervision != nullptr) {
     peers_.supervision->OnLost([this](const auto& lost) { OnLost(lost); });
   }
@@ -199,7 +46,7 @@ Machines::Machines(Core& core, ranks::Peers& peers, uint32_t first_tag)
 Machines::~Machines() {
   if (messenger_.rank() != 0) return;
   if (peers_.supervision != nullptr) peers_.supervision->OnLost(nullptr);
-  messenger_.Listen(kTag, nullptr);
+  messenger_.Listen(kMachineTag, nullptr);
 }
 
 Result<uint32_t> Machines::NewTags(uint32_t count) {
@@ -276,11 +123,11 @@ void Machines::OnLost(const ranks::Supervision::Lost& lost) {
 
 void Machines::End() {
   TellAll({.kind = MachineMessage::kEnd}, {});
-  const auto end = Clock::now() + kGrace;
+  const auto end = Clock::now() + kMachineGrace;
   const uint32_t others = messenger_.count() - 1;
   PollUntil(messenger_, [&] {
-    return messenger_.given_up() || Clock::now() > end || (ended_.load(std::memory_order_acquire) == others &&
-                                  messenger_.AllSent());
+    const bool all = ended_.load(std::memory_order_acquire) == others && messenger_.AllSent();
+    return all || messenger_.given_up() || Clock::now() > end;
   });
   if (ended_.load(std::memory_order_acquire) != others) messenger_.GiveUp();
 }
@@ -293,71 +140,6 @@ void Machines::OnFailure(const MachineMessage& message, std::string_view text) {
   if (message.work_queue >= frame.failures.slots.size()) return;
   frame.failures.slots[message.work_queue].Set(message.failure.program_order, text);
   frame.failures.any_set->store(true, std::memory_order_release);
-}
-
-// ---- measurements -------------------------------------------------------------------------------
-
-// Of several round trips to a rank the shortest counts: it says best what time it is there.
-void Machines::AlignClocks() {
-  constexpr int kTimes = 10;
-  for (int i = 0; i < kTimes; ++i) {
-    answers_.store(0, std::memory_order_relaxed);
-    asked_ns_ = NowNs();
-    TellAll({.kind = MachineMessage::kClock}, {});
-    if (!AwaitAnswers()) return;
-  }
-}
-
-void Machines::OnClock(uint32_t from, int64_t there_ns) {
-  const int64_t now = NowNs(), round_trip = now - asked_ns_;
-  if (round_trip < clocks_[from].round_trip_ns) {
-    clocks_[from] = {there_ns - (asked_ns_ + round_trip / 2), round_trip};
-  }
-  answers_.fetch_add(1, std::memory_order_release);
-}
-
-bool Machines::AwaitAnswers() {
-  const auto end = Clock::now() + kGrace;
-  const uint32_t others = messenger_.count() - 1;
-  const auto all = [&] { return answers_.load(std::memory_order_acquire) == others; };
-  PollUntil(messenger_, [&] { return all() || messenger_.given_up() || Clock::now() > end; });
-  return all();
-}
-
-void Machines::Gather() {
-  std::lock_guard lock(gather_mutex_);
-  if (ended_.load(std::memory_order_acquire) != 0 || messenger_.given_up()) return;
-  AlignClocks();
-  answers_.store(0, std::memory_order_relaxed);
-  TellAll({.kind = MachineMessage::kMeasure}, {});
-  AwaitAnswers();
-}
-
-void Machines::ForgetMeasurements() { TellAll({.kind = MachineMessage::kForget}, {}); }
-
-void Machines::OnTimings(const MachineMessage& message, std::string_view text) {
-  if (message.graph >= core_.graphs_.size()) return;
-  std::vector<StepList>& programs = core_.graphs_[message.graph]->programs;
-  if (message.work_queue >= programs.size()) return;
-  const std::span<Timing> timings = programs[message.work_queue].timings;
-  for (size_t i = 0; i < timings.size() && text.size() >= (i + 1) * sizeof(TimedStep); ++i) {
-    TimedStep timed;
-    std::memcpy(&timed, text.data() + i * sizeof(timed), sizeof(timed));
-    timings[i].ns.store(timed.ns, std::memory_order_relaxed);
-    timings[i].count.store(timed.count, std::memory_order_relaxed);
-  }
-}
-
-void Machines::OnTrace(uint32_t from, const MachineMessage& message, std::string_view text) {
-  if (message.work_queue >= core_.work_queues_.size()) return;
-  const auto offset = static_cast<uint64_t>(clocks_[from].offset_ns);
-  for (; text.size() >= sizeof(TracedStep); text.remove_prefix(sizeof(TracedStep))) {
-    TracedStep traced;
-    std::memcpy(&traced, text.data(), sizeof(traced));
-    traced.start_ns -= offset;
-    traced.end_ns -= offset;
-    core_.work_queues_[message.work_queue]->AddTraced(traced);
-  }
 }
 
 std::string Machines::SilentRanks() const {
@@ -412,56 +194,22 @@ void Machines::Report() {
   }
 }
 
-// Tells all failures that the work queue has noted: rank 0 knows the same one again.
+// Tells the failures that the work queue has noted since they were told last.
 void Machines::ReportFailures(uint32_t work_queue) {
   for (uint32_t g = 0; g < core_.graphs_.size(); ++g) {
     std::vector<Frame>& frames = core_.graphs_[g]->frames;
     for (uint32_t f = 0; f < frames.size(); ++f) {
-      const auto failure = frames[f].failures.slots[work_queue].Get();
-      if (!failure) continue;
+      const FailureSlot& slot = frames[f].failures.slots[work_queue];
+      uint64_t& told = told_[work_queue].versions[{g, f}];
+      const auto failure = slot.Get();
+      if (!failure || told == failure->version) continue;
+      told = failure->version;
       MachineMessage message{.kind = MachineMessage::kFailure, .graph = g, .frame = f,
                              .work_queue = work_queue};
       message.failure = {failure->program_order};
       Tell(messenger_, 0, message, failure->text);
     }
   }
-}
-
-// Answers what rank 0 has asked: whoever hears a question must not send.
-void Machines::Answer() {
-  if (asked_clock_.exchange(false, std::memory_order_acquire)) {
-    MachineMessage message{.kind = MachineMessage::kClock};
-    message.clock = {NowNs()};
-    Tell(messenger_, 0, message);
-  }
-  if (asked_measurements_.exchange(false, std::memory_order_acquire)) TellMeasurements();
-}
-
-void Machines::TellMeasurements() {
-  traced_.resize(core_.work_queues_.size());
-  for (uint32_t w = 0; w < traced_.size(); ++w) {
-    if (!core_.IsHere(core_.placement_.worker_of_work_queue[w])) continue;
-    for (uint32_t g = 0; g < core_.graphs_.size(); ++g) {
-      std::string text;
-      for (const Timing& timing : core_.graphs_[g]->programs[w].timings) {
-        const TimedStep timed{timing.ns.load(std::memory_order_relaxed),
-                              timing.count.load(std::memory_order_relaxed)};
-        text.append(reinterpret_cast<const char*>(&timed), sizeof(timed));
-      }
-      if (text.empty()) continue;
-      Tell(messenger_, 0,
-           {.kind = MachineMessage::kTimings, .graph = g, .work_queue = w}, text);
-    }
-    const TraceLog& log = core_.work_queues_[w]->traced();
-    std::string text;
-    for (const size_t size = log.size(); traced_[w] < size; ++traced_[w]) {
-      text.append(reinterpret_cast<const char*>(&log[traced_[w]]), sizeof(TracedStep));
-    }
-    if (!text.empty()) {
-      Tell(messenger_, 0, {.kind = MachineMessage::kTrace, .work_queue = w}, text);
-    }
-  }
-  Tell(messenger_, 0, {.kind = MachineMessage::kMeasured});
 }
 
 // ---- all ----------------------------------------------------------------------------------------
@@ -574,59 +322,6 @@ uint32_t NodesOf(const plan::Plan& plan) {
   uint32_t nodes = 1;
   for (const auto& device : plan.devices) nodes = std::max(nodes, device->node + 1);
   return nodes;
-}
-
-// Serves one engine, until it has ended or could not be loaded.
-void Core::ServeMachine(ranks::Peers& peers, std::unique_ptr<plan::Plan> plan,
-                        const EngineOptions& options, uint32_t first_tag,
-                        const std::function<void(Machines&)>& begun) {
-  Core* core = new Core(std::move(plan), options);
-  core->machines_ = std::make_unique<Machines>(*core, peers, first_tag);
-  Messenger& messenger = peers.messenger;
-  begun(*core->machines_);
-  core->ranks_.rank = messenger.rank();
-  core->ranks_.count = messenger.count();
-  Status status;
-  try {
-    status = core->LoadRank();
-    if (status.ok()) status = core->StartWorkers();
-    if (status.ok()) status = core->machines_->StartThread();
-  } catch (const std::bad_alloc&) {
-    status = OutOfMemory();
-  }
-  core->machines_->Loaded(status);
-  if (Worker* worker = core->PollingWorker(); status.ok() && worker != nullptr) {
-    worker->Drive(core->spins_, [core] { return core->ended(); });
-  }
-  // What others may still wait for has left before the memory that it is in goes.
-  PollUntil(messenger, [&] { return core->ended() && messenger.AllSent(); });
-  core->machines_->EndThread();
-  core->Teardown();
-  core->Release();
-}
-
-int ServeMachine(ranks::Peers& peers) {
-  Messenger& messenger = peers.messenger;
-  Inbox inbox(messenger);
-  for (;;) {
-    const std::vector<std::byte> bytes = inbox.Await();
-    const auto [message, text] = Read(bytes);
-    if (message.kind == MachineMessage::kQuit) break;
-    if (message.kind != MachineMessage::kPlan) continue;
-    const std::string_view copy = text.substr(
-        std::min<uint64_t>(message.options.weights_dir_bytes, text.size()));
-    auto plan = plan::FromBytes({reinterpret_cast<const uint8_t*>(copy.data()), copy.size()});
-    if (plan.ok()) {
-      Core::ServeMachine(peers, std::move(*plan), OptionsOf(message, text, peers),
-                         message.options.first_tag,
-                         [&](Machines& machines) { inbox.PassOnTo(&machines); });
-    }
-    inbox.PassOnTo(nullptr);
-    Tell(messenger, 0, {.kind = MachineMessage::kEnded});
-  }
-  peers.supervision.reset();  // says that this rank ends
-  messenger.wire().Finish();
-  return 0;
 }
 
 bool EndMachines(ranks::Peers& peers) {

@@ -5,18 +5,20 @@
 // of each other in shared memory besides, these send: rank 0 the rounds that it submits, the others
 // what their work queues have finished and which executions failed. Rank 0 has a WorkQueue for each
 // work queue of another rank, whose words are set when such a message comes.
-#ifndef CGRAPH_RUNTIME_ENGINE_MACHINES_H_
-#define CGRAPH_RUNTIME_ENGINE_MACHINES_H_
+#ifndef CGRAPH_RUNTIME_ENGINE_MACHINES_MACHINES_H_
+#define CGRAPH_RUNTIME_ENGINE_MACHINES_MACHINES_H_
 
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <map>
 #include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "runtime/engine/engine.h"
@@ -104,7 +106,7 @@ class Machines final : private ranks::Listener {
   std::vector<ranks::Rooms> rooms_;  // by rank
 
   // Rank 0: how far the others are.
-  std::mutex mutex_;  // of the next two
+  mutable std::mutex mutex_;  // of the next two
   Status load_error_;
   bool started_ = false;  // all have loaded the plan: who is lost now ends the engine
   std::atomic<uint32_t> loaded_{0}, ended_{0};
@@ -121,6 +123,8 @@ class Machines final : private ranks::Listener {
   // The others: what rank 0 was told last, per work queue.
   struct Told {
     uint64_t done = 0, at = 0, failures = 0;
+    // Of failures, by graph and frame.
+    std::map<std::pair<uint32_t, uint32_t>, uint64_t> versions;
     std::chrono::steady_clock::time_point when;
   };
   std::mutex report_mutex_;  // of the next
@@ -147,4 +151,4 @@ bool EndMachines(ranks::Peers& peers);
 
 }  // namespace cgraph::engine
 
-#endif  // CGRAPH_RUNTIME_ENGINE_MACHINES_H_
+#endif  // CGRAPH_RUNTIME_ENGINE_MACHINES_MACHINES_H_

@@ -1,0 +1,127 @@
+// Brings what other machines have measured to rank 0, with times of its clock.
+#include <chrono>
+#include <cstring>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+#include "runtime/engine/core.h"
+#include "runtime/engine/machines/machines.h"
+#include "runtime/engine/machines/message.h"
+
+namespace cgraph::engine {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+}  // namespace
+
+// ---- rank 0 -------------------------------------------------------------------------------------
+
+// Of several round trips to a rank the shortest counts: it says best what time it is there.
+void Machines::AlignClocks() {
+  constexpr int kTimes = 10;
+  for (int i = 0; i < kTimes; ++i) {
+    answers_.store(0, std::memory_order_relaxed);
+    asked_ns_ = NowNs();
+    TellAll({.kind = MachineMessage::kClock}, {});
+    if (!AwaitAnswers()) return;
+  }
+}
+
+void Machines::OnClock(uint32_t from, int64_t there_ns) {
+  const int64_t now = NowNs(), round_trip = now - asked_ns_;
+  if (round_trip < clocks_[from].round_trip_ns) {
+    clocks_[from] = {there_ns - (asked_ns_ + round_trip / 2), round_trip};
+  }
+  answers_.fetch_add(1, std::memory_order_release);
+}
+
+bool Machines::AwaitAnswers() {
+  const auto end = Clock::now() + kMachineGrace;
+  const uint32_t others = messenger_.count() - 1;
+  const auto all = [&] { return answers_.load(std::memory_order_acquire) == others; };
+  PollUntil(messenger_, [&] { return all() || messenger_.given_up() || Clock::now() > end; });
+  return all();
+}
+
+void Machines::Gather() {
+  std::lock_guard lock(gather_mutex_);
+  {
+    std::lock_guard state(mutex_);
+    if (!started_ || ended_.load(std::memory_order_acquire) != 0) return;
+  }
+  if (messenger_.given_up()) return;
+  AlignClocks();
+  answers_.store(0, std::memory_order_relaxed);
+  TellAll({.kind = MachineMessage::kMeasure}, {});
+  AwaitAnswers();
+}
+
+void Machines::ForgetMeasurements() { TellAll({.kind = MachineMessage::kForget}, {}); }
+
+void Machines::OnTimings(const MachineMessage& message, std::string_view text) {
+  if (message.graph >= core_.graphs_.size()) return;
+  std::vector<StepList>& programs = core_.graphs_[message.graph]->programs;
+  if (message.work_queue >= programs.size()) return;
+  const std::span<Timing> timings = programs[message.work_queue].timings;
+  for (size_t i = 0; i < timings.size() && text.size() >= (i + 1) * sizeof(TimedStep); ++i) {
+    TimedStep timed;
+    std::memcpy(&timed, text.data() + i * sizeof(timed), sizeof(timed));
+    timings[i].ns.store(timed.ns, std::memory_order_relaxed);
+    timings[i].count.store(timed.count, std::memory_order_relaxed);
+  }
+}
+
+void Machines::OnTrace(uint32_t from, const MachineMessage& message, std::string_view text) {
+  if (message.work_queue >= core_.work_queues_.size()) return;
+  const auto offset = static_cast<uint64_t>(clocks_[from].offset_ns);
+  for (; text.size() >= sizeof(TracedStep); text.remove_prefix(sizeof(TracedStep))) {
+    TracedStep traced;
+    std::memcpy(&traced, text.data(), sizeof(traced));
+    traced.start_ns -= offset;
+    traced.end_ns -= offset;
+    core_.work_queues_[message.work_queue]->AddTraced(traced);
+  }
+}
+
+// ---- the others ---------------------------------------------------------------------------------
+
+// Answers what rank 0 has asked: whoever hears a question must not send.
+void Machines::Answer() {
+  if (asked_clock_.exchange(false, std::memory_order_acquire)) {
+    MachineMessage message{.kind = MachineMessage::kClock};
+    message.clock = {NowNs()};
+    Tell(messenger_, 0, message);
+  }
+  if (asked_measurements_.exchange(false, std::memory_order_acquire)) TellMeasurements();
+}
+
+void Machines::TellMeasurements() {
+  traced_.resize(core_.work_queues_.size());
+  for (uint32_t w = 0; w < traced_.size(); ++w) {
+    if (!core_.IsHere(core_.placement_.worker_of_work_queue[w])) continue;
+    for (uint32_t g = 0; g < core_.graphs_.size(); ++g) {
+      std::string text;
+      for (const Timing& timing : core_.graphs_[g]->programs[w].timings) {
+        const TimedStep timed{timing.ns.load(std::memory_order_relaxed),
+                              timing.count.load(std::memory_order_relaxed)};
+        text.append(reinterpret_cast<const char*>(&timed), sizeof(timed));
+      }
+      if (text.empty()) continue;
+      Tell(messenger_, 0,
+           {.kind = MachineMessage::kTimings, .graph = g, .work_queue = w}, text);
+    }
+    const TraceLog& log = core_.work_queues_[w]->traced();
+    std::string text;
+    for (const size_t size = log.size(); traced_[w] < size; ++traced_[w]) {
+      text.append(reinterpret_cast<const char*>(&log[traced_[w]]), sizeof(TracedStep));
+    }
+    if (!text.empty()) {
+      Tell(messenger_, 0, {.kind = MachineMessage::kTrace, .work_queue = w}, text);
+    }
+  }
+  Tell(messenger_, 0, {.kind = MachineMessage::kMeasured});
+}
+
+}  // namespace cgraph::engine

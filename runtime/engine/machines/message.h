@@ -1,0 +1,109 @@
+// What the ranks of an engine that share no memory tell each other, besides the plan's own messages:
+// a MachineMessage, and a text behind it.
+#ifndef CGRAPH_RUNTIME_ENGINE_MACHINES_MESSAGE_H_
+#define CGRAPH_RUNTIME_ENGINE_MACHINES_MESSAGE_H_
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string_view>
+#include <thread>
+#include <utility>
+
+#include "runtime/ranks/messenger.h"
+#include "runtime/status/status.h"
+
+namespace cgraph::engine {
+
+inline constexpr uint32_t kMachineTag = 0;
+// How long the others are given to answer or to end an engine: one may be inside a kernel.
+inline constexpr std::chrono::seconds kMachineGrace(1);
+
+// MachineMessage: the beginning of a message; a text follows.
+struct MachineMessage {
+  enum Kind : uint32_t {
+    kPlan,      // load this plan
+    kLoaded,    // it is loaded, or why not
+    kRound,     // run a round of a graph
+    kProgress,  // of a work queue
+    kFailure,   // of an execution
+    kAlive,     // nothing else is to be told
+    kClock,     // what time is it? or: it is
+    kMeasure,   // tell what was measured
+    kTimings,   // of a work queue's steps in a graph
+    kTrace,     // steps of a work queue
+    kMeasured,  // that was all
+    kForget,    // what was measured
+    kEnd,       // the engine has ended
+    kEnded,     // and nothing of it is under way from here any more
+    kQuit,      // end the process
+  };
+  Kind kind = kQuit;
+  uint32_t graph = 0, frame = 0, work_queue = 0;
+  uint64_t text_bytes = 0;
+  union {
+    struct {
+      uint32_t inflight, first_tag;
+      bool proved, profile, trace;
+      int64_t stall_timeout_ns;
+      uint64_t weights_dir_bytes;  // of the text; the plan follows
+    } options{};
+    struct {
+      bool empty, flagged;
+    } round;
+    struct {
+      uint64_t done, at, round;
+    } progress;
+    struct {
+      uint32_t program_order;
+    } failure;
+    struct {
+      StatusCode code;
+    } loaded;
+    struct {
+      int64_t now_ns;
+    } clock;
+  };
+};
+
+// What is told of a step's Timing.
+struct TimedStep {
+  uint64_t ns = 0, count = 0;
+};
+
+inline void Tell(ranks::Messenger& messenger, uint32_t to, MachineMessage message,
+                 std::string_view text = {}) {
+  message.text_bytes = text.size();
+  messenger.SendCopy(to, kMachineTag, std::as_bytes(std::span(&message, 1)),
+                     std::as_bytes(std::span(text.data(), text.size())));
+}
+
+// Returns the beginning of a message, and its text, which lies in it.
+inline std::pair<MachineMessage, std::string_view> Read(std::span<const std::byte> bytes) {
+  MachineMessage message;
+  if (bytes.size() < sizeof(message)) return {message, {}};
+  std::memcpy(&message, bytes.data(), sizeof(message));
+  const uint64_t text = std::min<uint64_t>(message.text_bytes, bytes.size() - sizeof(message));
+  return {message, {reinterpret_cast<const char*>(bytes.data()) + sizeof(message), text}};
+}
+
+// Goes on with messages until `until()`, with pauses that get longer while nothing comes.
+template <typename Until>
+void PollUntil(ranks::Messenger& messenger, Until&& until) {
+  constexpr std::chrono::microseconds kShortest{20}, kLongest{1000};
+  std::chrono::microseconds pause = kShortest;
+  while (!until()) {
+    if (messenger.Poll()) {
+      pause = kShortest;
+    } else {
+      std::this_thread::sleep_for(pause);
+      pause = std::min(2 * pause, kLongest);
+    }
+  }
+}
+
+}  // namespace cgraph::engine
+
+#endif  // CGRAPH_RUNTIME_ENGINE_MACHINES_MESSAGE_H_

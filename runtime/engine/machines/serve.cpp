@@ -1,0 +1,131 @@
+// The ranks other than the first: they serve engines of rank 0, one after the other.
+#include <deque>
+#include <functional>
+#include <memory>
+#include <new>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "runtime/engine/core.h"
+#include "runtime/engine/machines/machines.h"
+#include "runtime/engine/machines/message.h"
+#include "runtime/plan/load.h"
+
+namespace cgraph::engine {
+namespace {
+
+using ranks::Messenger;
+
+EngineOptions OptionsOf(const MachineMessage& message, std::string_view text,
+                        ranks::Peers& peers) {
+  EngineOptions options;
+  options.peers = &peers;
+  options.inflight = message.options.inflight;
+  options.proved = message.options.proved;
+  options.profile = message.options.profile;
+  options.trace = message.options.trace;
+  options.stall_timeout = std::chrono::nanoseconds(message.options.stall_timeout_ns);
+  options.weights_dir = text.substr(0, message.options.weights_dir_bytes);
+  return options;
+}
+
+// Inbox: takes rank 0's messages at another rank, and passes them on to the engine while there is
+// one.
+class Inbox final : private ranks::Listener {
+ public:
+  explicit Inbox(Messenger& messenger) : messenger_(messenger) {
+    messenger_.Listen(kMachineTag, this);
+  }
+  ~Inbox() override { messenger_.Listen(kMachineTag, nullptr); }
+
+  // Waits for the next message.
+  std::vector<std::byte> Await() {
+    PollUntil(messenger_, [&] { return !messages_.empty(); });
+    return Take();
+  }
+  void PassOnTo(Machines* machines) {
+    machines_ = machines;
+    while (machines_ != nullptr && !messages_.empty()) machines_->Hear(0, Take());
+  }
+
+ private:
+  std::span<std::byte> RoomFor(uint32_t, uint64_t bytes) override { return rooms_.New(bytes); }
+  void OnMessage(uint32_t, std::span<const std::byte>) override {
+    if (machines_ == nullptr) return messages_.push_back(rooms_.Take());
+    std::vector<std::byte> message = rooms_.Take();
+    machines_->Hear(0, message);
+    rooms_.Return(std::move(message));
+  }
+  std::vector<std::byte> Take() {
+    std::vector<std::byte> first = std::move(messages_.front());
+    messages_.pop_front();
+    return first;
+  }
+
+  Messenger& messenger_;
+  Machines* machines_ = nullptr;
+  ranks::Rooms rooms_;
+  std::deque<std::vector<std::byte>> messages_;
+};
+
+}  // namespace
+
+// Serves one engine, until it has ended or could not be loaded.
+void Core::ServeMachine(ranks::Peers& peers, std::unique_ptr<plan::Plan> plan,
+                        const EngineOptions& options, uint32_t first_tag,
+                        const std::function<void(Machines&)>& begun) {
+  Core* core = new Core(std::move(plan), options);
+  core->machines_ = std::make_unique<Machines>(*core, peers, first_tag);
+  Messenger& messenger = peers.messenger;
+  begun(*core->machines_);
+  core->ranks_.rank = messenger.rank();
+  core->ranks_.count = messenger.count();
+  Status status;
+  try {
+    status = core->LoadRank();
+    if (status.ok()) status = core->StartWorkers();
+    if (status.ok()) status = core->machines_->StartThread();
+  } catch (const std::bad_alloc&) {
+    status = OutOfMemory();
+  }
+  core->machines_->Loaded(status);
+  if (Worker* worker = core->PollingWorker(); status.ok() && worker != nullptr) {
+    worker->Drive(core->spins_, [core] { return core->ended(); });
+  }
+  // What others may still wait for has left before the memory that it is in goes.
+  PollUntil(messenger, [&] { return core->ended() && messenger.AllSent(); });
+  core->machines_->EndThread();
+  core->Teardown();
+  core->Release();
+}
+
+int ServeMachine(ranks::Peers& peers) {
+  Messenger& messenger = peers.messenger;
+  Inbox inbox(messenger);
+  for (;;) {
+    const std::vector<std::byte> bytes = inbox.Await();
+    const auto [message, text] = Read(bytes);
+    if (message.kind == MachineMessage::kQuit) break;
+    if (message.kind != MachineMessage::kPlan) continue;
+    const std::string_view copy = text.substr(
+        std::min<uint64_t>(message.options.weights_dir_bytes, text.size()));
+    auto plan = plan::FromBytes({reinterpret_cast<const uint8_t*>(copy.data()), copy.size()});
+    if (plan.ok()) {
+      Core::ServeMachine(peers, std::move(*plan), OptionsOf(message, text, peers),
+                         message.options.first_tag,
+                         [&](Machines& machines) { inbox.PassOnTo(&machines); });
+      inbox.PassOnTo(nullptr);
+    } else {
+      MachineMessage refusal{.kind = MachineMessage::kLoaded};
+      refusal.loaded = {plan.status().code()};
+      Tell(messenger, 0, refusal, plan.status().message());
+    }
+    Tell(messenger, 0, {.kind = MachineMessage::kEnded});
+  }
+  peers.supervision.reset();  // says that this rank ends
+  messenger.wire().Finish();
+  return 0;
+}
+
+}  // namespace cgraph::engine
