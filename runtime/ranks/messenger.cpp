@@ -1,7 +1,6 @@
 #include "runtime/ranks/messenger.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 namespace cgraph::ranks {
@@ -26,13 +25,14 @@ void Messenger::Send(uint32_t to, uint32_t tag, std::span<const std::byte> messa
 void Messenger::SendCopy(uint32_t to, uint32_t tag, std::span<const std::byte> first,
                          std::span<const std::byte> second) {
   std::lock_guard lock(mutex_);
-  if (copies_.empty()) copies_.push_back(new std::vector<std::byte>);
-  std::vector<std::byte>* copy = copies_.back();
+  if (copies_.empty()) copies_.push_back(std::make_unique<std::vector<std::byte>>());
+  Copy copy = std::move(copies_.back());
   copies_.pop_back();
   copy->resize(MessageBytes(first.size() + second.size()));
   std::copy(second.begin(), second.end(),
             std::copy(first.begin(), first.end(), copy->begin()));
-  sends_.push_back({wire_.BeginSend(to, tag, copy->data(), copy->size()), nullptr, copy});
+  const Wire::Request request = wire_.BeginSend(to, tag, copy->data(), copy->size());
+  sends_.push_back({request, nullptr, std::move(copy)});
 }
 
 bool Messenger::Poll() {
@@ -57,8 +57,8 @@ bool Messenger::PollSends() {
     }
     any = true;
     if (sends_[i].busy != nullptr) sends_[i].busy->store(false, std::memory_order_release);
-    if (sends_[i].copy != nullptr) copies_.push_back(sends_[i].copy);
-    sends_[i] = sends_.back();
+    if (sends_[i].copy != nullptr) copies_.push_back(std::move(sends_[i].copy));
+    if (i + 1 < sends_.size()) sends_[i] = std::move(sends_.back());
     sends_.pop_back();
   }
   return any;

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <mutex>
 #include <span>
 #include <utility>
@@ -96,10 +97,12 @@ class Messenger {
  private:
   static constexpr size_t kReserved = 64;  // sends in progress without an allocation
 
+  using Copy = std::unique_ptr<std::vector<std::byte>>;
+
   struct Sending {
     Wire::Request request;
     std::atomic<bool>* busy;
-    std::vector<std::byte>* copy;  // of SendCopy(), or null
+    Copy copy;  // of SendCopy(), or null
   };
   struct Receiving {
     Wire::Request request;
@@ -123,7 +126,7 @@ class Messenger {
   std::vector<Listener*> listeners_;  // by tag
   std::vector<Sending> sends_;
   std::vector<Receiving> receives_;   // in the order in which they were begun
-  std::vector<std::vector<std::byte>*> copies_;  // free
+  std::vector<Copy> copies_;          // free
 };
 
 }  // namespace cgraph::ranks

@@ -1,0 +1,287 @@
+#!/usr/bin/python3
+"""cgrun under mpirun, a process for each node of the plan: the results are those of one process, to
+the bit, and what fails says the same.
+
+  machines_test.py --cgc build/release/cgc --cgrun build/release/cgrun --mpi openmpi
+
+Every run must end by itself and leave no process behind.
+"""
+import argparse
+import json
+import pathlib
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+import expectations  # noqa: E402
+import mpirun  # noqa: E402
+from expectations import expect  # noqa: E402
+
+PROGRAM = pathlib.Path(__file__).resolve().parent / "machines.cgraph"
+WEIGHTS = """import std.tensor
+actor Layer(name: str) {
+  state w: f32[3, 3] = load("weights.safetensors", "{name}")
+  method run(x: f32[1, 3]) -> f32[1, 3] { return matmul(x, w) }
+}
+place first = Layer("a") on node[0].gpu[0]
+place second = Layer("b") on node[1].gpu[0]
+graph g(x: f32[1, 3]) -> f32[1, 3] { return second.run(first.run(x)) }
+"""
+OTHER = {"openmpi": "mpich", "mpich": "openmpi"}
+
+
+class Machines:
+    def __init__(self, options, folder):
+        self.cgc, self.cgrun, self.folder = options.cgc, options.cgrun, folder
+        self.mpi = mpirun.Mpi(options.mpi)
+        self.plans, self.outputs, self.runs = {}, {}, 0
+
+    def plan(self, *defines, source=PROGRAM):
+        """Returns the plan of a program with these constants."""
+        key = (source, *defines)
+        if key not in self.plans:
+            path = self.folder / f"{len(self.plans)}.cgplan"
+            flags = [flag for define in defines for flag in ("-D", define)]
+            done = subprocess.run([self.cgc, "compile", "-q", source, "-o", path, *flags],
+                                  text=True, capture_output=True)
+            expect(done.returncode == 0, f"{key} does not compile", done.stderr)
+            text = subprocess.run([self.cgc, "plan", "--json", path], text=True,
+                                  capture_output=True, check=True).stdout
+            self.outputs[path] = {graph["name"]: [port["name"] for port in graph["outputs"]]
+                                  for graph in json.loads(text)["graphs"]}
+            self.plans[key] = path
+        return self.plans[key]
+
+    def run(self, ranks, plan, *flags):
+        """Runs cgrun with so many ranks; with 0, without a launcher."""
+        self.runs += 1
+        command = [str(self.cgrun), str(plan), "--timeout", "30", *map(str, flags)]
+        return self.mpi.run(ranks, command, line=command if ranks == 0 else None)
+
+    def values(self, ranks, plan, graph, inputs, *flags):
+        """Returns a graph's results, as bytes with their shape."""
+        line = ["-q", "--graph", graph, *flags]
+        for name, value in inputs.items():
+            path = self.folder / f"in_{name}.npy"
+            np.save(path, value)
+            line += ["--input", f"{name}={path}"]
+        files = [self.folder / f"out_{i}.npy" for i in range(len(self.outputs[plan][graph]))]
+        for name, path in zip(self.outputs[plan][graph], files):
+            path.unlink(missing_ok=True)
+            line += ["--output", f"{name}={path}"]
+        done = self.run(ranks, plan, *line)
+        expect(done.returncode == 0, f"{graph} on {ranks} ranks: exit code {done.returncode}",
+               done.stdout + done.stderr)
+        expect(done.stderr == "", f"{graph} on {ranks} ranks says something", done.stderr)
+        return [path.read_bytes() for path in files]
+
+    def same(self, ranks, plan, graph, inputs, *flags):
+        expected = self.values(0, plan, graph, inputs, *flags)
+        got = self.values(ranks, plan, graph, inputs, *flags)
+        expect(got == expected, f"{graph} {flags} on {ranks} ranks has other results than in one "
+               "process")
+        return got
+
+
+def numbers(shape, dtype=np.float32, seed=1):
+    return np.random.default_rng(seed).standard_normal(shape).astype(dtype)
+
+
+FIVE, EIGHT = np.array([5]), numbers(8)
+CASES = [  # graph, inputs, flags
+    ("other", {"x": FIVE}, []),
+    ("around", {"x": np.arange(40)}, ["--batch", "x"]),
+    ("inside", {"x": FIVE}, []),
+    ("crossed", {"x": FIVE}, []),
+    ("straight", {"x": numbers(7)}, []),
+    ("state_of_all", {"x": np.arange(50)}, ["--batch", "x"]),
+    ("state_along", {"x": EIGHT}, ["-n", "200"]),
+    ("state_along", {"x": EIGHT}, ["-n", "30", "--every"]),
+    ("bounded", {"x": numbers(0)}, []),
+    ("bounded", {"x": numbers(1)}, ["-n", "3"]),
+    ("bounded", {"x": numbers(2777)}, ["--batch", "x"]),
+    ("dynamic", {"x": numbers(1000), "length": np.int64(77)}, ["-n", "20"]),
+    ("dynamic", {"x": numbers(1000), "length": np.int64(0)}, ["-n", "2"]),
+    ("two_sizes", {"x": numbers((0, 3)), "y": numbers((4, 2))}, []),
+    ("two_sizes", {"x": numbers((5, 3)), "y": numbers((0, 2))}, []),
+    ("tuples", {"x": np.float32(1.5), "y": np.array([1, 2, 200], np.uint8), "z": np.bool_(True)},
+     ["-n", "5"]),
+    ("large", {"x": numbers(2_000_003)}, ["-n", "6"]),
+    ("many", {"x": FIVE}, ["-n", "200"]),
+    ("capacity", {"x": EIGHT}, ["-n", "50"]),
+    ("overlapped", {"x": numbers((64, 64)) / 8}, ["-n", "20"]),
+    ("spread", {"x": EIGHT}, ["-n", "3"]),
+    ("collected", {"x": EIGHT}, ["-n", "30"]),
+    ("members_beside", {"x": EIGHT}, ["-n", "3"]),
+]
+
+
+def results(m):
+    """Two nodes; three, each of which has messages with both others, too; idle ones between."""
+    for graph, inputs, flags in CASES:
+        m.same(2, m.plan(), graph, inputs, *flags)
+    for graph, inputs, flags in CASES:
+        if graph in ("state_of_all", "dynamic", "overlapped", "collected"):
+            m.same(3, m.plan("NODES=3", "N=7"), graph, inputs, *flags)
+    m.same(3, m.plan("GAP=2"), "around", {"x": np.arange(10)}, "--batch", "x")
+    m.same(3, m.plan("GAP=2"), "collected", {"x": EIGHT}, "-n", "5")
+
+
+def more_devices_than_cores(m):
+    plan = m.plan("N=12")
+    for graph, inputs, flags in CASES:
+        if graph in ("around", "collected"):
+            m.same(2, plan, graph, inputs, *flags)
+
+
+def save_weights(folder, tensors):
+    """Writes a file of safetensors, of f32 alone."""
+    header, at = {}, 0
+    for name, value in tensors.items():
+        header[name] = {"dtype": "F32", "shape": value.shape,
+                        "data_offsets": [at, at + value.nbytes]}
+        at += value.nbytes
+    text = json.dumps(header).encode()
+    (folder / "weights.safetensors").write_bytes(
+        struct.pack("<Q", len(text)) + text + b"".join(v.tobytes() for v in tensors.values()))
+
+
+def weights(m):
+    """`load` at another node, and a file that does not fit there."""
+    (m.folder / "w.cgraph").write_text(WEIGHTS)
+    save_weights(m.folder, {"a": numbers((3, 3), seed=2), "b": numbers((3, 3), seed=3)})
+    plan = m.plan(source=m.folder / "w.cgraph")
+    here = m.same(2, plan, "g", {"x": numbers((1, 3))})
+    # Where the files are is told to all ranks.
+    elsewhere = m.folder / "elsewhere"
+    elsewhere.mkdir()
+    save_weights(elsewhere, {"a": numbers((3, 3), seed=2), "b": numbers((3, 3), seed=4)})
+    got = m.same(2, plan, "g", {"x": numbers((1, 3))}, "--weights", elsewhere)
+    expect(got != here, "--weights changes nothing")
+    # An error while node 1 loads.
+    save_weights(elsewhere, {"a": numbers((3, 3), seed=2), "b": numbers((3, 2), seed=4)})
+    told = [m.run(ranks, plan, "--graph", "g", "--input", "x=[[1,2,3]]", "--weights", elsewhere)
+            for ranks in (0, 2)]
+    for done in told:
+        expect(done.returncode == told[0].returncode != 0, f"exit code {done.returncode}",
+               done.stderr)
+        expect(errors(done) == errors(told[0]) and len(errors(done)) == 1, "an error of a load",
+               f"{told[0].stderr}\n{done.stderr}")
+
+
+def errors(done):
+    return [line for line in done.stderr.splitlines() if "error:" in line]
+
+
+def failures(m):
+    """A method that fails at another node is the execution's error, and the others go on."""
+    for graph, inputs in (("refused", np.array([1, 2, 3, 4, 3, 5])),
+                          ("refused_elsewhere", np.array([1, 2, 1, 3, 0, 1]))):
+        np.save(m.folder / "in_x.npy", inputs)
+        flags = ["--graph", graph, "--input", f"x={m.folder}/in_x.npy", "--batch", "x"]
+        told = [m.run(ranks, m.plan(), *flags) for ranks in (0, 2)]
+        for done in told:
+            expect(done.returncode == told[0].returncode == 1, f"exit code {done.returncode}",
+                   done.stderr)
+            expect(errors(done) and errors(done) == errors(told[0]), f"the error of {graph}",
+                   f"{told[0].stderr}\n{done.stderr}")
+            expect("3 is refused" in done.stderr, "the message", done.stderr)
+            expect(re.findall(r"\d+ executions?, \d+ errors?", done.stderr) ==
+                   re.findall(r"\d+ executions?, \d+ errors?", told[0].stderr) != [],
+                   "executions go on", f"{told[0].stderr}\n{done.stderr}")
+
+
+def numbers_of_ranks(m):
+    """A launcher that started another number of processes than the plan has nodes."""
+    for ranks, defines in ((3, []), (2, ["NODES=3", "N=7"]), (2, ["NODES=1"])):
+        done = m.run(ranks, m.plan(*defines), "--graph", "other", "--input", "x=[1]")
+        nodes = {(): 2, ("NODES=3", "N=7"): 3, ("NODES=1",): 1}[tuple(defines)]
+        expect(done.returncode != 0, f"{ranks} ranks for {nodes} nodes run", done.stderr)
+        expect(len(errors(done)) == 1 and f"{ranks} processes were started" in done.stderr and
+               f"mpirun -n {nodes}" in done.stderr, "the number of ranks", done.stderr)
+    # One process is as good as no launcher.
+    alone, none = (m.run(ranks, m.plan(), "--graph", "other", "--input", "x=[1]")
+                   for ranks in (1, 0))
+    expect((alone.returncode, alone.stdout) == (0, none.stdout), "mpirun -n 1", alone.stderr)
+    expect("are all in this process" in alone.stderr and "mpirun -n 2" in alone.stderr,
+           "what is said of nodes in one process", alone.stderr)
+
+
+def mistakes(m):
+    """Command lines that are wrong end at once with one message and the exit code."""
+    plan = m.plan()
+    for flags, said in (([m.folder / "none.cgplan"], "none.cgplan"),
+                        ([plan, "--graph", "nope"], "nope"),
+                        ([plan, "--no-such-flag"], "--no-such-flag"),
+                        ([plan, "--graph", "other"], "x"),
+                        ([plan, "--graph", "other", "--input", "x=[1]", "--processes", "2"],
+                         "processes"),
+                        ([plan, "--graph", "other", "--input", "x=[1]", "--unproved"], "proved")):
+        command = [m.cgrun, *flags]
+        alone = m.mpi.run(0, [], line=[str(word) for word in command])
+        done = m.mpi.run(2, command, 20)
+        m.runs += 1
+        expect(done.returncode != 0 and len(errors(done)) == 1 and said in done.stderr,
+               f"{flags}: exit code {done.returncode}", done.stderr)
+        if alone.returncode != 0:
+            expect(done.returncode == alone.returncode and errors(done) == errors(alone),
+                   f"{flags}: exit code {done.returncode}, not {alone.returncode}",
+                   f"{alone.stderr}\n{done.stderr}")
+    for flag in ("--help", "--version"):
+        done = m.mpi.run(2, [m.cgrun, flag], 20)
+        expect(done.returncode == 0 and
+               done.stdout == m.mpi.run(0, [], line=[str(m.cgrun), flag]).stdout,
+               f"{flag} is said once", done.stdout)
+
+
+def source_text(m):
+    """A .cgraph is compiled by rank 0 alone."""
+    done = m.run(2, PROGRAM, "--graph", "other", "--input", "x=[5]", "-q")
+    expect(done.returncode == 0 and done.stdout.count("16") == 1, "a .cgraph", done.stderr)
+
+
+def libraries(m):
+    """cgrun with the library of another MPI than that of the launcher, or with none."""
+    folder = m.folder / "bin"
+    folder.mkdir()
+    shutil.copy(m.cgrun, folder / "cgrun")
+    lonely = folder / "cgrun"
+    for beside in (None, OTHER[m.mpi.name]):
+        if beside is not None:
+            library = m.cgrun.parent / f"libcgraph_{beside}.so"
+            if not library.exists():
+                print(f"SKIPPED: {library} is not built; cgrun is not tried with the library of "
+                      "another MPI")
+                continue
+            shutil.copy(library, folder)
+        done = m.mpi.run(2, [lonely, m.plan(), "--graph", "other", "--input", "x=[5]"], 30)
+        expect(done.returncode != 0 and f"libcgraph_{m.mpi.name}.so" in done.stderr and
+               "development files" in done.stderr, f"with the library of {beside}", done.stderr)
+        # Without a launcher it needs no library.
+        done = m.mpi.run(0, [], line=[str(lonely), str(m.plan()), "--graph", "other", "--input",
+                                      "x=[5]", "-q"])
+        expect(done.returncode == 0 and "16" in done.stdout, "without a launcher", done.stderr)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--cgc", required=True, type=lambda p: pathlib.Path(p).resolve())
+    parser.add_argument("--cgrun", required=True, type=lambda p: pathlib.Path(p).resolve())
+    mpirun.add_option(parser)
+    with tempfile.TemporaryDirectory() as name:
+        m = Machines(parser.parse_args(), pathlib.Path(name))
+        for part in (results, more_devices_than_cores, weights, failures, numbers_of_ranks,
+                     mistakes, source_text, libraries):
+            part(m)
+            print(f"{part.__name__}: ok", flush=True)
+    print(f"{expectations.checks} checks, {m.runs} runs")
+
+
+if __name__ == "__main__":
+    main()

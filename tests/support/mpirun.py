@@ -1,0 +1,84 @@
+"""Runs programs under the mpirun of an MPI.
+
+Every run ends within its time, or the test fails; so it does where a run leaves a process behind.
+"""
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import uuid
+
+from expectations import expect
+
+MARK = "CGRAPH_TEST_RUN"
+PACKAGES = {"openmpi": "openmpi-bin", "mpich": "mpich"}
+
+
+def add_option(parser):
+    parser.add_argument("--mpi", choices=sorted(PACKAGES), required=True)
+
+
+def marked(mark):
+    """Returns the processes that have the mark in their environment."""
+    found = []
+    for entry in pathlib.Path("/proc").iterdir():
+        if not entry.name.isdigit() or int(entry.name) == os.getpid():
+            continue
+        try:
+            if f"{MARK}={mark}".encode() in (entry / "environ").read_bytes().split(b"\0") and \
+                    (entry / "stat").read_text().rpartition(")")[2].split()[0] not in "ZX":
+                found.append(int(entry.name))
+        except OSError:
+            pass
+    return found
+
+
+class Mpi:
+    """`name`: openmpi or mpich, for which cgrun has a library. Without its launcher the program
+    ends, loudly, with the code that ctest takes for a skipped test."""
+
+    def __init__(self, name):
+        self.name, self.launcher = name, f"mpirun.{name}"
+        if shutil.which(self.launcher) is None:
+            print(f"SKIPPED: {self.launcher} is not installed (Debian's {PACKAGES[name]}); no run "
+                  "on several machines with it is tried")
+            sys.exit(77)
+
+    def line(self, ranks, command):
+        return [self.launcher, "-n", str(ranks), *map(str, command)]
+
+    def environment(self, mark):
+        # Open MPI wants to be told that root may run it, and more ranks than there are cores; and
+        # would sleep for two seconds after a rank that failed.
+        return {**os.environ, MARK: mark, "OMPI_ALLOW_RUN_AS_ROOT": "1",
+                "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1",
+                "OMPI_MCA_hwloc_base_binding_policy": "none",
+                "OMPI_MCA_odls_base_sigkill_timeout": "0"}
+
+    def run(self, ranks, command, seconds=60, line=None):
+        """Returns what a run was: its exit code, what it printed."""
+        return run_marked(line or self.line(ranks, command), self.environment, seconds)
+
+
+def run_marked(line, environment_of, seconds):
+    mark = uuid.uuid4().hex
+    process = subprocess.Popen(line, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True, env=environment_of(mark),
+                               start_new_session=True)
+    try:
+        out, error = process.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        for pid in marked(mark):
+            os.kill(pid, signal.SIGKILL)
+        out, error = process.communicate()
+        sys.exit(f"FAILED: {' '.join(line)}\ndoes not end in {seconds} s\n{out}{error}")
+    end = time.monotonic() + 5
+    while (left := marked(mark)) and time.monotonic() < end:
+        time.sleep(0.01)
+    for pid in left:
+        os.kill(pid, signal.SIGKILL)
+    expect(not left, f"{' '.join(line)} leaves processes behind: {left}", out + error)
+    return subprocess.CompletedProcess(line, process.returncode, out, error)
