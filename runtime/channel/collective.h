@@ -28,13 +28,13 @@ struct CollectiveShape {
   std::optional<Reduction> reduction;              // of kinds that reduce
   uint32_t root = 0;
   uint32_t members = 1;
-  // Members have no memory in common: inputs are copied when a member arrives, however large.
-  bool apart = false;
   struct Tensor {
     plan::DType dtype;
     uint64_t bytes;  // of an input, at bound
   };
   std::vector<Tensor> tensors;
+  // Members have no memory in common: inputs are copied when a member arrives, however large.
+  bool apart = false;
 };
 
 // QueuedMember: what a member on a queue issues. It knows where the values of all members lie.

@@ -219,7 +219,8 @@ class Engine {
     uint64_t arena_bytes = 0;          // what Load allocated for the plan's arenas
     uint32_t workers = 0;
     struct Rank {
-      int process = 0;                 // its number
+      int process = 0;                 // its number; 0: not known
+      std::string host;                // its machine's name, where ranks are on several
       std::string devices;             // "gpu[0], gpu[1]"
     };
     std::vector<Rank> ranks;           // of an engine with several processes, this one the first

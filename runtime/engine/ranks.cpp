@@ -194,8 +194,15 @@ std::string Core::StoppedRanks() const {
 
 std::vector<Engine::Stats::Rank> Core::RankStats() const {
   std::vector<Engine::Stats::Rank> all;
-  for (uint32_t rank = 0; ranks_.processes != nullptr && rank < ranks_.count; ++rank) {
-    all.push_back({rank == 0 ? getpid() : ranks_.processes->pid(rank), DevicesOf(rank)});
+  const bool known = ranks_.processes != nullptr || machines_ != nullptr;
+  for (uint32_t rank = 0; known && rank < ranks_.count; ++rank) {
+    ranks::Process process;
+    if (machines_ != nullptr) {
+      process = machines_->ProcessOf(rank);
+    } else {
+      process.number = rank == 0 ? getpid() : ranks_.processes->pid(rank);
+    }
+    all.push_back({process.number, std::move(process.host), DevicesOf(rank)});
   }
   return all;
 }

@@ -123,6 +123,16 @@ class OneMessage final : public Listener {
 
 }  // namespace
 
+Process Process::This() {
+  char host[HOST_NAME_MAX + 1] = "";
+  gethostname(host, sizeof(host) - 1);
+  return {getpid(), host};
+}
+
+std::string Process::Text() const {
+  return number == 0 ? "a process" : fmt::format("process {} on {}", number, host);
+}
+
 Supervision::Supervision(Messenger& messenger)
     : messenger_(messenger), processes_(messenger.count()) {
   messenger_.UseTagsBelow(kAddressTag + 1);
@@ -247,7 +257,8 @@ void Supervision::Take(Connection& connection, std::string_view line) {
     return;
   }
   connection.rank = number;
-  connection.process = fmt::format("process {} on {}", process, line);
+  std::from_chars(process.data(), process.data() + process.size(), connection.process.number);
+  connection.process.host = line;
   std::lock_guard lock(mutex_);
   processes_[number] = connection.process;
 }
@@ -259,7 +270,7 @@ void Supervision::OnLost(std::function<void(const Lost&)> lost) {
   if (found_ && lost_) lost_(*found_);
 }
 
-std::string Supervision::ProcessOf(uint32_t rank) const {
+Process Supervision::ProcessOf(uint32_t rank) const {
   std::lock_guard lock(mutex_);
   return processes_[rank];
 }
@@ -275,9 +286,8 @@ void Supervision::Connect(std::string_view addresses) {
     own_ = ConnectTo(std::string(Word(addresses)), port);
   }
   if (own_ < 0) return;
-  char host[HOST_NAME_MAX + 1] = "";
-  gethostname(host, sizeof(host) - 1);
-  Write(own_, fmt::format("{} {} {} {}\n", token, messenger_.rank(), getpid(), host));
+  const Process own = Process::This();
+  Write(own_, fmt::format("{} {} {} {}\n", token, messenger_.rank(), own.number, own.host));
   try {
     thread_ = std::thread([this] { AwaitEnd(); });
   } catch (const std::system_error&) {  // the launcher is left

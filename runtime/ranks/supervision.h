@@ -23,12 +23,21 @@
 
 namespace cgraph::ranks {
 
+// Process: of a rank, as the system of its machine knows it.
+struct Process {
+  int number = 0;    // 0: not known
+  std::string host;
+
+  static Process This();
+  std::string Text() const;  // "process 123 on node7"; "a process" where nothing is known
+};
+
 class Supervision {
  public:
   // What is known of a rank that is gone.
   struct Lost {
     uint32_t rank = 0;
-    std::string process;  // "process 123 on node7"
+    Process process;
     std::string how;      // "has ended", "cannot be reached any more"
   };
 
@@ -41,14 +50,13 @@ class Supervision {
   // At rank 0. Sets who is called, by a thread of its own, when a rank is lost; at once where one
   // has been. Waits for a call that is in progress.
   void OnLost(std::function<void(const Lost&)> lost);
-  // "process 123 on node7"; empty where it has not connected.
-  std::string ProcessOf(uint32_t rank) const;
+  Process ProcessOf(uint32_t rank) const;
 
  private:
   struct Connection {
     int socket = -1;
     uint32_t rank = 0;  // 0: not known yet
-    std::string process;
+    Process process;
     std::string text;   // that has come and is no whole line yet
     bool ends = false;  // it has said so
   };
@@ -68,7 +76,7 @@ class Supervision {
   std::atomic<bool> ends_{false};
   std::thread thread_;
   mutable std::mutex mutex_;  // of the next two
-  std::vector<std::string> processes_;  // by rank
+  std::vector<Process> processes_;      // by rank
   std::optional<Lost> found_;
   std::mutex call_mutex_;     // held during a call
   std::function<void(const Lost&)> lost_;

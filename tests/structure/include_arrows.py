@@ -50,7 +50,10 @@ ARROWS = {
     # Queues use communicators, which know GPUs and NCCL and nothing of queues.
     "runtime/cuda/collectives": ["runtime/cuda/gpu", "runtime/cuda/libraries", "runtime/device",
                                  "runtime/plan", "runtime/status"],
-    "runtime/channel": ["runtime/kinds", "runtime/device", "runtime/plan", "runtime/status"],
+    "runtime/channel": ["runtime/kinds", "runtime/device", "runtime/plan", "runtime/ranks",
+                        "runtime/status"],
+    # Loaded late, by name, as runtime/cuda is.
+    "runtime/mpi": ["runtime/device", "runtime/ranks"],
     "runtime/ranks": ["runtime/device", "runtime/status"],
     "runtime/engine": ["runtime/channel", "runtime/device", "runtime/files", "runtime/plan",
                        "runtime/ranks", "runtime/status", "runtime/workers"],
@@ -69,6 +72,7 @@ FORBIDDEN = [
     ("compiler/", r"^(antlr4|CgraphLexer|CgraphParser)", "compiler/syntax/"),
     ("", r"^(runtime/cuda/|cuda|cublas|nvrtc|nccl)", "runtime/cuda/", "tests/",
      "bench/gpu/"),
+    ("", r"^(runtime/mpi/|mpi\.h)", "runtime/mpi/", "bench/"),
 ]
 INCLUDE = re.compile(r'^\s*#\s*include\s+["<]([^">]+)[">]', re.M)
 

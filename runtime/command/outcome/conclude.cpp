@@ -132,6 +132,7 @@ void AddGpus(const Measured& run, nlohmann::ordered_json& json) {
   nlohmann::ordered_json& processes = json["processes"] = nlohmann::ordered_json::array();
   for (const Engine::Stats::Rank& rank : stats.ranks) {
     processes.push_back({{"process", rank.process}, {"devices", rank.devices}});
+    if (!rank.host.empty()) processes.back()["host"] = rank.host;
   }
 }
 
@@ -205,8 +206,9 @@ void SayStats(const Engine& engine, const Options& options) {
   Say(fmt::format("{}, {} bytes of arenas, {} after the start\n", Counted(stats.workers, "worker"),
                   stats.arena_bytes, Counted(stats.allocations, "allocation")));
   for (size_t rank = 0; rank < stats.ranks.size(); ++rank) {
-    Say(fmt::format("rank {}: process {}, {}\n", rank, stats.ranks[rank].process,
-                    stats.ranks[rank].devices));
+    const Engine::Stats::Rank& at = stats.ranks[rank];
+    Say(fmt::format("rank {}: process {}{}{}, {}\n", rank, at.process,
+                    at.host.empty() ? "" : " on ", at.host, at.devices));
   }
   SayGpus(stats, engine.plan());
   if (options.profile.empty()) return;

@@ -114,11 +114,11 @@ void Machines::OnLost(const ranks::Supervision::Lost& lost) {
     if (!started) {
       load_error_ = Status(StatusCode::kLost,
                            fmt::format("rank {} ({}) {} before it had loaded the plan", lost.rank,
-                                       lost.process, lost.how));
+                                       lost.process.Text(), lost.how));
     }
   }
   messenger_.GiveUp();
-  if (started) core_.EndWithout(lost.rank, lost.process, lost.how);
+  if (started) core_.EndWithout(lost.rank, lost.process.Text(), lost.how);
 }
 
 void Machines::End() {
@@ -142,17 +142,20 @@ void Machines::OnFailure(const MachineMessage& message, std::string_view text) {
   frame.failures.any_set->store(true, std::memory_order_release);
 }
 
+ranks::Process Machines::ProcessOf(uint32_t rank) const {
+  if (rank == messenger_.rank()) return ranks::Process::This();
+  return peers_.supervision == nullptr ? ranks::Process() : peers_.supervision->ProcessOf(rank);
+}
+
 std::string Machines::SilentRanks() const {
   std::string text;
   for (uint32_t rank = 1; rank < messenger_.count() && messenger_.rank() == 0; ++rank) {
     const std::chrono::nanoseconds silence(NowNs() -
                                            heard_ns_[rank].load(std::memory_order_relaxed));
     if (silence < kSilence) continue;
-    const std::string process =
-        peers_.supervision == nullptr ? "" : peers_.supervision->ProcessOf(rank);
-    text += fmt::format("rank {} ({}{}{}) has told nothing for {:.1f} s: it is stopped by a signal, "
+    text += fmt::format("rank {} ({}: {}) has told nothing for {:.1f} s: it is stopped by a signal, "
                         "or its machine cannot be reached\n",
-                        rank, process, process.empty() ? "" : ": ", core_.DevicesOf(rank),
+                        rank, ProcessOf(rank).Text(), core_.DevicesOf(rank),
                         std::chrono::duration<double>(silence).count());
   }
   return text;

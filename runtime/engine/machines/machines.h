@@ -63,6 +63,7 @@ class Machines final : private ranks::Listener {
   // with times of this rank's clock. Those that do not answer in time are left out.
   void Gather();
   void ForgetMeasurements();
+  ranks::Process ProcessOf(uint32_t rank) const;
   // Returns a line for each rank that has told nothing for long: it is stopped, or its machine
   // cannot be reached.
   std::string SilentRanks() const;
