@@ -387,8 +387,11 @@ def nodes(cgc):
               "graph across(x: f32[250000]) -> f32[250000] { return a[0].f(a[2].f(x)) }\n"
               "graph all(x: f32[250000]) -> [f32[250000]; 4] {\n"
               "  return all_reduce([p.f(x) for p in a], sum)\n}\n")
-    for command in ("check", "compile", "simulate", "viz"):
+    for command in ("check", "compile", "simulate"):
         cgc(command, "four.cgraph")
+    drawing = cgc("viz", "four.cgraph", "--graph", "all", "--what", "transports", "--format", "dot",
+                  "-o", "-")[0]
+    says(drawing, "cluster_node0", "cluster_node1")  # a frame for each machine
     assumed = cgc("simulate", "four.cgraph")[0]
     says(assumed, "25 GB/s and 5 us each way between machines (assumed); --topology states another",
          "between machines: times are bounds, what the network lets through")
@@ -417,7 +420,7 @@ def nodes(cgc):
     expect(makespans["all"] > 1_000_000_000, makespans)
     # The library's: as many machines as are asked for.
     says(cgc("simulate", "four.cgraph", "--topology", "dgx_h100_cluster")[0],
-         "machine: dgx_h100_cluster(2)")
+         "machine: dgx_h100_cluster")
     says(cgc("check", "four.cgraph", "--topology", "dgx_h100_cluster(65)", status=1)[1],
          "1 to 64 machines, not 65")
     says(cgc("check", "four.cgraph", "--topology", "dgx_h100", status=1)[1],

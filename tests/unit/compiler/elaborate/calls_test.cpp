@@ -174,11 +174,13 @@ TEST_CASE("which transport serves which edge") {
   CHECK(chosen(gpu, gpu, Transport::kMpi) == "local");
   CHECK(chosen(gpu, other, Transport::kShm) == "shm");
   CHECK(chosen(gpu, other, Transport::kHost) == "host");
-  CHECK(chosen(gpu, other, Transport::kLocal) == "no: nccl, shm or host");
-  CHECK(chosen(caller, gpu, Transport::kNccl) == "no: shm or host");
-  CHECK(chosen(caller, cpu, Transport::kNccl) == "no: local, shm or host");
-  CHECK(chosen(gpu, other, Transport::kMpi) == "no: nccl, shm or host");
-  CHECK(chosen(gpu, far, Transport::kAuto) == "no: ");
+  CHECK(chosen(gpu, other, Transport::kLocal) == "no: nccl, shm, host or mpi");
+  CHECK(chosen(caller, gpu, Transport::kNccl) == "no: shm, host or mpi");
+  CHECK(chosen(caller, cpu, Transport::kNccl) == "no: local, shm, host or mpi");
+  CHECK(chosen(gpu, other, Transport::kMpi) == "mpi");
+  CHECK(chosen(gpu, far, Transport::kAuto) == "mpi");
+  CHECK(chosen(gpu, far, Transport::kNccl) == "no: mpi");
+  CHECK(chosen(far, caller, Transport::kShm) == "no: mpi");
 }
 
 TEST_CASE("C3: a transport that cannot serve an edge") {
@@ -186,7 +188,7 @@ TEST_CASE("C3: a transport that cannot serve an edge") {
                     "graph g(x: i64) -> i64 { return a.inc(p.inc(x) via nccl) }");
   CHECK(result->Codes() == "E0601");
   CHECK(result->Text().find("nccl cannot carry this from gpu[0] to cpu[0]: nccl connects gpus, and "
-                            "cpu[0] is not one; possible here: auto, shm or host") !=
+                            "cpu[0] is not one; possible here: auto, shm, host or mpi") !=
         std::string::npos);
 }
 
