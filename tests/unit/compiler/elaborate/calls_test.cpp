@@ -174,13 +174,13 @@ TEST_CASE("which transport serves which edge") {
   CHECK(chosen(gpu, gpu, Transport::kMpi) == "local");
   CHECK(chosen(gpu, other, Transport::kShm) == "shm");
   CHECK(chosen(gpu, other, Transport::kHost) == "host");
-  CHECK(chosen(gpu, other, Transport::kLocal) == "no: nccl, shm, host or mpi");
-  CHECK(chosen(caller, gpu, Transport::kNccl) == "no: shm, host or mpi");
-  CHECK(chosen(caller, cpu, Transport::kNccl) == "no: local, shm, host or mpi");
+  CHECK(chosen(gpu, other, Transport::kLocal) == "no: auto, nccl, shm, host or mpi");
+  CHECK(chosen(caller, gpu, Transport::kNccl) == "no: auto, shm, host or mpi");
+  CHECK(chosen(caller, cpu, Transport::kNccl) == "no: auto, local, shm, host or mpi");
   CHECK(chosen(gpu, other, Transport::kMpi) == "mpi");
   CHECK(chosen(gpu, far, Transport::kAuto) == "mpi");
-  CHECK(chosen(gpu, far, Transport::kNccl) == "no: mpi");
-  CHECK(chosen(far, caller, Transport::kShm) == "no: mpi");
+  CHECK(chosen(gpu, far, Transport::kNccl) == "no: auto or mpi");
+  CHECK(chosen(far, caller, Transport::kShm) == "no: auto or mpi");
 }
 
 TEST_CASE("C3: a transport that cannot serve an edge") {
