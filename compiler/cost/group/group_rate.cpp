@@ -76,11 +76,15 @@ class RateFinder {
       : machine_(machine), group_(group), find_route_(find_route) {}
 
   GroupRate Run() const {
-    const size_t n = group_.members.size();
-    if (group_.pattern != GroupPattern::kRing) {
-      const bool all = group_.pattern == GroupPattern::kAllPairs;
-      return all && n > kMostExchanging ? Forwarded() : Exchange();
-    }
+    if (group_.pattern == GroupPattern::kRing) return Around();
+    const bool all = group_.pattern == GroupPattern::kAllPairs;
+    if (all && group_.members.size() > kMostExchanging) return Forwarded();
+    const GroupRate rate = Exchange();
+    return rate.reached ? rate : Forwarded();
+  }
+
+ private:
+  GroupRate Around() const {
     GroupRate best = BestRing();
     if (!group_.all_links) return best;
     std::optional<GroupRate> links = AllLinks();
@@ -88,7 +92,6 @@ class RateFinder {
     return *links;
   }
 
- private:
   // Returns the tokens that a transfer needs for its rate, at least one of each resource.
   std::vector<uint32_t> TokensFor(const std::vector<uint64_t>& rates) const {
     std::vector<uint32_t> tokens;
@@ -266,9 +269,11 @@ class RateFinder {
     return rate;
   }
 
-  // Around the ring a part goes n / 2 hops on average.
+  // Members pass on what is not for them. Around the ring a part goes n / 2 hops on average; those
+  // of one root all pass its links.
   GroupRate Forwarded() const {
-    GroupRate rate = BestRing();
+    GroupRate rate = Around();
+    if (group_.pattern != GroupPattern::kAllPairs) return rate;
     rate.bytes_per_us = std::max<uint64_t>(2 * rate.bytes_per_us / group_.members.size(), 1);
     return rate;
   }

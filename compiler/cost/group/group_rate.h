@@ -8,7 +8,7 @@
 // way, and the bandwidth out of any set of members to the rest bounds the whole (the least cut).
 // Where no link leads from the members of one node to those of another, the ways by their hosts
 // count as links. Exchanges (gather, scatter, all_to_all) send each part straight to the member
-// that gets it.
+// that gets it, or around, where some pair has no way but over other members.
 #ifndef CGRAPH_COMPILER_COST_GROUP_GROUP_RATE_H_
 #define CGRAPH_COMPILER_COST_GROUP_GROUP_RATE_H_
 

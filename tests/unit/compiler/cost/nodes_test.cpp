@@ -3,6 +3,9 @@
 // and over LL, LL128 and Simple; where much is moved Simple wins.
 #include <catch2/catch.hpp>
 
+#include <algorithm>
+#include <random>
+
 #include "compiler/cost/costs.h"
 #include "compiler/cost/formulas.h"
 #include "tests/unit/compiler/cost/machine_by_hand.h"
@@ -179,4 +182,76 @@ TEST_CASE("cpus of different nodes share no memory") {
   CHECK(machine.Message(LogicalDevice(), cpu(1, 1), 1'000'000) == 105 * kUs);
   // Within a node what is assumed of memory: a ring of 6.6 GB/s; 4 hops of 0.1 us and two of 5 us.
   CHECK(Nanoseconds(machine, Kind::kAllReduce, 6'600'000) == 400 + 10'000 + 1'500'000);
+}
+
+namespace {
+
+// What has to leave, and to enter, a node with `here` of n members, of which one may be the root,
+// in parts of which n are what one member gives: however the members go about it.
+std::pair<uint64_t, uint64_t> PartsAcross(Kind kind, uint64_t here, uint64_t n, bool has_root) {
+  const uint64_t others = n - here;
+  switch (kind) {
+    case Kind::kAllReduce: return {n, n};
+    case Kind::kReduceScatter: return {others, here};
+    case Kind::kAllGather: return {here * n, others * n};
+    case Kind::kReduce: return {has_root ? 0 : n, has_root ? n : 0};
+    case Kind::kBroadcast: return {has_root ? n : 0, has_root ? 0 : n};
+    case Kind::kAllToAll: return {here * others, others * here};
+    case Kind::kGather: return {has_root ? 0 : here * n, has_root ? others * n : 0};
+    case Kind::kScatter: return {has_root ? others : 0, has_root ? 0 : here};
+    default: return {0, 0};
+  }
+}
+
+}  // namespace
+
+// Machines at random: up to four nodes of up to four gpus or cpus, whose NICs have rates of their
+// own in each direction; links lead from each member to each of another node (way 0), from one
+// alone (1), or from host to host (2).
+TEST_CASE("no collective takes less than what has to leave and enter each node") {
+  std::mt19937 random(1);
+  const auto below = [&](uint32_t most) { return static_cast<uint32_t>(random() % most); };
+  size_t checked = 0;
+  for (int round = 0; round < 300; ++round) {
+    MachineByHand machine;
+    const uint32_t nodes = 2 + below(3), way = below(3);
+    const DeviceKind kind = way < 2 && below(2) == 0 ? DeviceKind::kCpu : DeviceKind::kGpu;
+    std::vector<uint64_t> out, in, each;
+    std::vector<uint32_t> node_of;
+    for (uint32_t node = 0; node < nodes; ++node) {
+      each.push_back(1 + below(4));
+      for (uint32_t i = 0; i < each.back(); ++i) {
+        machine.Add(kind, node, i);
+        node_of.push_back(node);
+      }
+      for (auto* rates : {&out, &in}) {
+        machine.Resource(rates->emplace_back(1'000 * (1 + below(50))));
+      }
+    }
+    const auto members = static_cast<uint32_t>(node_of.size());
+    for (uint32_t node = 0; node < nodes && way == 2; ++node) machine.AddHost(node);
+    machine.Link([&](uint32_t i, uint32_t j) -> std::optional<Link> {
+      const auto node = [&](uint32_t at) { return at < members ? node_of[at] : at - members; };
+      const bool hosts = i >= members && j >= members, mixed = (i < members) != (j < members);
+      if (node(i) == node(j)) return Link{kUs, 40'000 + 40'000 * below(4), {}};
+      const auto is_first = [&](uint32_t at) { return at == 0 || node_of[at - 1] != node_of[at]; };
+      if (mixed || hosts != (way == 2) || (way == 1 && !(is_first(i) && is_first(j)))) return {};
+      return Link{5 * kUs, 1'000 * (1 + below(50)), {2 * node(i), 2 * node(j) + 1}};
+    });
+    for (Kind what : {Kind::kAllReduce, Kind::kReduceScatter, Kind::kAllGather, Kind::kReduce,
+                      Kind::kBroadcast, Kind::kAllToAll, Kind::kGather, Kind::kScatter}) {
+      uint64_t least = 0;
+      for (uint32_t node = 0; node < nodes; ++node) {
+        const auto [leaves, enters] = PartsAcross(what, each[node], members, node == 0);
+        least = std::max({least, MovePicoseconds(Part(kBytes, leaves, members), out[node]),
+                          MovePicoseconds(Part(kBytes, enters, members), in[node])});
+      }
+      INFO("round " << round << ", collective " << static_cast<int>(what) << ", way " << way
+                    << ", device " << static_cast<int>(kind) << ", " << members << " members");
+      // Exchanges have a rate in whole bytes per microsecond.
+      CHECK(machine.Time(what, kBytes).ps >= least - least / 1000);
+      ++checked;
+    }
+  }
+  CHECK(checked == 2400);
 }
