@@ -61,7 +61,7 @@ ExitCode RunSimulate(const SimulateFlags& flags) {
   std::vector<plan::GraphTrace> traces;
   ExitCode exit_code = kSuccess;
   const std::string machine = topology ? topology->name : loaded.plan->topology;
-  if (!flags.output.json) llvm::outs() << MachineText(machine);
+  if (!flags.output.json) llvm::outs() << MachineText(*loaded.plan, machine);
   for (uint32_t graph : *graphs) {
     Simulation simulation =
         Simulate(*loaded.plan, graph,

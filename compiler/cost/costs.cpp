@@ -22,6 +22,32 @@ void AddResources(const Route& route, Movement& movement) {
 // Makes a movement where only rates are known.
 Movement Plain(uint64_t ps) { return {.ps = ps}; }
 
+// Counts the members on each node.
+std::map<uint32_t, uint64_t> MembersByNode(const std::vector<LogicalDevice>& members) {
+  std::map<uint32_t, uint64_t> counts;
+  for (const LogicalDevice& member : members) ++counts[member.node];
+  return counts;
+}
+
+// Returns the rate of a collective whose members are on several nodes, each with one port of
+// `bytes_per_us`. Of an exchange it is, as in GroupRate, the rate of n - 1 parts out of a member,
+// where the busiest port carries more parts than that.
+uint64_t RateByPorts(CollectiveKind kind, const std::vector<LogicalDevice>& members, uint32_t root,
+                     uint64_t bytes_per_us) {
+  const uint64_t n = members.size();
+  const std::map<uint32_t, uint64_t> counts = MembersByNode(members);
+  uint64_t parts = n - 1;
+  switch (PatternOf(kind)) {
+    case GroupPattern::kRing: break;
+    case GroupPattern::kToRoot:
+    case GroupPattern::kFromRoot: parts = n - counts.at(members[root].node); break;
+    case GroupPattern::kAllPairs:
+      parts = 0;
+      for (const auto& [node, here] : counts) parts = std::max(parts, here * (n - here));
+  }
+  return std::max<uint64_t>(Part(bytes_per_us, n - 1, std::max<uint64_t>(parts, 1)), 1);
+}
+
 }  // namespace
 
 const MachineDevice* Costs::DeviceOf(const LogicalDevice& key) const {
@@ -90,12 +116,30 @@ const LinkRates& Costs::Assumed(const LogicalDevice& from, const LogicalDevice& 
   return by_nccl ? topology_.nccl : topology_.shm;
 }
 
-const LinkRates& Costs::AssumedOf(const std::vector<LogicalDevice>& participants,
-                                  bool by_nccl) const {
-  for (const LogicalDevice& other : participants) {
-    if (other.node != participants[0].node) return topology_.network;
+// Within a node the members have the rates that are assumed of one machine, and each node has one
+// port to the others.
+uint64_t Costs::AssumedCollective(CollectiveKind kind,
+                                  const std::vector<LogicalDevice>& participants, bool by_nccl,
+                                  uint64_t bytes, uint32_t root) const {
+  const uint64_t n = participants.size(), nodes = MembersByNode(participants).size();
+  if (nodes == 1) {
+    return CollectivePicoseconds(by_nccl ? topology_.nccl : topology_.shm, kind, {n}, bytes);
   }
-  return by_nccl ? topology_.nccl : topology_.shm;
+  const LinkRates& network = topology_.network;
+  const uint64_t rate = RateByPorts(kind, participants, root, network.bytes_per_us);
+  if (std::all_of(participants.begin(), participants.end(), IsGpu)) {
+    const uint64_t inside = topology_.nccl.bytes_per_us;
+    const NcclGroup group{.participants = n,
+                          .bus_bytes_per_us = nodes == n ? rate : std::min(rate, inside),
+                          .nodes = nodes,
+                          .network_ps = network.latency_ps,
+                          .across_bytes_per_us = network.bytes_per_us,
+                          .inside_bytes_per_us = inside};
+    return NcclPicoseconds(group, kind, bytes).total();
+  }
+  LinkRates link = topology_.shm;
+  link.bytes_per_us = nodes == n ? rate : std::min(rate, link.bytes_per_us);
+  return CollectivePicoseconds(link, kind, {n, nodes, network.latency_ps}, bytes);
 }
 
 Movement Costs::Message(const LogicalDevice& from, const LogicalDevice& to, bool by_nccl,
@@ -137,8 +181,11 @@ const GroupRate& Costs::RateOf(Group group) const {
 }
 
 NcclGroup Costs::NcclGroupOf(const Group& group, const GroupRate& rate) const {
-  NcclGroup nccl{.participants = group.members.size(), .nvlink = rate.by_links,
-                 .bus_bytes_per_us = rate.bytes_per_us};
+  NcclGroup nccl{.participants = group.members.size(),
+                 .nvlink = rate.by_links,
+                 .bus_bytes_per_us = rate.bytes_per_us,
+                 .across_bytes_per_us = rate.across_bytes_per_us,
+                 .inside_bytes_per_us = rate.inside_bytes_per_us};
   std::set<uint32_t> nodes;
   for (const LogicalDevice& key : group.members) {
     nodes.insert(key.node);
@@ -157,6 +204,11 @@ NcclGroup Costs::NcclGroupOf(const Group& group, const GroupRate& rate) const {
     }
     nccl.network_ps = std::max(nccl.network_ps, latency);
   }
+  if (rate.reached) return nccl;
+  const LinkRates& assumed = nccl.nodes > 1 ? topology_.network : topology_.nccl;
+  nccl.bus_bytes_per_us = std::min(nccl.bus_bytes_per_us, assumed.bytes_per_us);
+  nccl.across_bytes_per_us = nccl.inside_bytes_per_us = nccl.bus_bytes_per_us;
+  if (nccl.nodes > 1) nccl.network_ps = std::max(nccl.network_ps, assumed.latency_ps);
   return nccl;
 }
 
@@ -169,25 +221,33 @@ Movement Costs::NcclCollective(CollectiveKind kind, const Group& group, uint64_t
 }
 
 // The rates that are assumed of memory that two participants share hold where nothing is stated of
-// it.
+// it, and those of the network where no way is stated from one node to another.
 Movement Costs::Collective(CollectiveKind kind, const std::vector<LogicalDevice>& participants,
                            bool by_nccl, uint64_t bytes, uint32_t root) const {
-  const LinkRates& assumed = AssumedOf(participants, by_nccl);
   if (!topology_.machine || participants.size() < 2) {
-    return Plain(CollectivePicoseconds(assumed, kind, participants.size(), bytes));
+    return Plain(AssumedCollective(kind, participants, by_nccl, bytes, root));
   }
   const GroupPattern pattern = PatternOf(kind);
-  const bool gpus = std::all_of(participants.begin(), participants.end(), IsGpu);
+  const uint64_t nodes = MembersByNode(participants).size();
+  const bool nccl = (by_nccl || nodes > 1) &&
+                    std::all_of(participants.begin(), participants.end(), IsGpu);
   const bool has_root = pattern == GroupPattern::kToRoot || pattern == GroupPattern::kFromRoot;
-  const Group group{participants, pattern, has_root ? root : 0, by_nccl && gpus};
-  if (by_nccl && gpus) return NcclCollective(kind, group, bytes);
+  const Group group{participants, pattern, has_root ? root : 0, nccl};
+  if (nccl) return NcclCollective(kind, group, bytes);
   const GroupRate& rate = RateOf(group);
   LinkRates link{rate.hop_ps, rate.hop_ps, rate.bytes_per_us};
   if (!rate.stated) {
-    link = {std::max(assumed.latency_ps, rate.hop_ps), std::max(assumed.hop_ps, rate.hop_ps),
-            std::min(assumed.bytes_per_us, rate.bytes_per_us)};
+    const LinkRates& memory = topology_.shm;
+    link = {std::max(memory.latency_ps, rate.hop_ps), std::max(memory.hop_ps, rate.hop_ps),
+            std::min(memory.bytes_per_us, rate.bytes_per_us)};
   }
-  Movement movement{.ps = CollectivePicoseconds(link, kind, participants.size(), bytes),
+  GroupShape shape{participants.size(), nodes, rate.across_ps};
+  if (!rate.reached) {
+    const LinkRates& assumed = nodes > 1 ? topology_.network : topology_.shm;
+    link.bytes_per_us = std::min(assumed.bytes_per_us, link.bytes_per_us);
+    shape.across_ps = std::max(assumed.latency_ps, shape.across_ps);
+  }
+  Movement movement{.ps = CollectivePicoseconds(link, kind, shape, bytes),
                     .resources = rate.resources};
   if (!movement.resources.empty()) movement.held_ps = movement.ps;
   return movement;

@@ -51,15 +51,17 @@ class Costs {
   // Returns the rates of a message between the two; of a staged message, all legs together.
   LinkRates Rates(const LogicalDevice& from, const LogicalDevice& to, bool by_nccl) const;
   // Returns the movement of a collective. `bytes`: what one participant gives; of broadcast and
-  // scatter, all that the root gives.
+  // scatter, all that the root gives. Gpus of several nodes take what NCCL would, whatever
+  // `by_nccl` says: a bound, as the network lets through no more.
   Movement Collective(CollectiveKind kind, const std::vector<LogicalDevice>& participants,
                       bool by_nccl, uint64_t bytes, uint32_t root = 0) const;
 
  private:
-  // Return what is assumed of a message, or of a collective, where no machine is stated.
+  // Return what is assumed of a message, and of a collective, where no machine is stated.
   const LinkRates& Assumed(const LogicalDevice& from, const LogicalDevice& to,
                            bool by_nccl) const;
-  const LinkRates& AssumedOf(const std::vector<LogicalDevice>& participants, bool by_nccl) const;
+  uint64_t AssumedCollective(CollectiveKind kind, const std::vector<LogicalDevice>& participants,
+                             bool by_nccl, uint64_t bytes, uint32_t root) const;
   const std::optional<Route>& RouteOf(const LogicalDevice& from, const LogicalDevice& to) const;
   Movement Along(const Route& route, uint64_t bytes) const;
   const MachineDevice* DeviceOf(const LogicalDevice& key) const;

@@ -39,27 +39,31 @@ uint64_t BytesPerLatency(const LinkRates& link) {
       kMost));
 }
 
-uint64_t CollectivePicoseconds(const LinkRates& link, CollectiveKind kind, uint64_t participants,
+uint64_t CollectivePicoseconds(const LinkRates& link, CollectiveKind kind, const GroupShape& group,
                                uint64_t bytes) {
-  const uint64_t n = participants, others = n - 1;
-  const auto time = [&](uint64_t steps, uint64_t moved) {
-    const uint64_t hops = steps == 0 ? 0 : steps - 1;
-    return TransferPicoseconds(link, moved) + hops * link.hop_ps;
+  const uint64_t n = group.participants, others = n - 1, between = group.nodes - 1;
+  // The first step has the latency of the link, unless it leads to another node, too.
+  const auto time = [&](uint64_t steps, uint64_t across, uint64_t moved) {
+    const uint64_t start = link.latency_ps - std::min(link.latency_ps, link.hop_ps);
+    const uint64_t inside = steps - across;
+    const uint64_t hops = inside == 0 ? start : link.latency_ps + (inside - 1) * link.hop_ps;
+    const uint64_t latency = steps == 0 ? link.latency_ps : hops + across * group.across_ps;
+    return latency + Picoseconds(moved, link.bytes_per_us);
   };
   const auto part = [&](uint64_t times) { return Part(bytes, times, n); };
+  const uint64_t levels = std::bit_width(others), levels_across = std::bit_width(between);
   switch (kind) {
-    case CollectiveKind::kAllReduce: {
-      const uint64_t levels = std::bit_width(others);
-      return std::min(time(2 * others, part(2 * others)), time(2 * levels, 2 * bytes));
-    }
+    case CollectiveKind::kAllReduce:
+      return std::min(time(2 * others, 2 * between, part(2 * others)),
+                      time(2 * levels, 2 * levels_across, 2 * bytes));
     case CollectiveKind::kReduceScatter:
     case CollectiveKind::kAllToAll:
-    case CollectiveKind::kScatter: return time(others, part(others));
+    case CollectiveKind::kScatter: return time(others, between, part(others));
     case CollectiveKind::kAllGather:
-    case CollectiveKind::kGather: return time(others, part(others * n));
+    case CollectiveKind::kGather: return time(others, between, part(others * n));
     case CollectiveKind::kReduce:
-    case CollectiveKind::kBroadcast: return time(n, bytes);
-    case CollectiveKind::kBarrier: return time(2 * std::bit_width(others), 0);
+    case CollectiveKind::kBroadcast: return time(n, between, bytes);
+    case CollectiveKind::kBarrier: return time(2 * levels, 2 * levels_across, 0);
   }
   return 0;
 }

@@ -29,9 +29,18 @@ uint64_t TransferPicoseconds(const LinkRates& link, uint64_t bytes);
 // The bytes that a link moves in its latency: what is less is small.
 uint64_t BytesPerLatency(const LinkRates& link);
 
+// GroupShape: how many take part in a collective, and on how many nodes. Of the hops of a ring, or
+// of a tree, as few as possible lead from node to node, where one takes `across_ps`.
+struct GroupShape {
+  uint64_t participants = 2;
+  uint64_t nodes = 1;
+  uint64_t across_ps = 0;
+};
+
 // A collective in which `bytes` are what one participant gives (of broadcast and scatter: the
-// root), around a ring or, of an all_reduce of little, up and down a tree.
-uint64_t CollectivePicoseconds(const LinkRates& link, CollectiveKind kind, uint64_t participants,
+// root), around a ring or, of an all_reduce of little, up and down a tree. `link`: the hops within
+// a node, and the bandwidth of all.
+uint64_t CollectivePicoseconds(const LinkRates& link, CollectiveKind kind, const GroupShape& group,
                                uint64_t bytes);
 
 }  // namespace cgraph::cost

@@ -50,7 +50,13 @@ bool Machine::AddDevice(MachineDevice device) {
 bool Machine::AddLink(uint32_t from, uint32_t to, Link link) {
   link.from = from;
   link.to = to;
-  return links_.emplace(std::pair(from, to), std::move(link)).second;
+  if (!links_.emplace(std::pair(from, to), std::move(link)).second) return false;
+  const bool hosts = devices[from].key.kind == DeviceKind::kCpu &&
+                     devices[to].key.kind == DeviceKind::kCpu;
+  if (hosts && NodeOf(from) != NodeOf(to)) {
+    bridges_[{NodeOf(from), NodeOf(to)}].push_back({from, to});
+  }
+  return true;
 }
 
 std::optional<uint32_t> Machine::Find(const LogicalDevice& key) const {
@@ -88,17 +94,18 @@ std::vector<uint32_t> Machine::CpusTo(uint32_t device) const {
   return cpus;
 }
 
-// Returns the way from station to station; two cpus without a link between them share their memory.
+// Returns the way from station to station, one of which may be named twice in a row; two cpus of a
+// node without a link between them share their memory.
 std::optional<Route> Machine::Staged(const std::vector<uint32_t>& stations) const {
   Route route;
   for (size_t i = 0; i + 1 < stations.size(); ++i) {
-    const Link* link = Between(stations[i], stations[i + 1]);
-    const bool cpus = devices[stations[i]].key.kind == DeviceKind::kCpu &&
-                      devices[stations[i + 1]].key.kind == DeviceKind::kCpu;
-    if (link == nullptr && !cpus) return std::nullopt;
+    const uint32_t from = stations[i], to = stations[i + 1];
+    const Link* link = Between(from, to);
+    const bool share = devices[from].key.kind == DeviceKind::kCpu &&
+                       devices[to].key.kind == DeviceKind::kCpu && NodeOf(from) == NodeOf(to);
+    if (link == nullptr && !share) return std::nullopt;
     if (link != nullptr) route.legs.push_back(Narrowed(*link));
   }
-  for (size_t i = 1; i + 1 < stations.size(); ++i) route.hosts.push_back(stations[i]);
   return route;
 }
 
@@ -108,9 +115,10 @@ std::optional<Route> Machine::FindRoute(const LogicalDevice& from, const Logical
   if ((gpu_begins && !begin) || (gpu_ends && !end)) return std::nullopt;
   if (from == to) return Route();
   if (begin && end && Between(*begin, *end) != nullptr) return Staged({*begin, *end});
-  if (!gpu_begins && !gpu_ends) return Route();
+  if (!gpu_begins && !gpu_ends && from.node == to.node) return Route();
   std::optional<Route> best;
   const auto consider = [&](const std::vector<uint32_t>& stations) {
+    if (NodeOf(stations.front()) != from.node || NodeOf(stations.back()) != to.node) return;
     std::optional<Route> route = Staged(stations);
     if (route && (!best || TimeOf(*route) < TimeOf(*best))) best = std::move(route);
   };
@@ -124,6 +132,17 @@ std::optional<Route> Machine::FindRoute(const LogicalDevice& from, const Logical
   }
   for (uint32_t in : last) {
     if (!gpu_begins) consider(begin ? std::vector{*begin, in, *end} : std::vector{in, *end});
+  }
+  const auto bridges = bridges_.find({from.node, to.node});
+  if (bridges == bridges_.end()) return best;
+  const size_t count = std::min(bridges->second.size(), kMostStations);
+  for (size_t i = 0; i < count; ++i) {
+    const auto [out, in] = bridges->second[i];
+    for (uint32_t leaves : gpu_begins ? first : std::vector{out}) {
+      for (uint32_t enters : gpu_ends ? last : std::vector{in}) {
+        consider({begin.value_or(out), leaves, out, in, enters, end.value_or(in)});
+      }
+    }
   }
   return best;
 }

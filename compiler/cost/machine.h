@@ -3,9 +3,10 @@
 //
 // The time of a transfer is latency + bytes / bandwidth; the latency delays it, the bandwidth
 // occupies the resources on its way. Where no link joins two devices, bytes are staged in a host's
-// memory, one leg after the other. All cpus of a machine without links between them share one
-// memory. Looking up a way takes time proportional to the number of a device's links and to that of
-// the cpus.
+// memory, one leg after the other. Cpus of one node without links between them share one memory;
+// those of different nodes never do: from node to node only links lead, and bytes of a device that
+// has none go by a host of its node that has one. Looking up a way takes time proportional to the
+// number of a device's links and to that of the cpus.
 #ifndef CGRAPH_COMPILER_COST_MACHINE_H_
 #define CGRAPH_COMPILER_COST_MACHINE_H_
 
@@ -65,7 +66,6 @@ struct Resource {
 // Without legs the two share one memory.
 struct Route {
   std::vector<Link> legs;                // their bandwidth is what the narrowest part lets through
-  std::vector<uint32_t> hosts;           // cpus in which bytes are staged, by index of the machine
 };
 
 class Machine {
@@ -90,12 +90,15 @@ class Machine {
  private:
   std::vector<uint32_t> CpusFrom(uint32_t device) const;
   std::vector<uint32_t> CpusTo(uint32_t device) const;
+  uint32_t NodeOf(uint32_t device) const { return devices[device].key.node; }
   std::optional<Route> Staged(const std::vector<uint32_t>& stations) const;
   Link Narrowed(Link link) const;
 
   std::map<LogicalDevice, uint32_t> by_key_;
   std::vector<uint32_t> cpus_;
   std::map<std::pair<uint32_t, uint32_t>, Link> links_;
+  // By two nodes: the links from a cpu of the one to a cpu of the other.
+  std::map<std::pair<uint32_t, uint32_t>, std::vector<std::pair<uint32_t, uint32_t>>> bridges_;
 };
 
 }  // namespace cgraph::cost

@@ -37,14 +37,29 @@ uint64_t MostLL(const NcclGroup& group) {
 }
 constexpr uint64_t kPercentLL128 = 92, kPercentTree = 92;
 
-uint64_t BandwidthOf(const NcclGroup& group, uint64_t bus, Protocol protocol) {
+uint64_t RingBandwidth(const NcclGroup& group, Protocol protocol) {
+  const uint64_t bus = group.bus_bytes_per_us;
   switch (protocol) {
-    case kLL:
-      return std::min(MostLL(group), bus / 2);
-    case kLL128:
-      return bus * kPercentLL128 / 100;
-    default:
-      return bus;
+    case kLL: return std::min(MostLL(group), bus / 2);
+    case kLL128: return bus * kPercentLL128 / 100;
+    default: return bus;
+  }
+}
+
+// Returns the bus of a tree, by which twice the bytes go.
+uint64_t TreeBus(const NcclGroup& group) {
+  if (group.nodes == 1) return group.bus_bytes_per_us;
+  const auto or_bus = [&](uint64_t rate) { return rate == 0 ? group.bus_bytes_per_us : rate; };
+  const uint64_t across = or_bus(group.across_bytes_per_us);
+  return std::min(group.nodes == 2 ? 2 * across : across, or_bus(group.inside_bytes_per_us));
+}
+
+uint64_t TreeBandwidth(const NcclGroup& group, Protocol protocol) {
+  const uint64_t bus = TreeBus(group) * kPercentTree / 100;
+  switch (protocol) {
+    case kLL: return std::min(MostLL(group), bus * 10 / 38);
+    case kLL128: return group.nodes == 1 ? bus * 7 / 9 : bus * 120 / 128;
+    default: return bus;
   }
 }
 
@@ -59,13 +74,30 @@ uint64_t NetworkHop(const NcclGroup& group, const Latencies& table, Protocol pro
   return std::max(table.network_hop[protocol], (group.network_ps + 999) / 1000);
 }
 
-uint64_t LatencyOf(const NcclGroup& group, const Latencies& table, Protocol protocol, Hops hops) {
-  uint64_t inside = (group.nvlink ? table.nvlink_hop : table.pci_hop)[protocol];
-  if (group.nodes > 1 && &table == &kRing) inside = std::max(inside, kNetworkOverhead[protocol]);
+uint64_t TreeLatency(const NcclGroup& group, Protocol protocol, Hops hops) {
+  const uint64_t inside = (group.nvlink ? kTree.nvlink_hop : kTree.pci_hop)[protocol];
+  const uint64_t across = NetworkHop(group, kTree, protocol);
+  return (kTree.base[protocol] + hops.inside * inside + hops.across * across) * 1000;
+}
+
+// A chain: the bytes go through all participants once, and one hop counts.
+bool IsChain(CollectiveKind kind) {
+  return kind == CollectiveKind::kReduce || kind == CollectiveKind::kBroadcast;
+}
+
+// `bytes`: of which each participant has a part.
+uint64_t RingLatency(const NcclGroup& group, CollectiveKind kind, Protocol protocol, Hops hops,
+                     uint64_t bytes) {
+  uint64_t inside = (group.nvlink ? kRing.nvlink_hop : kRing.pci_hop)[protocol];
+  if (group.nodes > 1) inside = std::max(inside, kNetworkOverhead[protocol]);
   // With one gpu on each node nothing hides a hop, and NCCL counts it like one of a tree.
-  const bool alone = group.participants == group.nodes;
-  const uint64_t across = NetworkHop(group, alone ? kTree : table, protocol);
-  return (table.base[protocol] + hops.inside * inside + hops.across * across) * 1000;
+  const bool alone = group.participants == group.nodes && !IsChain(kind);
+  const uint64_t across = NetworkHop(group, alone ? kTree : kRing, protocol);
+  const uint64_t ps = (kRing.base[protocol] + hops.inside * inside + hops.across * across) * 1000;
+  const bool long_plateau = group.nodes > 1 && protocol == kSimple &&
+                            kind == CollectiveKind::kAllReduce && bytes / group.participants >= 64;
+  if (!long_plateau) return ps;
+  return ps / 10 * (group.generation == Generation::kVolta ? 19 : 14);
 }
 
 // A ring: its steps, each of which moves an n-th of the bytes, and the hops of its latency.
@@ -100,20 +132,21 @@ NcclTime NcclPicoseconds(const NcclGroup& group, CollectiveKind kind, uint64_t b
   const Ring ring = RingOf(kind, group);
   NcclTime best;
   best.moving_ps = UINT64_MAX / 2;
-  const auto consider = [&](const char* algorithm, const Latencies& table, uint64_t bus,
-                            Hops hops, uint64_t moved) {
-    for (int i = 0; i < kProtocols; ++i) {
-      const auto protocol = static_cast<Protocol>(i);
-      const uint64_t bandwidth = std::max<uint64_t>(BandwidthOf(group, bus, protocol), 1);
-      const NcclTime time{LatencyOf(group, table, protocol, hops),
-                          MovePicoseconds(moved, bandwidth), algorithm, kProtocolNames[i]};
-      if (time.total() < best.total()) best = time;
-    }
+  const auto consider = [&](const char* algorithm, Protocol protocol, uint64_t latency_ps,
+                            uint64_t bandwidth, uint64_t moved) {
+    const NcclTime time{latency_ps, MovePicoseconds(moved, std::max<uint64_t>(bandwidth, 1)),
+                        algorithm, kProtocolNames[protocol]};
+    if (time.total() < best.total()) best = time;
   };
-  consider("ring", kRing, group.bus_bytes_per_us, ring.hops, Part(all, ring.steps, n));
-  if (kind == CollectiveKind::kAllReduce && n > 2) {
-    consider("tree", kTree, group.bus_bytes_per_us * kPercentTree / 100, TreeOf(group),
-             Part(all, 2, 1));
+  for (const Protocol protocol : {kLL, kLL128, kSimple}) {
+    consider("ring", protocol, RingLatency(group, kind, protocol, ring.hops, all),
+             RingBandwidth(group, protocol), Part(all, ring.steps, n));
+  }
+  const bool reduces = kind == CollectiveKind::kAllReduce || kind == CollectiveKind::kBarrier;
+  if (!reduces || n == 2) return best;
+  for (const Protocol protocol : {kLL, kLL128, kSimple}) {
+    consider("tree", protocol, TreeLatency(group, protocol, TreeOf(group)),
+             TreeBandwidth(group, protocol), Part(all, 2, 1));
   }
   return best;
 }

@@ -4,6 +4,10 @@
 // The constants are those of that file; they tune NCCL's choice, and are no measurements. Between
 // nodes they are those of an Intel host and a network that adds no latency of its own. What is left
 // out: NVLS, PAT, CollNet, limits by channel, and the correction of a tree's bandwidth by size.
+//
+// A ring moves 2(n-1)/n of the bytes of an all_reduce out of every node, a tree over two nodes
+// moves them once each way: there its bus is twice what leaves a node, as far as the links inside
+// carry that (src/graph/search.cc, "increase bwIntra for trees").
 #ifndef CGRAPH_COMPILER_COST_NCCL_H_
 #define CGRAPH_COMPILER_COST_NCCL_H_
 
@@ -21,6 +25,9 @@ struct NcclGroup {
   Generation generation = Generation::kHopper;
   uint64_t nodes = 1;              // with equally many participants on each
   uint64_t network_ps = 0;         // the least that a hop between nodes takes
+  // Of several nodes: what leaves or enters a node at least, and what a ring within one carries.
+  // 0: as the ring through all.
+  uint64_t across_bytes_per_us = 0, inside_bytes_per_us = 0;
 };
 
 struct NcclTime {

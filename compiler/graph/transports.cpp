@@ -41,10 +41,10 @@ std::optional<std::string> Obstacle(const LogicalDevice& from, const LogicalDevi
   }
 }
 
-// Lists the transports that `obstacle` has nothing against: "shm, nccl or host".
+// Lists the transports that `obstacle` has nothing against: "auto, shm, host or mpi".
 template <typename ObstacleOf>
 std::string CouldServe(const ObstacleOf& obstacle) {
-  std::vector<std::string> names;
+  std::vector<std::string> names = {TransportName(Transport::kAuto).str()};
   for (Transport other : {Transport::kLocal, Transport::kNccl, Transport::kShm, Transport::kHost,
                           Transport::kMpi}) {
     if (!obstacle(other)) names.push_back(TransportName(other).str());

@@ -16,7 +16,7 @@ struct TransportChoice {
   bool possible = false;
   Transport transport = Transport::kAuto;  // never kAuto when possible
   std::string reason;       // why this one; or why it cannot be, as a clause without a subject
-  std::string could_serve;  // when not possible: "nccl, shm or host", or empty
+  std::string could_serve;  // when not possible: "auto, shm, host or mpi"
 };
 
 // An edge from a device to itself is local whatever was asked. Logical devices are judged, not what

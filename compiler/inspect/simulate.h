@@ -99,8 +99,9 @@ llvm::Expected<Simulation> MeasuredRun(const plan::Plan& plan, uint32_t graph,
 
 // "bubble 11.1 %", or why there is none.
 std::string BubbleText(const Simulation& simulation);
-// "machine: NAME", and of the one that is assumed, that another can be stated.
-std::string MachineText(const std::string& name);
+// "machine: NAME", and of the one that is assumed, that another can be stated. Of a plan over
+// several nodes also what is assumed of the network, and that times there are bounds.
+std::string MachineText(const plan::Plan& plan, const std::string& name);
 // Per device busy, transfer, waiting, bubble; the makespan, the lower bounds and the gap.
 std::string SimulationTable(const plan::Plan& plan, uint32_t graph, const Simulation& simulation);
 // A bubble is null of what never computes.

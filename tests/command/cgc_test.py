@@ -377,49 +377,54 @@ def emitted(cgc):
 
 
 def nodes(cgc):
-    """Devices of another machine are refused once, by every command, with what to write instead."""
-    actor = "import std.tensor\nactor A { method f(x: f32[4]) -> f32[4] { return x + x } }\n"
-    cgc.write("two.cgraph", actor + "place a = A() on gpu[0]\nplace b = A() on node[1].gpu[0]\n"
-              "place c = A() on node[1].cpu[0]\n"
-              "graph g(x: f32[4]) -> f32[4] {\n  let y = a.f(x)\n  let z = b.f(y) via auto\n"
-              "  let s = all_reduce([y, z], sum)\n  return c.f(s[1])\n}\n")
-    cgc.write("one.cgraph", actor + "place a = A() on gpu[0]\n"
-              "graph g(x: f32[4]) -> f32[4] { return a.f(x) }\n")
-    cgc.write("box.cgraph", "topology box() {\n  device gpu[i] [i in 0..2] { }\n"
-              "  device node[1].gpu[i] [i in 0..2] { }\n"
-              "  link gpu[i] -> node[1].gpu[i] [i in 0..2] { bandwidth: 1GB/s }\n}\n")
-    for line in ("check two.cgraph", "compile two.cgraph", "simulate two.cgraph", "viz two.cgraph",
-                 "check one.cgraph --topology box.cgraph",
-                 "simulate one.cgraph --topology box.cgraph"):
-        said = cgc(*line.split(), status=1)[1]
-        says(said, "node[1]: plans are of one machine so far", "gpu[0], gpu[1], ...", "[E0602]")
-        expect(said.count("error:") == 1, f"{line}: once\n{said}")
-    # What it recommends: one number after the other, and what crosses goes through the NICs.
-    cgc.write("nics.cgraph", """topology two_machines() {
-  device gpu[i] [i in 0..4] { }
-  device cpu[0] { }
-  resource nic[k in 0..2] { bandwidth: 1GB/s }
-  link gpu[i] -> gpu[j] [i in 0..4, j in 0..4] if i != j and i / 2 == j / 2 { bandwidth: 100GB/s }
-  link gpu[i] -> gpu[j] [i in 0..4, j in 0..4] if i / 2 != j / 2 {
-    bandwidth: 1GB/s, through: [nic[i / 2], nic[j / 2]]
-  }
-  link gpu[i] -> cpu[0] [i in 0..4] { bandwidth: 50GB/s }
-  link cpu[0] -> gpu[i] [i in 0..4] { bandwidth: 50GB/s }
-}
-""")
+    """Plans over several machines: every command takes them, and `simulate` says what it assumes of
+    the network between them; with a topology what crosses goes through its NICs."""
+    # A MB by each of four gpus of two machines.
     cgc.write("four.cgraph", "import std.tensor\n"
               "actor A { method f(x: f32[250000]) -> f32[250000] { return x + x } }\n"
-              "place a[i in 0..4] = A() on gpu[i]\n"
+              "place a[i in 0..4] = A() on node[i / 2].gpu[i % 2]\n"
               "graph inside(x: f32[250000]) -> f32[250000] { return a[1].f(a[0].f(x)) }\n"
-              "graph across(x: f32[250000]) -> f32[250000] { return a[2].f(a[0].f(x)) }\n"
+              "graph across(x: f32[250000]) -> f32[250000] { return a[0].f(a[2].f(x)) }\n"
               "graph all(x: f32[250000]) -> [f32[250000]; 4] {\n"
               "  return all_reduce([p.f(x) for p in a], sum)\n}\n")
+    for command in ("check", "compile", "simulate"):
+        cgc(command, "four.cgraph")
+    drawing = cgc("viz", "four.cgraph", "--graph", "all", "--what", "transports", "--format", "dot",
+                  "-o", "-")[0]
+    says(drawing, "cluster_node0", "cluster_node1")  # a frame for each machine
+    assumed = cgc("simulate", "four.cgraph")[0]
+    says(assumed, "25 GB/s and 5 us each way between machines (assumed); --topology states another",
+         "between machines: times are bounds, what the network lets through")
+    cgc.write("nics.cgraph", """topology nics() {
+  device node[k].gpu[i] [k in 0..2, i in 0..2] { }
+  device node[k].cpu[0] [k in 0..2] { }
+  resource nic[k in 0..2] { bandwidth: 1GB/s }
+  link node[k].gpu[i] -> node[k].gpu[1 - i] [k in 0..2, i in 0..2] { bandwidth: 100GB/s }
+  link node[k].gpu[i] -> node[1 - k].gpu[j] [k in 0..2, i in 0..2, j in 0..2] {
+    bandwidth: 1GB/s,
+    through: [nic[k], nic[1 - k]]
+  }
+  link node[k].gpu[i] -> node[k].cpu[0] [k in 0..2, i in 0..2] { bandwidth: 50GB/s }
+  link node[k].cpu[0] -> node[k].gpu[i] [k in 0..2, i in 0..2] { bandwidth: 50GB/s }
+  link node[k].cpu[0] -> node[1 - k].cpu[0] [k in 0..2] { bandwidth: 50GB/s }
+}
+""")
+    said = cgc("simulate", "four.cgraph", "--topology", "nics.cgraph")[0]
+    says(said, "machine: nics\nbetween machines: times are bounds")
+    expect("assumed" not in said, said)
     told = json.loads(cgc("simulate", "four.cgraph", "--topology", "nics.cgraph", "--json")[0])
     makespans = {graph["graph"]: graph["makespan_ps"] for graph in told["graphs"]}
     # A MB at 1 GB/s takes a millisecond; all of it has to leave each machine.
     expect(makespans["inside"] < 300_000_000, makespans)
     expect(1_000_000_000 < makespans["across"] < 1_300_000_000, makespans)
     expect(makespans["all"] > 1_000_000_000, makespans)
+    # The library's: as many machines as are asked for.
+    says(cgc("simulate", "four.cgraph", "--topology", "dgx_h100_cluster")[0],
+         "machine: dgx_h100_cluster")
+    says(cgc("check", "four.cgraph", "--topology", "dgx_h100_cluster(65)", status=1)[1],
+         "1 to 64 machines, not 65")
+    says(cgc("check", "four.cgraph", "--topology", "dgx_h100", status=1)[1],
+         "the topology `dgx_h100` has no node[1].gpu[0] (it is of 1 node)")
 
 
 def topologies(cgc):

@@ -6,7 +6,9 @@
 // in the order of the ranks or in that of the devices, staged in hosts where no link leads on. The
 // other uses all links between members together: each gets its fair share of the resources on its
 // way, and the bandwidth out of any set of members to the rest bounds the whole (the least cut).
-// Exchanges (gather, scatter, all_to_all) send each part straight to the member that gets it.
+// Where no link leads from the members of one node to those of another, the ways by their hosts
+// count as links. Exchanges (gather, scatter, all_to_all) send each part straight to the member
+// that gets it, or around, where some pair has no way but over other members.
 #ifndef CGRAPH_COMPILER_COST_GROUP_GROUP_RATE_H_
 #define CGRAPH_COMPILER_COST_GROUP_GROUP_RATE_H_
 
@@ -35,9 +37,14 @@ struct GroupRate {
   // The rate of a ring. For an exchange it is given as if its parts went around a ring: the bytes
   // that a member (or the root) sends or receives in all, over the time that the exchange takes.
   uint64_t bytes_per_us = 0;
-  uint64_t hop_ps = 0;              // the slowest way between neighbours in the order of the ranks
+  // The slowest ways between neighbours in the order of the ranks: within a node, and between two.
+  uint64_t hop_ps = 0, across_ps = 0;
+  // Of a ring whose members are on several nodes, else 0: what leaves or enters a node at least,
+  // and what the members of one node can do among themselves.
+  uint64_t across_bytes_per_us = 0, inside_bytes_per_us = 0;
   bool by_links = false;            // all members are joined by links of their own
   bool stated = true;               // false: some way is through memory of which nothing is stated
+  bool reached = true;              // false: no way at all leads from some member to the next one
   std::vector<uint32_t> resources;  // sorted; one as often as tokens of it are held
 };
 

@@ -96,7 +96,7 @@ void CheckGroupTransport(ElaborationContext& elaboration, const graph::Collectiv
       ChooseGroupTransport(elaboration.module, collective.participants, collective.via);
   if (choice.possible) return;
   Report(elaboration, Code::kE0601, range,
-         fmt::format("{} cannot carry this `{}`: {}; possible here: auto, {}",
+         fmt::format("{} cannot carry this `{}`: {}; possible here: {}",
                      TransportName(collective.via).str(), TraitsOf(collective.kind).name,
                      choice.reason, choice.could_serve));
 }

@@ -40,16 +40,14 @@ void CheckTransport(ElaborationContext& elaboration, const graph::Use& use, grap
   if (!value.home.valid()) return;  // a constant is wherever it is used
   TransportChoice choice = ChooseTransport(elaboration.module, value.home, to, use.via.transport);
   if (choice.possible) return;
-  std::string could = choice.could_serve.empty()
-                          ? "nothing else reaches it"
-                          : fmt::format("possible here: auto, {}", choice.could_serve);
   const Range asked = use.via.range.valid() ? use.via.range : use.range;
   Diagnostic& diagnostic =
       Report(elaboration, Code::kE0601, asked,
-             fmt::format("{} cannot carry this from {} to {}: {}; {}",
+             fmt::format("{} cannot carry this from {} to {}: {}; possible here: {}",
                          TransportName(use.via.transport).str(),
                          DeviceName(elaboration.module.devices[value.home]),
-                         DeviceName(elaboration.module.devices[to]), choice.reason, could));
+                         DeviceName(elaboration.module.devices[to]), choice.reason,
+                         choice.could_serve));
   const bool here = asked.source == use.range.source && asked.begin >= use.range.begin &&
                     asked.end <= use.range.end;
   if (!here) {

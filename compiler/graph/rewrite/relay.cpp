@@ -52,12 +52,13 @@ class Relayer {
   bool IsGpu(DeviceId device) const { return module_.devices[device].kind == DeviceKind::kGpu; }
   uint32_t NodeOf(DeviceId device) const { return module_.devices[device].node; }
 
-  // Returns whether a value goes from gpu to gpu of one machine, alone, and by no transport that was asked for.
+  // Returns whether a value goes from gpu to gpu of one machine, alone, and by no transport that
+  // was asked for.
   bool Travels(const Use& use, DeviceId to) const {
     const Value& root = graph_.values[RootOf(graph_, use.value)];
     return root.storage != Value::kConstant && root.home.valid() && root.home != to &&
-           IsGpu(root.home) && IsGpu(to) && NodeOf(root.home) == NodeOf(to) && use.via.transport == Transport::kAuto &&
-           bucketed_.count({use.value, to}) == 0;
+           IsGpu(root.home) && IsGpu(to) && NodeOf(root.home) == NodeOf(to) &&
+           use.via.transport == Transport::kAuto && bucketed_.count({use.value, to}) == 0;
   }
 
   // Returns the best relay, of equally fast ones the first; invalid: the direct way is best.

@@ -106,10 +106,20 @@ std::string BubbleText(const Simulation& simulation) {
   return simulation.makespan == 0 ? "nothing takes time" : "no bubble: no device computes";
 }
 
-std::string MachineText(const std::string& name) {
-  const std::string line = "machine: " + name;
-  if (name != cost::AssumedTopology().name) return line + "\n";
-  return line + "; --topology states another\n";
+std::string MachineText(const plan::Plan& plan, const std::string& name) {
+  const cost::Topology& assumed = cost::AssumedTopology();
+  const bool is_assumed = name == assumed.name;
+  const bool has_nodes = std::any_of(plan.devices.begin(), plan.devices.end(),
+                                     [](const auto& device) { return device->node > 0; });
+  std::string text = "machine: " + name;
+  if (is_assumed && has_nodes) {
+    const uint64_t rate = assumed.network.bytes_per_us / 1000;  // GB/s
+    text += fmt::format(", {} GB/s and {} each way between machines (assumed)", rate,
+                        TimeText(assumed.network.latency_ps));
+  }
+  text += is_assumed ? "; --topology states another\n" : "\n";
+  if (has_nodes) text += "between machines: times are bounds, what the network lets through\n";
+  return text;
 }
 
 std::string SimulationTable(const plan::Plan& plan, uint32_t graph, const Simulation& simulation) {

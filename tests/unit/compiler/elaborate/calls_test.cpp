@@ -174,11 +174,13 @@ TEST_CASE("which transport serves which edge") {
   CHECK(chosen(gpu, gpu, Transport::kMpi) == "local");
   CHECK(chosen(gpu, other, Transport::kShm) == "shm");
   CHECK(chosen(gpu, other, Transport::kHost) == "host");
-  CHECK(chosen(gpu, other, Transport::kLocal) == "no: nccl, shm or host");
-  CHECK(chosen(caller, gpu, Transport::kNccl) == "no: shm or host");
-  CHECK(chosen(caller, cpu, Transport::kNccl) == "no: local, shm or host");
-  CHECK(chosen(gpu, other, Transport::kMpi) == "no: nccl, shm or host");
-  CHECK(chosen(gpu, far, Transport::kAuto) == "no: ");
+  CHECK(chosen(gpu, other, Transport::kLocal) == "no: auto, nccl, shm, host or mpi");
+  CHECK(chosen(caller, gpu, Transport::kNccl) == "no: auto, shm, host or mpi");
+  CHECK(chosen(caller, cpu, Transport::kNccl) == "no: auto, local, shm, host or mpi");
+  CHECK(chosen(gpu, other, Transport::kMpi) == "mpi");
+  CHECK(chosen(gpu, far, Transport::kAuto) == "mpi");
+  CHECK(chosen(gpu, far, Transport::kNccl) == "no: auto or mpi");
+  CHECK(chosen(far, caller, Transport::kShm) == "no: auto or mpi");
 }
 
 TEST_CASE("C3: a transport that cannot serve an edge") {
@@ -186,15 +188,18 @@ TEST_CASE("C3: a transport that cannot serve an edge") {
                     "graph g(x: i64) -> i64 { return a.inc(p.inc(x) via nccl) }");
   CHECK(result->Codes() == "E0601");
   CHECK(result->Text().find("nccl cannot carry this from gpu[0] to cpu[0]: nccl connects gpus, and "
-                            "cpu[0] is not one; possible here: auto, shm or host") !=
+                            "cpu[0] is not one; possible here: auto, shm, host or mpi") !=
         std::string::npos);
 }
 
-TEST_CASE("C5: two actors on one device are legal, other machines are not") {
+TEST_CASE("C5: two actors on one device are legal, and so are other machines") {
   CHECK(Good("actor A() { method f(x: u8[1]) -> u8[1] { return x } }\n"
              "place a = A() on gpu[7]\nplace b = A() on gpu[7]\n"
              "graph g(x: u8[1]) -> u8[1] { return a.f(b.f(x) via nccl) }")
             ->module.devices.size() == 2);
-  CHECK(Run("actor A() { }\nplace a = A() on node[1].gpu[0]\ngraph g() { }")->Codes() == "E0602");
+  CHECK(Good("actor A() { }\nplace a = A() on node[1].gpu[0]\nplace b = A() on gpu[0]\n"
+             "graph g() { }")
+            ->module.devices.size() == 3);
+  CHECK(Run("actor A() { }\nplace a = A() on node[-1].gpu[0]\ngraph g() { }")->Codes() == "E0605");
   CHECK(Run("actor A() { }\nplace a = A() on gpu[-1]\ngraph g() { }")->Codes() == "E0605");
 }
