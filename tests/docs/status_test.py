@@ -62,7 +62,7 @@ class Commands:
 def devices(commands):
     run = ["p.cgraph", "--input", "x=[1,2]"]
     code, told = commands.run("cgrun", *run, source=GPU % ("gpu[0]", ""))
-    demand(code == 0 and "[1. 2.]" in told and "mpirun -n 2" in told, f"a gpu does not run: {told}")
+    demand(code == 0 and "[1. 2.]" in told, f"a gpu does not run: {told}")
     if "no GPU can be used" in commands.run("cgrun", "--devices")[1]:
         demand("gpu[0] runs on a CPU thread: " in told, f"nothing is said of a gpu: {told}")
         code, told = commands.run("cgrun", *run, "--device-map", "gpu[0]=cuda:0")
@@ -78,7 +78,8 @@ def devices(commands):
 def machines(commands):
     code, told = commands.run("cgrun", "p.cgraph", "--input", "x=[1,2]",
                               source=GPU % ("node[1].gpu[0]", "via mpi"))
-    demand(code == 0 and "[1. 2.]" in told and "mpirun -n 2" in told, f"a program of a second machine does not run: {told}")
+    demand(code == 0 and "[1. 2.]" in told and "mpirun -n 2" in told,
+           f"a program of a second machine does not run: {told}")
     demand(commands.codes(GPU % ("node[1].gpu[0]", "via nccl")) == {"E0601"},
            "`via nccl` between machines is not refused")
     found = {f for f in commands.flags() if re.search(r"rank|world|hosts|nodes|nprocs", f)}
