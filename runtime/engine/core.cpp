@@ -276,7 +276,9 @@ Status Core::MakeWorkQueues() {
                                                        worker.scratch.data(), worker.event_count,
                                                        workers_[0]->event_count));
     work_queues_.back()->Measure(options_.profile, options_.trace);
-    if (ranks_.region != nullptr && options_.trace) CGRAPH_RETURN_IF_ERROR(ShareTrace(*work_queues_.back()));
+    if (ranks_.region != nullptr && options_.trace) {
+      CGRAPH_RETURN_IF_ERROR(ShareTrace(*work_queues_.back()));
+    }
     worker.work_queues.push_back(work_queues_.back().get());
   }
   uint32_t here = 0;

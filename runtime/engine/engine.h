@@ -83,9 +83,9 @@ struct EngineOptions {
   bool profile = false;            // measure calls: see Engine::Profile()
   bool trace = false;              // remember what lanes do and when: see Engine::Trace()
   // Called by a thread of the engine when a time-out, this one or a graph's, or a process that is
-  // gone has ended the run. A
-  // caller inside Get() learns of it there, unless it is inside a kernel that never returns. The
-  // function may call anything of the engine, Teardown() too, but must not destroy it.
+  // gone has ended the run. A caller inside Get() learns of it there, unless it is inside a kernel
+  // that never returns. The function may call anything of the engine, Teardown() too, but must not
+  // destroy it.
   std::function<void(const Status&)> timed_out;
   // Called by Load() when it begins with a part of its work that may take long, with what it does
   // then, as "making kernels".

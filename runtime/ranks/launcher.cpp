@@ -50,7 +50,7 @@ Result<Wire*> Open(const Launch& launch) {
                               absent ? fmt::format("there is no {} (looked for: {})",
                                                    launch.library, WhereLooked(launch.library))
                                      : fmt::format("{} cannot be loaded ({})", path, error),
-                              "build cgraph where the development files of that MPI are installed"));
+                              "build cgraph where that MPI's development files are installed"));
   }
   const auto abi = reinterpret_cast<WireAbiFunction*>(dlsym(library, "cgraph_wire_abi"));
   const auto connect = reinterpret_cast<WireFunction*>(dlsym(library, "cgraph_wire"));

@@ -15,8 +15,8 @@
 
 namespace cgraph::channel {
 
-// `first_tag`: of this collective alone, as are the tags behind it, one for each member; the same at
-// all ranks. `ranks`: of each member. kInvalid when there is no memory for the messages.
+// `first_tag`: of this collective alone, as are the tags behind it, one for each member; the same
+// at all ranks. `ranks`: of each member. kInvalid when there is no memory for the messages.
 Result<std::unique_ptr<Collective>> MakeMessageCollective(const CollectiveShape& shape,
                                                           ranks::Messenger& messenger,
                                                           uint32_t first_tag,

@@ -53,8 +53,8 @@ Result<uint32_t> Machines::NewTags(uint32_t count) {
   const uint32_t first = next_tag_;
   if (count > messenger_.wire().most_tag() - first) {
     return Status(StatusCode::kUnsupported,
-                  fmt::format("the plan has more than {} channels and collectives between machines, "
-                              "which is what {} has tags for",
+                  fmt::format("the plan has more than {} channels and members of collectives "
+                              "between machines, which is what {} has tags for",
                               messenger_.wire().most_tag(), messenger_.wire().library()));
   }
   next_tag_ += count;
@@ -153,8 +153,8 @@ std::string Machines::SilentRanks() const {
     const std::chrono::nanoseconds silence(NowNs() -
                                            heard_ns_[rank].load(std::memory_order_relaxed));
     if (silence < kSilence) continue;
-    text += fmt::format("rank {} ({}: {}) has told nothing for {:.1f} s: it is stopped by a signal, "
-                        "or its machine cannot be reached\n",
+    text += fmt::format("rank {} ({}: {}) has told nothing for {:.1f} s: it is stopped by a "
+                        "signal, or its machine cannot be reached\n",
                         rank, ProcessOf(rank).Text(), core_.DevicesOf(rank),
                         std::chrono::duration<double>(silence).count());
   }

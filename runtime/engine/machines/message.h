@@ -1,5 +1,5 @@
-// What the ranks of an engine that share no memory tell each other, besides the plan's own messages:
-// a MachineMessage, and a text behind it.
+// What the ranks of an engine that share no memory tell each other, besides the plan's own
+// messages: a MachineMessage, and a text behind it.
 #ifndef CGRAPH_RUNTIME_ENGINE_MACHINES_MESSAGE_H_
 #define CGRAPH_RUNTIME_ENGINE_MACHINES_MESSAGE_H_
 
