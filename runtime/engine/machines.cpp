@@ -164,10 +164,6 @@ Machines::Machines(Core& core, Messenger& messenger, uint32_t first_tag)
   if (messenger_.rank() == 0) messenger_.Listen(kTag, this);
 }
 
-Machines::~Machines() {
-  if (messenger_.rank() == 0) messenger_.Listen(kTag, nullptr);
-}
-
 Result<uint32_t> Machines::NewTags(uint32_t count) {
   const uint32_t first = next_tag_;
   if (count > messenger_.wire().most_tag() - first) {
@@ -229,7 +225,10 @@ void Machines::End() {
     return Clock::now() > end || (ended_.load(std::memory_order_acquire) == others &&
                                   messenger_.AllSent());
   });
-  if (ended_.load(std::memory_order_acquire) != others) messenger_.GiveUp();
+  // This may outlive its engine, as long as callers hold results; the next engine listens then.
+  messenger_.Listen(kTag, nullptr);
+  if (ended_.load(std::memory_order_acquire) != others) return messenger_.GiveUp();
+  messenger_.Unclaim();
 }
 
 void Machines::OnFailure(const MachineMessage& message, std::string_view text) {

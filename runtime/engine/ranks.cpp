@@ -73,6 +73,15 @@ EngineOptions OptionsOf(const ranks::RankOptions& from) {
 // Starts the other ranks, which then load the plan while this one does.
 Status Core::StartRanks() {
   if (options_.messenger != nullptr) {
+    if (options_.messenger->given_up()) {
+      return Status(StatusCode::kUnsupported,
+                    "another process still computes for an engine that has ended; start all of "
+                    "them again");
+    }
+    if (!options_.messenger->Claim()) {
+      return Status(StatusCode::kUnsupported,
+                    "the other processes serve another engine, and one at a time; end that first");
+    }
     machines_ = std::make_unique<Machines>(*this, *options_.messenger,
                                            options_.messenger->unused_tag());
     ranks_.count = options_.messenger->count();
