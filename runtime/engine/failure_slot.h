@@ -43,11 +43,23 @@ class FailureSlot {
       if (version_.load(std::memory_order_relaxed) == version) return failure;
     }
   }
+  // Returns what was set since this was asked last; one thread asks, and clears.
+  std::optional<Failure> GetNew() {
+    const uint64_t version = version_.load(std::memory_order_acquire);
+    if (version == told_) return std::nullopt;
+    std::optional<Failure> failure = Get();
+    if (failure) told_ = version;
+    return failure;
+  }
   // Called when nobody writes.
-  void Clear() { version_.store(0, std::memory_order_relaxed); }
+  void Clear() {
+    version_.store(0, std::memory_order_relaxed);
+    told_ = 0;
+  }
 
  private:
   std::atomic<uint64_t> version_{0};  // 0: empty; odd: while it is written
+  uint64_t told_ = 0;                 // the version that GetNew() gave last
   uint32_t program_order_ = 0;
   ranks::SharedText<2000> text_;
 };

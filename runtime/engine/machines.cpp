@@ -275,12 +275,13 @@ void Machines::Report() {
   }
 }
 
-// Tells all failures that the work queue has noted: rank 0 knows the same one again.
+// Tells the failures that the work queue has noted since. Those before are over at rank 0, which may
+// have given their frames to other executions.
 void Machines::ReportFailures(uint32_t work_queue) {
   for (uint32_t g = 0; g < core_.graphs_.size(); ++g) {
     std::vector<Frame>& frames = core_.graphs_[g]->frames;
     for (uint32_t f = 0; f < frames.size(); ++f) {
-      const auto failure = frames[f].failures.slots[work_queue].Get();
+      const auto failure = frames[f].failures.slots[work_queue].GetNew();
       if (!failure) continue;
       MachineMessage message{.kind = MachineMessage::kFailure, .graph = g, .frame = f,
                              .work_queue = work_queue};
