@@ -73,9 +73,18 @@ EngineOptions OptionsOf(const ranks::RankOptions& from) {
 // Starts the other ranks, which then load the plan while this one does.
 Status Core::StartRanks() {
   if (options_.peers != nullptr) {
-    machines_ = std::make_unique<Machines>(*this, *options_.peers,
-                                           options_.peers->messenger.unused_tag());
-    ranks_.count = options_.peers->messenger.count();
+    ranks::Messenger& messenger = options_.peers->messenger;
+    if (messenger.given_up()) {
+      return Status(StatusCode::kUnsupported,
+                    "another process is gone, or still computes for an engine that has ended; "
+                    "start all of them again");
+    }
+    if (!messenger.Claim()) {
+      return Status(StatusCode::kUnsupported,
+                    "the other processes serve another engine, and one at a time; end that first");
+    }
+    machines_ = std::make_unique<Machines>(*this, *options_.peers, messenger.unused_tag());
+    ranks_.count = messenger.count();
     machines_->SendPlan(plan::ToBytes(*plan_), options_);
     return Status::Ok();
   }

@@ -90,6 +90,10 @@ class Messenger {
   bool Poll();
   // Returns whether everything that was sent has left this process.
   bool AllSent();
+  // Claims the other ranks for an engine, of which they serve one at a time; false: one has them.
+  bool Claim() { return !claimed_.exchange(true, std::memory_order_acquire); }
+  bool claimed() const { return claimed_.load(std::memory_order_relaxed); }
+  void Unclaim() { claimed_.store(false, std::memory_order_release); }
   // Notes that some rank answers no more: only Wire::Abort() ends the others then.
   void GiveUp() { given_up_.store(true, std::memory_order_relaxed); }
   bool given_up() const { return given_up_.load(std::memory_order_relaxed); }
@@ -120,7 +124,7 @@ class Messenger {
   }
 
   Wire& wire_;
-  std::atomic<bool> given_up_{false};
+  std::atomic<bool> claimed_{false}, given_up_{false};
   uint32_t unused_tag_ = 1;
   std::mutex mutex_;  // of all that follows
   std::vector<Listener*> listeners_;  // by tag

@@ -342,7 +342,9 @@ TEST_CASE("D8 two layers of backward and all_reduce: every worker has the same o
       std::vector<uint32_t> order;
       for (uint32_t i = program.first(); i < program.first() + program.count(); ++i) {
         const plan::Instruction& at = graph->instructions[i];
-        if (at.kind() == plan::Kind::comm) order.push_back(graph->parts[at.first()].subject());
+        if (at.kind() != plan::Kind::comm) continue;
+        const plan::CommPart& part = graph->parts[at.first()];
+        if (part.part() == plan::Part::collective) order.push_back(part.subject());
       }
       if (!order.empty()) orders.push_back(order);
     }

@@ -263,7 +263,9 @@ TEST_CASE("R1 what writes state where it lies writes none if anything of the cal
 }
 
 // [immediate]: where deferred devices run the kernel that sleeps first, nobody can see the error.
-TEST_CASE("R2 an error in one branch is visible at once although another sleeps", "[immediate]") {
+// [one-node]: nor where b is on the caller's node, whose thread then sleeps.
+TEST_CASE("R2 an error in one branch is visible at once although another sleeps",
+          "[immediate][one-node]") {
   Runner run(kCounter, {}, Workers(2));
   const auto start = Clock::now();
   Result<Execution> failing = run.Start("r2", {5, 5, 1500});
@@ -431,7 +433,8 @@ TEST_CASE("D6 one writer with a reader on its own actor and a reader elsewhere")
   CHECK(run.Run("d6", {3}) == Numbers64{6, 3});
 }
 
-TEST_CASE("`after` orders calls of different devices") {
+// [one-node]: there is no such order between machines.
+TEST_CASE("`after` orders calls of different devices", "[one-node]") {
   Runner run(kCounter, {}, Workers(GENERATE(1, 2, 4)));
   CHECK(run.Run("after_other_device", {3, 5}) == Numbers64{3, 3});
   CHECK(run.Run("after_several", {3}) == Numbers64{4});

@@ -1,10 +1,12 @@
 #!/usr/bin/python3
 """The examples, run by cgrun and compared with NumPy, written once more by hand.
 
-  examples_test.py --cgc build/release/cgc --cgrun build/release/cgrun [--one-gpu | --processes N]
+  examples_test.py --cgc build/release/cgc --cgrun build/release/cgrun
+                   [--one-gpu | --processes N | --machines MPI]
 
 With `--one-gpu`, all gpus of an example share the first GPU of the machine; with `--processes`, its
-workers are processes.
+workers are processes; with `--machines`, its devices are on two nodes, and mpirun starts a process
+for each.
 """
 import argparse
 import json
@@ -20,6 +22,7 @@ import numpy as np
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tests" / "reference"), str(ROOT / "tests" / "support")]
 import expectations  # noqa: E402
+import mpirun  # noqa: E402
 from expectations import expect  # noqa: E402
 from normal import normal  # noqa: E402
 
@@ -29,10 +32,16 @@ class Runner:
         self.cgc, self.cgrun, self.folder = options.cgc, options.cgrun, None
         self.one_gpu = options.one_gpu
         self.processes = options.processes
+        self.mpi = mpirun.Mpi(options.machines) if options.machines else None
 
     def compile(self, example, *flags):
         plan = self.folder / (pathlib.Path(example).stem + ".cgplan")
-        command([self.cgc, "compile", str(ROOT / "examples" / example), "-o", str(plan), *flags])
+        source = ROOT / "examples" / example
+        if self.mpi:
+            flags = [*flags, "-I", str(source.parent)]
+            source = self.folder / source.name
+            source.write_text(on_two_nodes((ROOT / "examples" / example).read_text()))
+        command([self.cgc, "compile", str(source), "-o", str(plan), *flags])
         return plan
 
     def line(self, plan, *flags):
@@ -55,7 +64,12 @@ class Runner:
         files = {name: self.folder / f"out_{i}.npy" for i, name in enumerate(outputs)}
         for name, path in files.items():
             line += ["--output", f"{name}={path}"]
-        command(line)
+        if self.mpi:
+            done = self.mpi.run(2, line)
+            expect(done.returncode == 0, f"{' '.join(line)}: exit code {done.returncode}",
+                   done.stderr)
+        else:
+            command(line)
         return [np.load(path) for path in files.values()]
 
 
@@ -65,6 +79,15 @@ def command(line, status=0):
         sys.exit(f"FAILED: {' '.join(line)}\nexits with {done.returncode}, not {status}\n"
                  f"{done.stdout}{done.stderr}")
     return done
+
+
+def on_two_nodes(text):
+    """Returns an example's text with every other device on node 0, the first on node 1; what asks
+    for a transport within a machine gets that between machines."""
+    text, devices = re.subn(r"\bon (cpu|gpu)\[([^\[\]]+)\]", r"on node[1 - (\2) % 2].\1[\2]",
+                            text)
+    expect(devices > 0, f"no device is spread in\n{text}")
+    return re.sub(r"\bvia (nccl|shm|host|local)\b", "via mpi", text)
 
 
 def round_trip(r):
@@ -97,6 +120,8 @@ def two_way(r):
     # After n executions a has seen n times b's 3 x, and b n times a's 2 x.
     a, b = r.run(plan, {"x": x}, ["result[0]", "result[1]"], "-n", "3")
     expect(np.array_equal(a, 9 * x) and np.array_equal(b, 6 * x), f"two_way gave {a} {b}")
+    if r.mpi:
+        return  # by mpi a send does not wait for its receive, so no order is a deadlock
 
     swapped = r.folder / "swapped.cgplan"
     (r.folder / "swapped.json").write_text(command([r.cgc, "plan", "--json", str(plan)]).stdout)
@@ -171,6 +196,8 @@ def overlap(r):
         expect(one == other, f"overlap changes a result: {one} and {other}")
         # A sum of d * d numbers of size sqrt(d): what float32 can tell of it.
         expect(abs(one - wanted) < 1e-6 * d * d, f"overlap gave {one}, not {wanted}")
+    if r.mpi:
+        return  # what a network costs is another question
     for graph in json.loads(command([r.cgc, "simulate", str(plan), "--json"]).stdout)["graphs"]:
         told[graph["graph"]] = graph["makespan_ps"]
     expect(told["overlap"] < 0.8 * told["in_order"], f"overlap does not pay: {told}")
@@ -333,6 +360,7 @@ def main():
     parser.add_argument("--cgrun", required=True, type=lambda p: str(pathlib.Path(p).resolve()))
     parser.add_argument("--one-gpu", action="store_true")
     parser.add_argument("--processes")
+    parser.add_argument("--machines", choices=sorted(mpirun.PACKAGES))
     runner = Runner(parser.parse_args())
     examples = [round_trip, scatter_gather, chain, two_way, pipeline_1f1b, overlap, counter,
                 ping_pong_devices, all_reduce_three_ways, tensor_parallel_mlp, mesh, two_towers,

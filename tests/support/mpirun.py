@@ -36,6 +36,14 @@ def marked(mark):
     return found
 
 
+def kill(pids):
+    for pid in pids:
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass  # it has ended
+
+
 class Mpi:
     """`name`: openmpi or mpich, for which cgrun has a library. Without its launcher the program
     ends, loudly, with the code that ctest takes for a skipped test."""
@@ -71,14 +79,12 @@ def run_marked(line, environment_of, seconds):
     try:
         out, error = process.communicate(timeout=seconds)
     except subprocess.TimeoutExpired:
-        for pid in marked(mark):
-            os.kill(pid, signal.SIGKILL)
+        kill(marked(mark))
         out, error = process.communicate()
         sys.exit(f"FAILED: {' '.join(line)}\ndoes not end in {seconds} s\n{out}{error}")
     end = time.monotonic() + 5
     while (left := marked(mark)) and time.monotonic() < end:
         time.sleep(0.01)
-    for pid in left:
-        os.kill(pid, signal.SIGKILL)
+    kill(left)
     expect(not left, f"{' '.join(line)} leaves processes behind: {left}", out + error)
     return subprocess.CompletedProcess(line, process.returncode, out, error)

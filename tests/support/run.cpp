@@ -1,17 +1,63 @@
 #include "tests/support/run.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <regex>
 #include <stdexcept>
 #include <utility>
 
+#include <fmt/format.h>
+
+#include "runtime/ranks/messenger.h"
+
 namespace cgraph::testing {
+namespace {
+
+ranks::Messenger* messenger = nullptr;  // of all engines
+
+// Returns a program's text with device i, of the first node, on node n - 1 - i % n of `n` nodes, so
+// that the first device lies elsewhere than the caller. What asks for a transport within a machine
+// asks for mpi, and nothing for an order of calls (`after`): there is none between machines.
+std::string Spread(const std::string& text, uint32_t nodes) {
+  static const std::regex device(R"(\bon (cpu|gpu)\[([^\[\]]+)\])");
+  static const std::regex transport(R"((\bvia|\btransport \w+ =) (shm|nccl|host|local)\b)");
+  static const std::regex order(R"( after (\w+|\[[^\]]*\]))");
+  const std::string on = fmt::format("on node[{} - ($2) % {}].$1[$2]", nodes - 1, nodes);
+  std::string spread = std::regex_replace(text, device, on);
+  spread = std::regex_replace(spread, transport, "$1 mpi");
+  return std::regex_replace(spread, order, "");
+}
+
+// Writes a program with its devices on several nodes; returns where.
+std::filesystem::path WriteSpread(const std::string& path, uint32_t nodes) {
+  std::ifstream file(path);
+  const std::string text((std::istreambuf_iterator<char>(file)), {});
+  const std::filesystem::path written =
+      std::filesystem::temp_directory_path() /
+      fmt::format("spread_{}_{}", getpid(), std::filesystem::path(path).filename().string());
+  std::ofstream(written) << Spread(text, nodes);
+  return written;
+}
+
+}  // namespace
+
+void UseMessenger(ranks::Messenger* of_all) { messenger = of_all; }
 
 std::unique_ptr<plan::Plan> CompileFile(const std::string& path, CompileOptions options) {
   options.path = path;
+  std::filesystem::path spread;
+  if (const char* const nodes = std::getenv("CGRAPH_TEST_NODES")) {
+    options.path = spread = WriteSpread(path, static_cast<uint32_t>(std::stoul(nodes)));
+  }
   Sources sources;
   Diagnostics diagnostics(sources);
   Compilation done = Compile(options, sources, diagnostics);
+  if (!spread.empty()) std::filesystem::remove(spread);
   if (!done.plan) {
     throw std::runtime_error(path + " does not compile:\n" + diagnostics.Text());
   }
@@ -19,6 +65,11 @@ std::unique_ptr<plan::Plan> CompileFile(const std::string& path, CompileOptions 
 }
 
 EngineOptions OnProcesses(EngineOptions options) {
+  if (messenger != nullptr && !messenger->claimed() && options.proved) {
+    options.messenger = messenger;
+    options.workers = 0;
+    return options;
+  }
   const char* const processes = std::getenv("CGRAPH_TEST_PROCESSES");
   if (processes == nullptr) return options;
   const std::string text = processes;

@@ -14,12 +14,17 @@
 namespace cgraph::testing {
 
 // Compiles a file with all its graphs; a failure throws a std::runtime_error with the diagnostics.
+// Where the environment has CGRAPH_TEST_NODES, the file's devices are on so many nodes.
 std::unique_ptr<plan::Plan> CompileFile(const std::string& path, CompileOptions options = {});
 
 // Returns the options of an engine whose workers are processes of the program CGRAPH_TEST_CGRUN,
 // where the environment has that: as many as the options ask for, else as CGRAPH_TEST_PROCESSES
 // says (as cgrun --processes does).
 EngineOptions OnProcesses(EngineOptions options);
+
+// Has OnProcesses() give proved plans to the processes of a launcher (ranks/launcher.h), where
+// these serve no other engine.
+void UseMessenger(ranks::Messenger* messenger);
 
 // Runner: an engine over a compiled file, and i64 scalars in and out, which is all that most rows
 // need.

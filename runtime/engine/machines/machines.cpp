@@ -43,12 +43,6 @@ Machines::Machines(Core& core, ranks::Peers& peers, uint32_t first_tag)
   }
 }
 
-Machines::~Machines() {
-  if (messenger_.rank() != 0) return;
-  if (peers_.supervision != nullptr) peers_.supervision->OnLost(nullptr);
-  messenger_.Listen(kMachineTag, nullptr);
-}
-
 Result<uint32_t> Machines::NewTags(uint32_t count) {
   const uint32_t first = next_tag_;
   if (count > messenger_.wire().most_tag() - first) {
@@ -129,7 +123,11 @@ void Machines::End() {
     const bool all = ended_.load(std::memory_order_acquire) == others && messenger_.AllSent();
     return all || messenger_.given_up() || Clock::now() > end;
   });
-  if (ended_.load(std::memory_order_acquire) != others) messenger_.GiveUp();
+  // This may outlive its engine, as long as callers hold results; the next engine listens then.
+  if (peers_.supervision != nullptr) peers_.supervision->OnLost(nullptr);
+  messenger_.Listen(kMachineTag, nullptr);
+  if (ended_.load(std::memory_order_acquire) != others) return messenger_.GiveUp();
+  messenger_.Unclaim();
 }
 
 void Machines::OnFailure(const MachineMessage& message, std::string_view text) {

@@ -38,7 +38,6 @@ class Machines final : private ranks::Listener {
   // `first_tag`: from which on no tag was used before, so that late messages of another engine are
   // none of this one's.
   Machines(Core& core, ranks::Peers& peers, uint32_t first_tag);
-  ~Machines() override;
 
   ranks::Messenger& messenger() { return messenger_; }
   // Returns the first of `count` tags that nobody else has; the same at all ranks, which ask for

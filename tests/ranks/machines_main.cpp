@@ -1,0 +1,30 @@
+// Runs a Catch test under mpirun: rank 0 runs the cases, the others serve nodes of its engines.
+// Without a launcher the cases fail to begin, so that nothing is tried by mistake.
+#define CATCH_CONFIG_RUNNER
+#include <catch2/catch.hpp>
+
+#include <cstdio>
+
+#include "runtime/engine/machines.h"
+#include "runtime/ranks/launcher.h"
+#include "tests/support/run.h"
+
+int main(int argc, char** argv) {
+  using namespace cgraph;
+  const auto launch = ranks::FindLaunch();
+  if (!launch.ok() || !*launch) {
+    std::fprintf(stderr, "%s\n", launch.ok() ? "start this with mpirun -n 2"
+                                             : launch.status().message().c_str());
+    return 1;
+  }
+  const auto messenger = ranks::Connect(**launch);
+  if (!messenger.ok()) {
+    std::fprintf(stderr, "%s\n", messenger.status().message().c_str());
+    return 1;
+  }
+  if ((*messenger)->rank() != 0) return engine::ServeMachine(**messenger);
+  testing::UseMessenger(*messenger);
+  const int failed = Catch::Session().run(argc, argv);
+  if (!engine::EndMachines(**messenger)) (*messenger)->wire().Abort(1);
+  return failed;
+}
