@@ -36,7 +36,7 @@ std::unique_ptr<Engine> Load(const EngineOptions& options) {
 
 TEST_CASE("graphs run by turns over the same actors, as in one process") {
   const EngineOptions machines = OnProcesses({});
-  REQUIRE(machines.messenger != nullptr);
+  REQUIRE(machines.peers != nullptr);
   std::mt19937 random(1);
   const char* const graphs[] = {"add", "count", "fail_in_some", "count"};
   for (int engines = 0; engines < 3; ++engines) {

@@ -5,7 +5,7 @@
 
 #include <cstdio>
 
-#include "runtime/engine/machines.h"
+#include "runtime/engine/machines/machines.h"
 #include "runtime/ranks/launcher.h"
 #include "tests/support/run.h"
 
@@ -17,14 +17,15 @@ int main(int argc, char** argv) {
                                              : launch.status().message().c_str());
     return 1;
   }
-  const auto messenger = ranks::Connect(**launch);
-  if (!messenger.ok()) {
-    std::fprintf(stderr, "%s\n", messenger.status().message().c_str());
+  const auto connected = ranks::Connect(**launch);
+  if (!connected.ok()) {
+    std::fprintf(stderr, "%s\n", connected.status().message().c_str());
     return 1;
   }
-  if ((*messenger)->rank() != 0) return engine::ServeMachine(**messenger);
-  testing::UseMessenger(*messenger);
+  ranks::Peers& peers = **connected;
+  if (peers.messenger.rank() != 0) return engine::ServeMachine(peers);
+  testing::UsePeers(&peers);
   const int failed = Catch::Session().run(argc, argv);
-  if (!engine::EndMachines(**messenger)) (*messenger)->wire().Abort(1);
+  if (!engine::EndMachines(peers)) peers.messenger.wire().Abort(1);
   return failed;
 }

@@ -13,12 +13,12 @@
 
 #include <fmt/format.h>
 
-#include "runtime/ranks/messenger.h"
+#include "runtime/ranks/launcher.h"
 
 namespace cgraph::testing {
 namespace {
 
-ranks::Messenger* messenger = nullptr;  // of all engines
+ranks::Peers* peers = nullptr;  // of all engines
 
 // Returns a program's text with device i, of the first node, on node n - 1 - i % n of `n` nodes, so
 // that the first device lies elsewhere than the caller. What asks for a transport within a machine
@@ -46,7 +46,7 @@ std::filesystem::path WriteSpread(const std::string& path, uint32_t nodes) {
 
 }  // namespace
 
-void UseMessenger(ranks::Messenger* of_all) { messenger = of_all; }
+void UsePeers(ranks::Peers* of_all) { peers = of_all; }
 
 std::unique_ptr<plan::Plan> CompileFile(const std::string& path, CompileOptions options) {
   options.path = path;
@@ -65,8 +65,8 @@ std::unique_ptr<plan::Plan> CompileFile(const std::string& path, CompileOptions 
 }
 
 EngineOptions OnProcesses(EngineOptions options) {
-  if (messenger != nullptr && !messenger->claimed() && options.proved) {
-    options.messenger = messenger;
+  if (peers != nullptr && !peers->messenger.claimed() && options.proved) {
+    options.peers = peers;
     options.workers = 0;
     return options;
   }

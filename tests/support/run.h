@@ -24,7 +24,7 @@ EngineOptions OnProcesses(EngineOptions options);
 
 // Has OnProcesses() give proved plans to the processes of a launcher (ranks/launcher.h), where
 // these serve no other engine.
-void UseMessenger(ranks::Messenger* messenger);
+void UsePeers(ranks::Peers* peers);
 
 // Runner: an engine over a compiled file, and i64 scalars in and out, which is all that most rows
 // need.
