@@ -1,5 +1,5 @@
-// What a queue is to do in a communication with the host is issued when the host has done its part,
-// and not before.
+// What waits for what in communications of queues: what a queue is to do is issued when the host has
+// done its part, and a message is sent when its slot is free.
 #include <catch2/catch.hpp>
 
 #include <utility>
@@ -30,6 +30,32 @@ TEST_CASE("a queue receives a message of the host's when it has been sent") {
       if (!early) (*channel)->IssueReceive(Pass::kMove, message);
       end.UseAndFinish();
       end.CheckAll(poison, 41);
+    }
+  }
+}
+
+TEST_CASE("a queue sends a message when the one before it in its slot has been taken") {
+  for (uint64_t seed = 1; seed <= 10; ++seed) {
+    QueuedEnd end(seed);
+    device::EventCount event_count;
+    auto sender = end.device->OpenQueue({&event_count, 0, false});
+    REQUIRE(sender.ok());
+    auto channel = MakeStagedChannel({1, 1, 1, 8, 8}, {}, *end.host);
+    REQUIRE(channel.ok());
+    const device::Operation send{&end.bindings, {{}, device::kNoFlag}, {}, {}};
+    int64_t numbers[] = {41, 42};
+    device::Tensor from[2];
+    for (uint32_t n : {0, 1}) {
+      from[n].dtype = plan::DType::i64;
+      from[n].data = &numbers[n];
+      (*channel)->IssueSend(Pass::kShow, {sender->get(), n, &send, &from[n], nullptr, 1});
+    }
+    while ((*sender)->Poll(end.reports)) continue;  // all that goes on without the receiver
+    for (uint32_t n : {0, 1}) {
+      (*channel)->IssueReceive(Pass::kMove,
+                               {end.queue.get(), n, &end.receive, nullptr, end.tensors, 1});
+      end.UseAndFinish();
+      end.CheckAll(/*poison=*/false, numbers[n]);
     }
   }
 }
