@@ -182,4 +182,20 @@ TEST_CASE("the error is that of the queue, and nobody sees what has come of it")
   }
 }
 
+// Signals are made in place of the broken queue's, so the execution seems to be over.
+TEST_CASE("an engine ends when a queue breaks, though nobody asks for what comes of it") {
+  testing::Runner runner(kPath, {}, {.require_gpus = true});
+  FailLaunch(1);
+  auto held = runner.Start("sum", {3});
+  REQUIRE(held.ok());
+  const Clock::time_point begun = Clock::now();
+  Status status;
+  while (status.ok() && Clock::now() - begun < milliseconds(2500)) {
+    held->Ready();  // it goes on
+    std::this_thread::sleep_for(milliseconds(5));
+    status = runner.Start("look", {}).status();
+  }
+  CHECK(status.message().find("NCCL") != std::string::npos);
+}
+
 }  // namespace cgraph::emulation

@@ -1,5 +1,5 @@
-// What a queue is to do in a communication with the host is issued when the host has done its part,
-// and not before.
+// What waits for what in communications of queues: what a queue is to do is issued when the host
+// has done its part, and memory that others read is written again when they have.
 #include <catch2/catch.hpp>
 
 #include <utility>
@@ -7,6 +7,7 @@
 
 #include "runtime/channel/local/local_carrier.h"
 #include "runtime/channel/queued/hosted_collective.h"
+#include "runtime/channel/queued/queued_collective.h"
 #include "runtime/channel/queued/staged_channel.h"
 #include "tests/unit/runtime/channel/queued_end.h"
 
@@ -31,6 +32,66 @@ TEST_CASE("a queue receives a message of the host's when it has been sent") {
       end.UseAndFinish();
       end.CheckAll(poison, 41);
     }
+  }
+}
+
+TEST_CASE("a queue sends a message when the one before it in its slot has been taken") {
+  for (uint64_t seed = 1; seed <= 10; ++seed) {
+    QueuedEnd end(seed);
+    device::EventCount event_count;
+    auto sender = end.device->OpenQueue({&event_count, 0, false});
+    REQUIRE(sender.ok());
+    auto channel = MakeStagedChannel({1, 1, 1, 8, 8}, {}, *end.host);
+    REQUIRE(channel.ok());
+    const device::Operation send{&end.bindings, {{}, device::kNoFlag}, {}, {}};
+    int64_t numbers[] = {41, 42};
+    device::Tensor from[2];
+    for (uint32_t n : {0, 1}) {
+      from[n].dtype = plan::DType::i64;
+      from[n].data = &numbers[n];
+      (*channel)->IssueSend(Pass::kShow, {sender->get(), n, &send, &from[n], nullptr, 1});
+    }
+    while ((*sender)->Poll(end.reports)) continue;  // all that goes on without the receiver
+    for (uint32_t n : {0, 1}) {
+      (*channel)->IssueReceive(Pass::kMove,
+                               {end.queue.get(), n, &end.receive, nullptr, end.tensors, 1});
+      end.UseAndFinish();
+      end.CheckAll(/*poison=*/false, numbers[n]);
+    }
+  }
+}
+
+TEST_CASE("a member goes on when all others have taken its values where they lie") {
+  CollectiveShape shape;
+  shape.kind = CollectiveKind::kBroadcast;
+  shape.members = 2;
+  shape.tensors = {{plan::DType::i64, 8}};
+  for (uint64_t seed = 1; seed <= 10; ++seed) {
+    QueuedEnd end(seed);
+    device::EventCount event_count;
+    auto root = end.device->OpenQueue({&event_count, 0, false});
+    REQUIRE(root.ok());
+    device::Device* const devices[] = {end.device.get(), end.device.get()};
+    auto collective = MakeQueuedCollective(shape, devices, *end.host, /*frames=*/1);
+    REQUIRE(collective.ok());
+    int64_t numbers[] = {41, 42};
+    device::Tensor values[2];
+    for (uint32_t i : {0, 1}) {
+      values[i].dtype = plan::DType::i64;
+      values[i].data = &numbers[i];
+    }
+    const device::Operation send{&end.bindings, {{}, device::kNoFlag}, {}, {}};
+    const device::Tensor* const inputs[] = {&values[0], nullptr};
+    const QueuedMember gives{root->get(), 0, 0, &send, inputs, nullptr, {}, false};
+    const QueuedMember gets{end.queue.get(), 0, 1, &end.receive, inputs, end.tensors, {}, false};
+    (*collective)->Issue(Pass::kShow, gets);
+    for (Pass pass : {Pass::kShow, Pass::kMove, Pass::kEnd}) (*collective)->Issue(pass, gives);
+    (*root)->Copy({send, &values[1], &values[0]});
+    while ((*root)->Poll(end.reports)) continue;  // all that goes on without the other member
+    (*collective)->Issue(Pass::kMove, gets);
+    (*collective)->Issue(Pass::kEnd, gets);
+    end.UseAndFinish();
+    end.CheckAll(/*poison=*/false, 41);
   }
 }
 
