@@ -14,7 +14,8 @@
  * failures that are kept after the mutex was given up; TRUST_ANY, a wait that ends because `any` was
  * set, whatever was collected.
  */
-byte version;                    /* of the slot: 0 is empty */
+byte version;                    /* of the slot */
+bool noted;
 bool any, done, next_frame;
 bool fails;                      /* whether the execution does */
 bool mutex, collected, failed;
@@ -33,8 +34,8 @@ inline collect() {
 #else
     collected = finished;
 #endif
-    found = (version != 0 && version % 2 == 0);
-    if :: collected -> version = 0; any = false :: else fi;
+    found = (noted && version % 2 == 0);
+    if :: collected -> version++; noted = false; version++; any = false :: else fi;
 #ifdef LATE_KEEP
     UNLOCK;
     if :: found -> failed = true :: else fi
@@ -51,13 +52,13 @@ active proctype Rank() {
   :: more > 0 ->
     more--;
     fails = true;
-    version++; version++;
+    version++; noted = true; version++;
     any = true
   :: break
   od;
   done = true;
   next_frame;                    /* the next execution in the frame fails */
-  version++; version++;
+  version++; noted = true; version++;
   any = true
 }
 
