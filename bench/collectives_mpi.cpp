@@ -41,6 +41,15 @@ int main(int argc, char** argv) {
                    MPI_COMM_WORLD);
         MPI_Scatter(gathered.data(), count, MPI_FLOAT, y.data(), count, MPI_FLOAT, 0,
                     MPI_COMM_WORLD);
+      } else if (kind == "round trip") {  // of two ranks
+        float* const from = rank == 0 ? x.data() : y.data();
+        for (const int sender : {0, 1}) {
+          if (rank == sender) {
+            MPI_Send(from, count, MPI_FLOAT, 1 - sender, 0, MPI_COMM_WORLD);
+          } else {
+            MPI_Recv(y.data(), count, MPI_FLOAT, sender, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+          }
+        }
       } else if (kind == "barrier") {
         MPI_Barrier(MPI_COMM_WORLD);
       } else if (kind == "reduce_scatter + all_gather") {

@@ -1,5 +1,7 @@
 // cgrun: runs a cgraph program or plan. Reads the command line and ends with an exit code; what it
 // does is in command/.
+#include <unistd.h>
+
 #include <cstdio>
 #include <cstdlib>
 
@@ -50,6 +52,7 @@ int main(int argc, char** argv) {
   } catch (...) {
     const Uncaught uncaught = UncaughtNow();
     code = Fail(parsed.options, uncaught.code, uncaught.text);
+    if (machines != nullptr && machines->messenger.rank() != 0) _exit(code);  // rank 0 hears of it
   }
   if (machines != nullptr) EndMachines(*machines, code);
   return code;

@@ -29,7 +29,6 @@ inline constexpr int64_t kMaxCapacity = 1024;         // of a transport, in mess
 inline constexpr int kMaxEvaluationDepth = 12'000;    // of expressions; the stack is made for it
 inline constexpr size_t kMaxStringBytes = 1 << 20;    // of a string made at compile time
 inline constexpr int64_t kMaxDeviceIndex = 1 << 16;   // of devices of one kind
-inline constexpr int64_t kMaxNodes = 1024;            // machines of one program
 inline constexpr int64_t kMaxDevices = 4096;          // of one program, the caller among them
 inline constexpr int64_t kMaxCallIndex = 2'147'483'647;  // of a loop variable around a call
 inline constexpr int64_t kMaxOperands = 65'535;       // tensors that one op takes, or makes

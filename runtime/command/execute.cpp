@@ -107,6 +107,9 @@ Problem Prepare(plan::Plan& plan, const Options& options, const ranks::Peers* ma
   // The engine checks the plan again; this check comes first because its ports are read before
   // there is an engine.
   if (Status checked = plan::CheckPlan(plan); !checked.ok()) return ProblemOf(checked);
+  if (machines != nullptr) {
+    if (Problem refused = CheckMachineFlags(options); !refused.ok()) return refused;
+  }
   if (Problem placed = PlaceGpus(plan, options, machines != nullptr, placement); !placed.ok()) {
     return placed;
   }

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "runtime/command/messages.h"
 #include "runtime/command/options.h"
 #include "runtime/plan/plan.h"
 #include "runtime/ranks/launcher.h"
@@ -22,6 +23,9 @@ int ServeMachine(ranks::Peers& peers);
 // Ends the other ranks at rank 0, at the end of the process. Where one of them still computes for
 // an engine that has ended, all are ended at once, this one too, with this exit code.
 void EndMachines(ranks::Peers& peers, ExitCode code);
+
+// Refuses flags that say how devices of one machine are served.
+Problem CheckMachineFlags(const Options& options);
 
 // Returns what is to be said of where a plan's nodes run; empty: nothing.
 std::string NoteOfNodes(const plan::Plan& plan, const ranks::Peers* peers);

@@ -22,7 +22,7 @@ class Backend {
  public:
   virtual ~Backend() = default;
   virtual std::string_view name() const = 0;
-  // Returns Ok, or kUnsupported with the reason: "gpu[0] is on another machine".
+  // Returns Ok, or kUnsupported with the reason: "gpu[0] is not one of this machine's".
   virtual Status Serves(const plan::Plan& plan, uint32_t device) const = 0;
   // Opens a device that this backend serves. The CPU's backend never refuses.
   virtual Result<std::unique_ptr<Device>> Open(const plan::Plan& plan, uint32_t device) = 0;

@@ -77,8 +77,8 @@ Status CheckMachines(const plan::Plan& plan, const EngineOptions& options) {
   }
   if (!options.proved || options.processes != 0 || options.require_gpus) {
     return Status(StatusCode::kUnsupported,
-                  "processes on several machines run proved plans, on CPU threads, one on each "
-                  "machine; leave out unproved, processes and the need of GPUs");
+                  "ranks of several machines run proved plans, on CPU threads; do not ask for "
+                  "unproved ones, processes or GPUs");
   }
   return Status::Ok();
 }

@@ -199,6 +199,7 @@ class Core {
   std::vector<Engine::Stats::Communicator> CommunicatorsOnGpus() const;
 
   // drive.cpp
+  bool Pending() const;
   void AwaitDone(const ExecutionState& run);
   template <typename Until>
   void DriveUntil(Until&& until);

@@ -39,6 +39,15 @@ void Core::DriveUntil(Until&& until) {
   }
 }
 
+// Returns whether there is something for worker 0 to do: its own work and, where ranks share no
+// memory, to hear of that of others.
+bool Core::Pending() const {
+  if (workers_[0]->Pending()) return true;
+  return machines_ != nullptr &&
+         std::any_of(workers_.begin(), workers_.end(),
+                     [](const auto& worker) { return worker->Pending(); });
+}
+
 void Core::Await(ExecutionState& run) {
   DriveUntil([&] { return ended() || run.Over(); });
 }
@@ -50,10 +59,10 @@ void Core::AwaitDone(const ExecutionState& run) {
 void Core::AwaitUntil(ExecutionState& run, const device::Deadline& deadline) {
   const auto over = [&] { return ended() || run.Over(); };
   while (!over()) {
-    const bool unattended = !driver_lock_.held() && workers_[0]->Pending();
+    const bool unattended = !driver_lock_.held() && Pending();
     if (unattended) EnsureProgress();
     const bool in_time = workers_[0]->event_count->Wait(
-        [&] { return over() || (!driver_lock_.held() && workers_[0]->Pending()); }, deadline);
+        [&] { return over() || (!driver_lock_.held() && Pending()); }, deadline);
     if (!in_time) return;
   }
 }
@@ -77,8 +86,8 @@ void Core::RunFallbackDriver() {
       continue;
     }
     FlushWanted();
-    if (worker.Pending() && driver_lock_.try_lock()) {
-      worker.Drive(spins_, [&] { return ended() || !worker.Pending(); });
+    if (Pending() && driver_lock_.try_lock()) {
+      worker.Drive(spins_, [&] { return ended() || !Pending(); });
       ReleaseDriverLock();
     }
   }
@@ -135,7 +144,7 @@ bool Core::Stalled(Progress& progress) {
   }
   const auto now = progress.Tick();
   if (!pending || moved) progress.since = now;
-  if (!moved && !driver_lock_.held() && workers_[0]->Pending()) {
+  if (!moved && !driver_lock_.held() && Pending()) {
     EnsureProgress();
     progress.since = now;
   }

@@ -9,10 +9,12 @@ void Messenger::Listen(uint32_t tag, Listener* listener) {
   std::lock_guard lock(mutex_);
   if (tag >= listeners_.size()) listeners_.resize(tag + 1, nullptr);
   const auto comes = [&](const Receiving& at) { return at.tag == tag && at.dropped.empty(); };
-  while (listeners_[tag] != nullptr && std::any_of(receives_.begin(), receives_.end(), comes)) {
+  while (listeners_[tag] != nullptr && !given_up() &&
+         std::any_of(receives_.begin(), receives_.end(), comes)) {
     PollReceives();
   }
   listeners_[tag] = listener;
+  if (tag == kControlTag) DeliverEarly();
 }
 
 void Messenger::Send(uint32_t to, uint32_t tag, std::span<const std::byte> message,
@@ -57,7 +59,9 @@ bool Messenger::PollSends() {
     }
     any = true;
     if (sends_[i].busy != nullptr) sends_[i].busy->store(false, std::memory_order_release);
-    if (sends_[i].copy != nullptr) copies_.push_back(std::move(sends_[i].copy));
+    if (Copy& copy = sends_[i].copy; copy != nullptr && copy->capacity() <= kMostPooled) {
+      copies_.push_back(std::move(copy));
+    }
     if (i + 1 < sends_.size()) sends_[i] = std::move(sends_.back());
     sends_.pop_back();
   }
@@ -85,12 +89,38 @@ bool Messenger::PollReceives() {
       continue;
     }
     any = true;
-    const Receiving message = std::move(at);
+    Receiving message = std::move(at);
     receives_.erase(receives_.begin() + i);
-    Listener* listener = message.dropped.empty() ? ListenerOf(message.tag) : nullptr;
-    if (listener != nullptr) listener->OnMessage(message.from, message.room);
+    Deliver(std::move(message));
   }
   return any;
+}
+
+void Messenger::Deliver(Receiving message) {
+  Listener* listener = ListenerOf(message.tag);
+  if (message.dropped.empty()) {
+    if (listener != nullptr) listener->OnMessage(message.from, message.room);
+  } else if (message.tag == kControlTag) {
+    early_.emplace_back(message.from, std::move(message.dropped));
+    DeliverEarly();
+  }
+}
+
+void Messenger::DeliverEarly() {
+  Listener* listener = ListenerOf(kControlTag);
+  while (listener != nullptr && !early_.empty()) {
+    auto [from, message] = std::move(early_.front());
+    early_.pop_front();
+    const std::span<std::byte> room = listener->RoomFor(from, message.size());
+    if (room.size() < message.size()) continue;
+    std::copy(message.begin(), message.end(), room.begin());
+    listener->OnMessage(from, room.first(message.size()));
+  }
+}
+
+bool Messenger::under_way() {
+  std::lock_guard lock(mutex_);
+  return !sends_.empty() || !receives_.empty();
 }
 
 void Messenger::Begin(const Wire::Incoming& message) {

@@ -2,7 +2,8 @@
 // to whoever listens for their tag. What it is asked to do is done by Poll(), which somebody has to
 // call: whoever waits for anything that comes from another rank.
 //
-// Any thread may call it. A listener is called by the thread that polls, and must not send.
+// Any thread may call it. A listener is called by the thread that polls, and must not send. What
+// comes with kControlTag before anybody listens is kept; with any other tag it is dropped.
 #ifndef CGRAPH_RUNTIME_RANKS_MESSENGER_H_
 #define CGRAPH_RUNTIME_RANKS_MESSENGER_H_
 
@@ -33,6 +34,9 @@ class Listener {
   virtual void OnMessage(uint32_t from, std::span<const std::byte> message) = 0;
 };
 
+inline constexpr uint32_t kControlTag = 0;
+inline constexpr uint64_t kMostPooled = 64 << 10;  // bytes of a message whose memory is kept
+
 // Rooms: for messages of one rank with one tag, of any size, of which several may be coming in.
 class Rooms {
  public:
@@ -49,8 +53,10 @@ class Rooms {
     coming_.pop_front();
     return first;
   }
-  // Gives a room back, so that no other has to be allocated.
-  void Return(std::vector<std::byte> room) { free_.push_back(std::move(room)); }
+  // Gives a room back, so that no other has to be allocated; a large one goes.
+  void Return(std::vector<std::byte> room) {
+    if (room.capacity() <= kMostPooled) free_.push_back(std::move(room));
+  }
 
  private:
   std::deque<std::vector<std::byte>> coming_;
@@ -94,9 +100,18 @@ class Messenger {
   bool Claim() { return !claimed_.exchange(true, std::memory_order_acquire); }
   bool claimed() const { return claimed_.load(std::memory_order_relaxed); }
   void Unclaim() { claimed_.store(false, std::memory_order_release); }
-  // Notes that some rank answers no more: only Wire::Abort() ends the others then.
+  // Returns whether something has begun to be sent or received and is not over.
+  bool under_way();
+  // Notes that some rank answers no more: only Wire::Abort() ends the others then. Nobody waits any
+  // more for what has begun; memory that it is in must be given to Keep().
   void GiveUp() { given_up_.store(true, std::memory_order_relaxed); }
   bool given_up() const { return given_up_.load(std::memory_order_relaxed); }
+  // Keeps memory until the process ends.
+  template <typename Memory>
+  void Keep(Memory memory) {
+    std::lock_guard lock(mutex_);
+    kept_.push_back(std::make_shared<Memory>(std::move(memory)));
+  }
 
  private:
   static constexpr size_t kReserved = 64;  // sends in progress without an allocation
@@ -118,6 +133,8 @@ class Messenger {
 
   bool PollSends();
   bool PollReceives();
+  void Deliver(Receiving message);
+  void DeliverEarly();
   void Begin(const Wire::Incoming& message);
   Listener* ListenerOf(uint32_t tag) const {
     return tag < listeners_.size() ? listeners_[tag] : nullptr;
@@ -131,6 +148,9 @@ class Messenger {
   std::vector<Sending> sends_;
   std::vector<Receiving> receives_;   // in the order in which they were begun
   std::vector<Copy> copies_;          // free
+  // By rank, with kControlTag: what came before anybody listened.
+  std::deque<std::pair<uint32_t, std::vector<std::byte>>> early_;
+  std::vector<std::shared_ptr<void>> kept_;
 };
 
 }  // namespace cgraph::ranks

@@ -24,6 +24,8 @@
 
 #include <fmt/format.h>
 
+#include "runtime/device/cuda_library/interface.h"
+
 namespace cgraph::ranks {
 namespace {
 
@@ -146,7 +148,10 @@ Supervision::Supervision(Messenger& messenger)
     if (!messenger_.Poll()) std::this_thread::sleep_for(std::chrono::microseconds(100));
   }
   messenger_.Listen(kAddressTag, nullptr);
-  Connect(address.text());
+  const std::string_view text = address.text();
+  const size_t end = std::min(text.find('\n'), text.size());
+  CheckBuild(text.substr(0, end));
+  Connect(text.substr(std::min(end + 1, text.size())));
 }
 
 Supervision::~Supervision() {
@@ -164,7 +169,7 @@ Supervision::~Supervision() {
 
 // ---- rank 0 -------------------------------------------------------------------------------------
 
-// The others are told an empty address where there is none.
+// The others are told which build this is, and an empty address where there is none.
 void Supervision::Listen() {
   sockaddr_in any{};
   any.sin_family = AF_INET;
@@ -175,8 +180,8 @@ void Supervision::Listen() {
   const bool well = !token_.empty() && listening_ >= 0 && bind(listening_, address, size) == 0 &&
                     listen(listening_, static_cast<int>(messenger_.count())) == 0 &&
                     getsockname(listening_, address, &size) == 0 && pipe2(wake_, O_CLOEXEC) == 0;
-  const std::string text =
-      well ? fmt::format("{} {} {}", token_, ntohs(any.sin_port), Addresses()) : "";
+  std::string text = fmt::format("{}\n", device::InterfaceText());
+  if (well) text += fmt::format("{} {} {}", token_, ntohs(any.sin_port), Addresses());
   for (uint32_t rank = 1; rank < messenger_.count(); ++rank) {
     messenger_.SendCopy(rank, kAddressTag, std::as_bytes(std::span(text.c_str(), text.size() + 1)));
   }
@@ -207,7 +212,14 @@ void Supervision::Watch() {
         connections.begin(), connections.end(), [](const auto& at) { return at.rank != 0; }));
     if (waiting[1].revents == 0) continue;
     const int accepted = accept4(listening_, nullptr, nullptr, SOCK_CLOEXEC);
-    if (accepted < 0) continue;
+    if (accepted < 0) {  // as where there are too many; not in a circle
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      continue;
+    }
+    if (connections.size() >= 2 * messenger_.count()) {  // of strangers
+      close(accepted);
+      continue;
+    }
     KeepAlive(accepted);
     connections.push_back({.socket = accepted});
   }
@@ -222,7 +234,8 @@ void Supervision::Hear(Connection& connection) {
   const int error = errno;
   if (count > 0) {
     connection.text.append(text, static_cast<size_t>(count));
-    for (size_t end; (end = connection.text.find('\n')) != std::string::npos;) {
+    for (size_t end; connection.socket >= 0 &&
+                     (end = connection.text.find('\n')) != std::string::npos;) {
       Take(connection, std::string_view(connection.text).substr(0, end));
       connection.text.erase(0, end + 1);
     }
@@ -270,12 +283,27 @@ void Supervision::OnLost(std::function<void(const Lost&)> lost) {
   if (found_ && lost_) lost_(*found_);
 }
 
+bool Supervision::AnyLost() const {
+  std::lock_guard lock(mutex_);
+  return found_.has_value();
+}
+
 Process Supervision::ProcessOf(uint32_t rank) const {
   std::lock_guard lock(mutex_);
   return processes_[rank];
 }
 
 // ---- the others ---------------------------------------------------------------------------------
+
+// What ranks send each other has one layout in one build only.
+void Supervision::CheckBuild(std::string_view of_rank_zero) {
+  if (of_rank_zero == device::InterfaceText()) return;
+  fmt::print(stderr,
+             "cgrun: error: rank {} ({}) is {}, and rank 0 is {}; install one build on all "
+             "machines\n",
+             messenger_.rank(), Process::This().Text(), device::InterfaceText(), of_rank_zero);
+  messenger_.wire().Abort(EXIT_FAILURE);
+}
 
 void Supervision::Connect(std::string_view addresses) {
   const std::string token(Word(addresses));

@@ -51,6 +51,8 @@ class Supervision {
   // has been. Waits for a call that is in progress.
   void OnLost(std::function<void(const Lost&)> lost);
   Process ProcessOf(uint32_t rank) const;
+  // Returns whether a rank is known to be lost.
+  bool AnyLost() const;
 
  private:
   struct Connection {
@@ -65,6 +67,7 @@ class Supervision {
   void Watch();
   void Hear(Connection& connection);
   void Take(Connection& connection, std::string_view line);
+  void CheckBuild(std::string_view of_rank_zero);
   void Connect(std::string_view addresses);
   void AwaitEnd() const;
 

@@ -82,7 +82,7 @@ def judge(what, code, error, codes):
 def limits(options, folder):
     """Address space and threads by the system's own limits."""
     cases = 0
-    for command, least in ((options.cgc, 20), (options.cgrun, 10)):
+    for command, least in ((options.cgc, 20), (options.cgrun, 11)):
         line = [command, "compile", "p.cgraph"] if command == options.cgc else [
             command, "p.cgplan", "--input", "x=[1,2,3,4]"]
         for megabytes in (least, 25, 30, 35, 40, 60, 100, 300, 500):

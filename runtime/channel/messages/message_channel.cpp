@@ -59,7 +59,12 @@ class Sender final : public Channel, public ranks::Listener {
         to_(to) {
     messenger_.Listen(tag_, this);
   }
-  ~Sender() override { messenger_.Listen(tag_, nullptr); }
+  ~Sender() override {
+    messenger_.Listen(tag_, nullptr);
+    if (!messenger_.given_up()) return;
+    messenger_.Keep(std::move(slots_.memory));
+    messenger_.Keep(std::move(busy_));
+  }
 
   void SetEventCounts(device::EventCount* sender, device::EventCount*) override {
     event_count_ = sender;
@@ -68,7 +73,8 @@ class Sender final : public Channel, public ranks::Listener {
   bool TrySend(uint64_t n, std::span<const BufferSpan> spans, bool poison) override {
     if (taken_.load(std::memory_order_acquire) + slots_.count <= n) return false;
     std::atomic<bool>& busy = busy_[n % slots_.count];
-    if (busy.load(std::memory_order_acquire)) return false;  // the message before has arrived
+    // The message before was taken, and yet perhaps nobody has found that it has left.
+    if (busy.load(std::memory_order_acquire)) return false;
     std::byte* const slot = slots_.At(n);
     const Header header{n, poison};
     std::memcpy(slot, &header, sizeof(header));
@@ -95,7 +101,7 @@ class Sender final : public Channel, public ranks::Listener {
     event_count_->Notify();
   }
 
-  const Slots slots_;
+  Slots slots_;
   std::vector<std::atomic<bool>> busy_;  // by slot: it is being sent
   Messenger& messenger_;
   const uint32_t tag_, to_;
@@ -113,7 +119,10 @@ class Receiver final : public Channel, public ranks::Listener {
         from_(from) {
     messenger_.Listen(tag_, this);
   }
-  ~Receiver() override { messenger_.Listen(tag_, nullptr); }
+  ~Receiver() override {
+    messenger_.Listen(tag_, nullptr);
+    if (messenger_.given_up()) messenger_.Keep(std::move(slots_.memory));
+  }
 
   void SetEventCounts(device::EventCount*, device::EventCount* receiver) override {
     event_count_ = receiver;
@@ -135,12 +144,16 @@ class Receiver final : public Channel, public ranks::Listener {
       at = std::min(AfterValue(at, bytes), slots_.each);
     }
     const uint64_t taken = n + 1;
+    taken_.store(taken, std::memory_order_release);
     messenger_.SendCopy(from_, tag_, std::as_bytes(std::span(&taken, 1)));
-    return header.poison != 0;
+    return header.poison != 0 || header.number != n;
   }
 
  private:
-  std::span<std::byte> RoomFor(uint32_t, uint64_t) override {
+  // No sender of ours sends what has no room.
+  std::span<std::byte> RoomFor(uint32_t, uint64_t bytes) override {
+    const bool free = begun_ - taken_.load(std::memory_order_acquire) < slots_.count;
+    if (!free || bytes > slots_.each || bytes < sizeof(Header)) return {};
     return {slots_.At(begun_++), slots_.each};
   }
   void OnMessage(uint32_t, std::span<const std::byte>) override {
@@ -148,11 +161,12 @@ class Receiver final : public Channel, public ranks::Listener {
     event_count_->Notify();
   }
 
-  const Slots slots_;
+  Slots slots_;
   Messenger& messenger_;
   const uint32_t tag_, from_;
   device::EventCount* event_count_ = nullptr;
   uint64_t begun_ = 0;  // messages that have a slot
+  std::atomic<uint64_t> taken_{0};
   std::atomic<uint64_t> arrived_{0};
 };
 

@@ -40,7 +40,7 @@ class MessageCollective final : public Collective {
           if (rank != messenger.rank()) port->to.push_back(rank);
         }
         port->busy = std::vector<std::atomic<bool>>(2 * port->to.size());
-      } else if (all.contains(messenger.rank())) {
+      } else {
         messenger.Listen(port->tag, port.get());
       }
       made->ports_.push_back(std::move(port));
@@ -48,7 +48,12 @@ class MessageCollective final : public Collective {
     return made;
   }
   ~MessageCollective() override {
-    for (const auto& port : ports_) messenger_.Listen(port->tag, nullptr);
+    for (auto& port : ports_) {
+      messenger_.Listen(port->tag, nullptr);
+      if (!messenger_.given_up()) continue;
+      messenger_.Keep(std::move(port->room));
+      messenger_.Keep(std::move(port->busy));
+    }
   }
 
   void SetEventCount(uint32_t member, device::EventCount* event_count) override {
@@ -162,6 +167,18 @@ class MessageCollective final : public Collective {
   std::vector<BufferSpan> spans_;             // of whoever polls
 };
 
+// The collective of a rank that has no member.
+class CollectiveElsewhere final : public Collective {
+ public:
+  void SetEventCount(uint32_t, device::EventCount*) override {}
+  void Arrive(uint32_t, uint64_t, std::span<const BufferSpan>, std::span<const BufferSpan>,
+              bool) override {}
+  bool Present(uint32_t, uint32_t) const override { return true; }
+  bool AllArrived(uint64_t) const override { return false; }
+  bool Reduce(uint32_t, uint64_t) override { return true; }
+  bool Left(uint64_t) const override { return false; }
+};
+
 }  // namespace
 
 Result<std::unique_ptr<Collective>> MakeMessageCollective(const CollectiveShape& shape,
@@ -169,6 +186,9 @@ Result<std::unique_ptr<Collective>> MakeMessageCollective(const CollectiveShape&
                                                           uint32_t first_tag,
                                                           std::vector<uint32_t> ranks,
                                                           device::SharedHeap& heap) {
+  if (std::find(ranks.begin(), ranks.end(), messenger.rank()) == ranks.end()) {
+    return std::unique_ptr<Collective>(std::make_unique<CollectiveElsewhere>());
+  }
   auto made = MessageCollective::Make(shape, messenger, first_tag, std::move(ranks), heap);
   if (!made.ok()) return made.status();
   return std::unique_ptr<Collective>(std::move(*made));

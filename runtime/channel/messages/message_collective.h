@@ -1,6 +1,6 @@
 // A collective whose members are at several ranks, some of which share no memory: every rank gets a
 // copy of all inputs and computes the results of its own members from them, in rank order, so
-// results have the same bits everywhere.
+// results have the same bits everywhere. A rank without a member has an object that does nothing.
 #ifndef CGRAPH_RUNTIME_CHANNEL_MESSAGES_MESSAGE_COLLECTIVE_H_
 #define CGRAPH_RUNTIME_CHANNEL_MESSAGES_MESSAGE_COLLECTIVE_H_
 

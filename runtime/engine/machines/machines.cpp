@@ -20,10 +20,11 @@ using ranks::Messenger;
 constexpr auto kPositionInterval = std::chrono::milliseconds(20);
 
 // How often a rank tells that it is alive, and after how long without a word reports say so.
-constexpr auto kAliveInterval = std::chrono::milliseconds(500);
-constexpr auto kSilence = std::chrono::seconds(2);
+constexpr auto kAliveInterval = std::chrono::milliseconds(250);
+constexpr auto kSilence = std::chrono::milliseconds(800);
 // The pauses of the thread that polls while no worker does.
-constexpr std::chrono::milliseconds kShortestPause{1}, kLongestPause{10};
+constexpr std::chrono::microseconds kShortestPause{1000}, kLongestPause{10000};
+constexpr std::chrono::microseconds kTransferPause{100};
 
 }  // namespace
 
@@ -116,18 +117,19 @@ void Machines::OnLost(const ranks::Supervision::Lost& lost) {
 }
 
 void Machines::End() {
-  TellAll({.kind = MachineMessage::kEnd}, {});
+  if (!messenger_.given_up()) TellAll({.kind = MachineMessage::kEnd}, {});
   const auto end = Clock::now() + kMachineGrace;
   const uint32_t others = messenger_.count() - 1;
+  bool all = false;
   PollUntil(messenger_, [&] {
-    const bool all = ended_.load(std::memory_order_acquire) == others && messenger_.AllSent();
+    all = ended_.load(std::memory_order_acquire) == others && messenger_.AllSent();
     return all || messenger_.given_up() || Clock::now() > end;
   });
   // This may outlive its engine, as long as callers hold results; the next engine listens then.
   if (peers_.supervision != nullptr) peers_.supervision->OnLost(nullptr);
   messenger_.Listen(kMachineTag, nullptr);
-  if (ended_.load(std::memory_order_acquire) != others) return messenger_.GiveUp();
-  messenger_.Unclaim();
+  if (!all) messenger_.GiveUp();
+  if (all) messenger_.Unclaim();
 }
 
 void Machines::OnFailure(const MachineMessage& message, std::string_view text) {
@@ -254,7 +256,7 @@ void Machines::EndThread() {
 // Goes on without a pause while messages move and the worker does not poll.
 void Machines::RunThread() {
   std::unique_lock lock(thread_mutex_);
-  std::chrono::milliseconds pause = kShortestPause;
+  std::chrono::microseconds pause = kShortestPause;
   uint64_t polls = 0;
   Clock::time_point told = Clock::now();
   while (!thread_ends_.wait_for(lock, pause, [this] { return ends_; })) {
@@ -271,7 +273,11 @@ void Machines::RunThread() {
       if (polls_.load(std::memory_order_relaxed) != now) break;
     }
     lock.lock();
-    pause = moved ? kShortestPause : std::min(2 * pause, kLongestPause);
+    if (messenger_.under_way()) {  // which goes on only while somebody polls
+      pause = kTransferPause;
+    } else {
+      pause = moved ? kShortestPause : std::min(2 * pause, kLongestPause);
+    }
   }
 }
 
@@ -302,18 +308,25 @@ void Machines::Hear(uint32_t from, std::span<const std::byte> bytes) {
     case MachineMessage::kAlive: break;
     case MachineMessage::kClock:
       if (messenger_.rank() != 0) {
-        asked_clock_.store(true, std::memory_order_release);
+        asked_clock_.store(message.question, std::memory_order_release);
       } else {
-        OnClock(from, message.clock.now_ns);
+        OnClock(from, message);
       }
       break;
     case MachineMessage::kMeasure:
-      asked_measurements_.store(true, std::memory_order_release);
+      asked_measurements_.store(message.question, std::memory_order_release);
       break;
     case MachineMessage::kTimings: OnTimings(message, text); break;
     case MachineMessage::kTrace: OnTrace(from, message, text); break;
-    case MachineMessage::kMeasured: answers_.fetch_add(1, std::memory_order_release); break;
-    case MachineMessage::kForget: core_.ForgetMeasurements(); break;
+    case MachineMessage::kMeasured:
+      if (message.question == question_.load(std::memory_order_relaxed)) {
+        answers_.fetch_add(1, std::memory_order_release);
+      }
+      break;
+    case MachineMessage::kForget:
+      if (messenger_.rank() != 0) core_.ForgetMeasurements();
+      break;
+    case MachineMessage::kNone:
     case MachineMessage::kPlan:
     case MachineMessage::kQuit: break;  // while there is an engine neither comes
   }
@@ -327,11 +340,16 @@ uint32_t NodesOf(const plan::Plan& plan) {
 
 bool EndMachines(ranks::Peers& peers) {
   Messenger& messenger = peers.messenger;
-  if (messenger.given_up()) return false;
-  for (uint32_t rank = 1; rank < messenger.count(); ++rank) {
+  // A rank may have gone while there was no engine.
+  const auto lost = [&] {
+    return messenger.given_up() ||
+           (peers.supervision != nullptr && peers.supervision->AnyLost());
+  };
+  for (uint32_t rank = 1; rank < messenger.count() && !lost(); ++rank) {
     Tell(messenger, rank, {.kind = MachineMessage::kQuit});
   }
-  PollUntil(messenger, [&] { return messenger.AllSent(); });
+  PollUntil(messenger, [&] { return lost() || messenger.AllSent(); });
+  if (lost()) return false;
   messenger.wire().Finish();
   peers.supervision.reset();
   return true;

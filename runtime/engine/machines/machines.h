@@ -93,8 +93,8 @@ class Machines final : private ranks::Listener {
   void Answer();
   void TellMeasurements();
   void AlignClocks();
-  bool AwaitAnswers();
-  void OnClock(uint32_t from, int64_t there_ns);
+  bool Ask(uint32_t kind);
+  void OnClock(uint32_t from, const MachineMessage& message);
   void OnTimings(const MachineMessage& message, std::string_view text);
   void OnTrace(uint32_t from, const MachineMessage& message, std::string_view text);
   void ReportFailures(uint32_t work_queue);
@@ -118,7 +118,8 @@ class Machines final : private ranks::Listener {
     int64_t round_trip_ns = INT64_MAX;  // in which that was measured: half of it is the error
   };
   std::vector<OtherClock> clocks_;   // by rank
-  int64_t asked_ns_ = 0;
+  std::atomic<int64_t> asked_ns_{0};
+  std::atomic<uint32_t> question_{0};  // the number of the last one
 
   // The others: what rank 0 was told last, per work queue.
   struct Told {
@@ -129,7 +130,7 @@ class Machines final : private ranks::Listener {
   };
   std::mutex report_mutex_;  // of the next
   std::vector<Told> told_;
-  std::atomic<bool> asked_clock_{false}, asked_measurements_{false};
+  std::atomic<uint32_t> asked_clock_{0}, asked_measurements_{0};  // questions; 0: none
   std::vector<size_t> traced_;  // per work queue: steps that were told
 
   std::atomic<uint64_t> polls_{0};  // of the worker

@@ -22,22 +22,26 @@ using Clock = std::chrono::steady_clock;
 void Machines::AlignClocks() {
   constexpr int kTimes = 10;
   for (int i = 0; i < kTimes; ++i) {
-    answers_.store(0, std::memory_order_relaxed);
-    asked_ns_ = NowNs();
-    TellAll({.kind = MachineMessage::kClock}, {});
-    if (!AwaitAnswers()) return;
+    asked_ns_.store(NowNs(), std::memory_order_relaxed);
+    if (!Ask(MachineMessage::kClock)) return;
   }
 }
 
-void Machines::OnClock(uint32_t from, int64_t there_ns) {
-  const int64_t now = NowNs(), round_trip = now - asked_ns_;
+void Machines::OnClock(uint32_t from, const MachineMessage& message) {
+  if (message.question != question_.load(std::memory_order_relaxed)) return;  // a late answer
+  const int64_t asked = asked_ns_.load(std::memory_order_relaxed), round_trip = NowNs() - asked;
   if (round_trip < clocks_[from].round_trip_ns) {
-    clocks_[from] = {there_ns - (asked_ns_ + round_trip / 2), round_trip};
+    clocks_[from] = {message.clock.now_ns - (asked + round_trip / 2), round_trip};
   }
   answers_.fetch_add(1, std::memory_order_release);
 }
 
-bool Machines::AwaitAnswers() {
+// Asks all others; returns whether all have answered in time.
+bool Machines::Ask(uint32_t kind) {
+  answers_.store(0, std::memory_order_relaxed);
+  const uint32_t question = question_.load(std::memory_order_relaxed) + 1;
+  question_.store(question, std::memory_order_relaxed);
+  TellAll({.kind = static_cast<MachineMessage::Kind>(kind), .question = question}, {});
   const auto end = Clock::now() + kMachineGrace;
   const uint32_t others = messenger_.count() - 1;
   const auto all = [&] { return answers_.load(std::memory_order_acquire) == others; };
@@ -53,9 +57,7 @@ void Machines::Gather() {
   }
   if (messenger_.given_up()) return;
   AlignClocks();
-  answers_.store(0, std::memory_order_relaxed);
-  TellAll({.kind = MachineMessage::kMeasure}, {});
-  AwaitAnswers();
+  Ask(MachineMessage::kMeasure);
 }
 
 void Machines::ForgetMeasurements() { TellAll({.kind = MachineMessage::kForget}, {}); }
@@ -81,7 +83,10 @@ void Machines::OnTrace(uint32_t from, const MachineMessage& message, std::string
     std::memcpy(&traced, text.data(), sizeof(traced));
     traced.start_ns -= offset;
     traced.end_ns -= offset;
-    core_.work_queues_[message.work_queue]->AddTraced(traced);
+    const bool known = traced.graph < core_.graphs_.size() &&
+                       traced.step < core_.graphs_[traced.graph]
+                                         ->programs[message.work_queue].steps.size();
+    if (known) core_.work_queues_[message.work_queue]->AddTraced(traced);
   }
 }
 
@@ -89,12 +94,15 @@ void Machines::OnTrace(uint32_t from, const MachineMessage& message, std::string
 
 // Answers what rank 0 has asked: whoever hears a question must not send.
 void Machines::Answer() {
-  if (asked_clock_.exchange(false, std::memory_order_acquire)) {
-    MachineMessage message{.kind = MachineMessage::kClock};
+  if (const uint32_t question = asked_clock_.exchange(0, std::memory_order_acquire)) {
+    MachineMessage message{.kind = MachineMessage::kClock, .question = question};
     message.clock = {NowNs()};
     Tell(messenger_, 0, message);
   }
-  if (asked_measurements_.exchange(false, std::memory_order_acquire)) TellMeasurements();
+  if (const uint32_t question = asked_measurements_.exchange(0, std::memory_order_acquire)) {
+    TellMeasurements();
+    Tell(messenger_, 0, {.kind = MachineMessage::kMeasured, .question = question});
+  }
 }
 
 void Machines::TellMeasurements() {
@@ -121,7 +129,6 @@ void Machines::TellMeasurements() {
       Tell(messenger_, 0, {.kind = MachineMessage::kTrace, .work_queue = w}, text);
     }
   }
-  Tell(messenger_, 0, {.kind = MachineMessage::kMeasured});
 }
 
 }  // namespace cgraph::engine

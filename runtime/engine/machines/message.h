@@ -17,13 +17,14 @@
 
 namespace cgraph::engine {
 
-inline constexpr uint32_t kMachineTag = 0;
+inline constexpr uint32_t kMachineTag = ranks::kControlTag;
 // How long the others are given to answer or to end an engine: one may be inside a kernel.
 inline constexpr std::chrono::seconds kMachineGrace(1);
 
 // MachineMessage: the beginning of a message; a text follows.
 struct MachineMessage {
   enum Kind : uint32_t {
+    kNone,      // nothing that a rank sends
     kPlan,      // load this plan
     kLoaded,    // it is loaded, or why not
     kRound,     // run a round of a graph
@@ -40,8 +41,9 @@ struct MachineMessage {
     kEnded,     // and nothing of it is under way from here any more
     kQuit,      // end the process
   };
-  Kind kind = kQuit;
+  Kind kind = kNone;
   uint32_t graph = 0, frame = 0, work_queue = 0;
+  uint32_t question = 0;  // from 1: its number, in the answer, too
   uint64_t text_bytes = 0;
   union {
     struct {

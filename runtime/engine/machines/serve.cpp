@@ -4,8 +4,11 @@
 #include <memory>
 #include <new>
 #include <span>
+#include <system_error>
 #include <utility>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "runtime/engine/core.h"
 #include "runtime/engine/machines/machines.h"
@@ -88,15 +91,20 @@ void Core::ServeMachine(ranks::Peers& peers, std::unique_ptr<plan::Plan> plan,
     if (status.ok()) status = core->machines_->StartThread();
   } catch (const std::bad_alloc&) {
     status = OutOfMemory();
+  } catch (const std::system_error& error) {
+    status = Status(StatusCode::kNotFound,
+                    fmt::format("a rank needs {} threads, and the system made fewer: {}",
+                                core->workers_.size() + 1, error.code().message()));
   }
   core->machines_->Loaded(status);
   if (Worker* worker = core->PollingWorker(); status.ok() && worker != nullptr) {
     worker->Drive(core->spins_, [core] { return core->ended(); });
   }
-  // What others may still wait for has left before the memory that it is in goes.
-  PollUntil(messenger, [&] { return core->ended() && messenger.AllSent(); });
-  core->machines_->EndThread();
+  PollUntil(messenger, [&] { return core->ended(); });
   core->Teardown();
+  core->machines_->EndThread();
+  // What the workers have sent has left before the memory that it is in goes.
+  PollUntil(messenger, [&] { return messenger.AllSent(); });
   core->Release();
 }
 

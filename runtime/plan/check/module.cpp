@@ -14,6 +14,12 @@ Status CheckDevices(const Plan& plan) {
     if (plan.devices[i] == nullptr || !Known(plan.devices[i]->kind)) {
       return Invalid("device {} is of no known kind", i);
     }
+    // The caller is a process of node 0.
+    const bool caller = plan.devices[i]->kind == DeviceKind::caller;
+    if (plan.devices[i]->node >= (caller ? 1 : kMaxNodes)) {
+      return Invalid("device {} is on node {}; the caller is on node 0, others below {}", i,
+                     plan.devices[i]->node, kMaxNodes);
+    }
   }
   if (plan.workers > kMaxWorkers) {
     return Invalid("{} workers: at most {}", plan.workers, kMaxWorkers);

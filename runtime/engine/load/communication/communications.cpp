@@ -81,10 +81,11 @@ class Maker {
                                                         const channel::ChannelShape& shape) {
     const uint32_t from_rank = RankOf(graph_.channels[c].from_lane());
     const uint32_t to_rank = RankOf(graph_.channels[c].to_lane());
-    if (p_.machines != nullptr && from_rank != to_rank) {
+    if (p_.machines != nullptr && (from_rank != to_rank || from_rank != p_.rank)) {
       made_.queued_channel.push_back(false);
       made_.local_channel.push_back(false);
-      auto tag = p_.machines->NewTags(1);
+      // All ranks take tags for the same channels.
+      auto tag = p_.machines->NewTags(from_rank != to_rank ? 1 : 0);
       if (!tag.ok()) return tag.status();
       return channel::MakeMessageChannel(shape, p_.machines->messenger(), *tag, from_rank, to_rank);
     }
@@ -157,8 +158,10 @@ class Maker {
     for (const plan::CollectivePart& slot : slots) {
       ranks.push_back(RankOf(index_.lane(slot.instruction)));
     }
-    if (std::count(ranks.begin(), ranks.end(), ranks[0]) != static_cast<long>(ranks.size())) {
-      auto tags = p_.machines->NewTags(shape.members);
+    const bool apart =
+        std::count(ranks.begin(), ranks.end(), ranks[0]) != static_cast<long>(ranks.size());
+    if (p_.machines != nullptr && (apart || ranks[0] != p_.rank)) {
+      auto tags = p_.machines->NewTags(apart ? shape.members : 0);
       if (!tags.ok()) return tags.status();
       auto made = channel::MakeMessageCollective(shape, p_.machines->messenger(), *tags,
                                                  std::move(ranks), *p_.heap);

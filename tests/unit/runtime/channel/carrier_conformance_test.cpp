@@ -58,11 +58,11 @@ TEST_CASE("an edge is served, or refused with the reason") {
   plan::Graph& graph = *plan->graphs[0];
   REQUIRE(CarrierOfChannel(*plan, graph, 0).ok());
   const plan::Channel was = graph.channels[0];
-  graph.channels[0] = plan::Channel(was.protocol(), plan::Carrier::mpi, was.communicator(),
+  graph.channels[0] = plan::Channel(was.protocol(), plan::Carrier::host, was.communicator(),
                                     was.from_lane(), was.to_lane(), was.capacity());
   const Status refused = CarrierOfChannel(*plan, graph, 0).status();
   REQUIRE(refused.code() == StatusCode::kUnsupported);
-  REQUIRE(refused.message().find("is carried by mpi, which this engine has not") !=
+  REQUIRE(refused.message().find("is carried by host, which is a copy") !=
           std::string::npos);
 }
 

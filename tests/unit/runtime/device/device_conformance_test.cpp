@@ -226,7 +226,7 @@ TEST_CASE("memory has a kind, is zeroed and aligned, and outlives its device") {
   }
 }
 
-TEST_CASE("a device of another machine and an unknown kernel are refused with a sentence") {
+TEST_CASE("a device of another machine is opened, and an unknown kernel refused with a sentence") {
   OnEveryBackend([](Fixture& fixture) {
     auto none = fixture.device().MakeKernel(Named("no such kernel", {}), {}, {});
     REQUIRE(!none.ok());
@@ -236,9 +236,7 @@ TEST_CASE("a device of another machine and an unknown kernel are refused with a 
   plan.devices.push_back(std::make_unique<plan::Device>());
   plan.devices[0]->kind = plan::DeviceKind::gpu;
   plan.devices[0]->node = 1;
-  auto devices = BackendRegistry::Get().OpenAll(plan);
-  REQUIRE(devices.status().code() == StatusCode::kUnsupported);
-  REQUIRE(devices.status().message().find("is on another machine") != std::string::npos);
+  REQUIRE(BackendRegistry::Get().OpenAll(plan).ok());
 }
 
 TEST_CASE("the backends of a registry are asked in turn, and all their reasons are told") {
