@@ -138,7 +138,7 @@ struct Transfer {
 
 TEST_CASE("messages of a channel arrive in order, as many at once as it has room for") {
   uint64_t full = 0;
-  for (uint64_t seed = 1; seed <= 2000; ++seed) {
+  for (uint64_t seed = 1; seed <= 2000 / kSanitizedShare; ++seed) {
     CAPTURE(seed);
     Ranks ranks(2 + seed % 3, seed);
     std::vector<std::unique_ptr<Transfer>> transfers;
@@ -166,7 +166,7 @@ TEST_CASE("messages of a channel arrive in order, as many at once as it has room
 }
 
 TEST_CASE("a channel is made again with tags that late messages do not have") {
-  for (uint64_t seed = 1; seed <= 300; ++seed) {
+  for (uint64_t seed = 1; seed <= 300 / kSanitizedShare; ++seed) {
     CAPTURE(seed);
     Ranks ranks(2, seed);
     uint32_t tag = 1;
@@ -317,7 +317,7 @@ struct Gathering {
 TEST_CASE("a collective has the results of one address space, in every round") {
   HostMemory host;
   uint64_t between = 0;
-  for (uint64_t seed = 1; seed <= 3000; ++seed) {
+  for (uint64_t seed = 1; seed <= 3000 / kSanitizedShare; ++seed) {
     CAPTURE(seed);
     Ranks ranks(2 + seed % 2, seed);
     host.heap = std::make_unique<device::SharedHeap>(*host.device);

@@ -24,6 +24,13 @@
 
 namespace cgraph::testing {
 
+// With sanitizers, which take ten times as long, a share of the seeds is tried.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr uint64_t kSanitizedShare = 5;
+#else
+inline constexpr uint64_t kSanitizedShare = 1;
+#endif
+
 class Network {
  public:
   Network(uint32_t ranks, uint64_t seed) : random_(seed), coming_(ranks) {
