@@ -6,7 +6,8 @@
 //
 // Load checks the plan, proves it (unless told not to), allocates every arena, prepares every
 // kernel, starts the workers and runs the start graph. From then on nothing of ours allocates,
-// locks or calls the system, as long as executions keep coming.
+// locks or calls the system, as long as executions keep coming. (Between machines messages are sent
+// under a lock, and the MPI does what it does.)
 //
 // Threads: an Engine may be used from several threads; an Execution by one at a time. The caller's
 // Get() without a time-out drives worker 0 itself, so that a caller and two workers never spin on

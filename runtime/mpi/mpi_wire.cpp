@@ -34,9 +34,9 @@ class MpiWire final : public Wire {
     MPI_Comm_size(MPI_COMM_WORLD, &count);
     rank_ = static_cast<uint32_t>(rank);
     count_ = static_cast<uint32_t>(count);
-    // Messages are counted in grains: MPI's counts have 31 bits.
-    MPI_Type_contiguous(kGrain, MPI_BYTE, &grain_);
-    MPI_Type_commit(&grain_);
+    // Messages are counted in units: MPI's counts have 31 bits.
+    MPI_Type_contiguous(kMessageUnit, MPI_BYTE, &unit_);
+    MPI_Type_commit(&unit_);
     MPI_Comm_dup(MPI_COMM_WORLD, &comm_);
     void* most = nullptr;
     int found = 0;
@@ -57,7 +57,7 @@ class MpiWire final : public Wire {
 
   Request BeginSend(uint32_t to, uint32_t tag, const void* data, uint64_t bytes) override {
     MPI_Request request;
-    MPI_Isend(data, Grains(bytes), grain_, static_cast<int>(to), static_cast<int>(tag), comm_,
+    MPI_Isend(data, Units(bytes), unit_, static_cast<int>(to), static_cast<int>(tag), comm_,
               &request);
     return ToNumber(request);
   }
@@ -68,17 +68,17 @@ class MpiWire final : public Wire {
     MPI_Status status;
     MPI_Improbe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm_, &found, &message, &status);
     if (!found) return std::nullopt;
-    int grains = 0;
-    MPI_Get_count(&status, grain_, &grains);
+    int units = 0;
+    MPI_Get_count(&status, unit_, &units);
     return Incoming{static_cast<uint32_t>(status.MPI_SOURCE),
                     static_cast<uint32_t>(status.MPI_TAG),
-                    static_cast<uint64_t>(grains) * kGrain, ToNumber(message)};
+                    static_cast<uint64_t>(units) * kMessageUnit, ToNumber(message)};
   }
 
   Request BeginReceive(const Incoming& incoming, void* to) override {
     MPI_Request request;
     auto message = FromNumber<MPI_Message>(incoming.handle);
-    MPI_Imrecv(to, Grains(incoming.bytes), grain_, &message, &request);
+    MPI_Imrecv(to, Units(incoming.bytes), unit_, &message, &request);
     return ToNumber(request);
   }
 
@@ -91,16 +91,16 @@ class MpiWire final : public Wire {
 
   void Finish() override {
     MPI_Comm_free(&comm_);
-    MPI_Type_free(&grain_);
+    MPI_Type_free(&unit_);
     MPI_Finalize();
   }
   void Abort(int exit_code) override { MPI_Abort(MPI_COMM_WORLD, exit_code); }
 
  private:
-  static int Grains(uint64_t bytes) { return static_cast<int>(bytes / kGrain); }
+  static int Units(uint64_t bytes) { return static_cast<int>(bytes / kMessageUnit); }
 
   uint32_t rank_ = 0, count_ = 1, most_tag_ = 0;
-  MPI_Datatype grain_;
+  MPI_Datatype unit_;
   MPI_Comm comm_;
 };
 

@@ -99,7 +99,7 @@ bool Messenger::PollReceives() {
 void Messenger::Deliver(Receiving message) {
   Listener* listener = ListenerOf(message.tag);
   if (message.dropped.empty()) {
-    if (listener != nullptr) listener->OnMessage(message.from, message.room);
+    if (listener != nullptr) listener->OnMessage(message.from, message.buffer);
   } else if (message.tag == kControlTag) {
     early_.emplace_back(message.from, std::move(message.dropped));
     DeliverEarly();
@@ -111,10 +111,10 @@ void Messenger::DeliverEarly() {
   while (listener != nullptr && !early_.empty()) {
     auto [from, message] = std::move(early_.front());
     early_.pop_front();
-    const std::span<std::byte> room = listener->RoomFor(from, message.size());
-    if (room.size() < message.size()) continue;
-    std::copy(message.begin(), message.end(), room.begin());
-    listener->OnMessage(from, room.first(message.size()));
+    const std::span<std::byte> buffer = listener->BufferFor(from, message.size());
+    if (buffer.size() < message.size()) continue;
+    std::copy(message.begin(), message.end(), buffer.begin());
+    listener->OnMessage(from, buffer.first(message.size()));
   }
 }
 
@@ -126,13 +126,13 @@ bool Messenger::under_way() {
 void Messenger::Begin(const Wire::Incoming& message) {
   Receiving receiving{0, message.from, message.tag, {}, false, {}};
   Listener* listener = ListenerOf(message.tag);
-  if (listener != nullptr) receiving.room = listener->RoomFor(message.from, message.bytes);
-  if (receiving.room.size() < message.bytes) {
+  if (listener != nullptr) receiving.buffer = listener->BufferFor(message.from, message.bytes);
+  if (receiving.buffer.size() < message.bytes) {
     receiving.dropped.resize(std::max<uint64_t>(message.bytes, 1));
-    receiving.room = receiving.dropped;
+    receiving.buffer = receiving.dropped;
   }
-  receiving.room = receiving.room.first(message.bytes);
-  receiving.request = wire_.BeginReceive(message, receiving.room.data());
+  receiving.buffer = receiving.buffer.first(message.bytes);
+  receiving.request = wire_.BeginReceive(message, receiving.buffer.data());
   receives_.push_back(std::move(receiving));
 }
 

@@ -28,8 +28,8 @@ class Listener {
   // Returns memory for a message, at least `bytes`, which stays until it has arrived. Others may
   // come before. Empty: the
   // message is none that the listener expects, and is dropped.
-  virtual std::span<std::byte> RoomFor(uint32_t from, uint64_t bytes) = 0;
-  // Called when a message has arrived in its room; those of one rank in the order in which they
+  virtual std::span<std::byte> BufferFor(uint32_t from, uint64_t bytes) = 0;
+  // Called when a message has arrived in its buffer; those of one rank in the order in which they
   // were sent.
   virtual void OnMessage(uint32_t from, std::span<const std::byte> message) = 0;
 };
@@ -37,8 +37,9 @@ class Listener {
 inline constexpr uint32_t kControlTag = 0;
 inline constexpr uint64_t kMostPooled = 64 << 10;  // bytes of a message whose memory is kept
 
-// Rooms: for messages of one rank with one tag, of any size, of which several may be coming in.
-class Rooms {
+// ReceiveBuffers: for messages of one rank with one tag, of any size, of which several may be
+// coming in.
+class ReceiveBuffers {
  public:
   std::span<std::byte> New(uint64_t bytes) {
     if (free_.empty()) free_.emplace_back();
@@ -47,15 +48,15 @@ class Rooms {
     coming_.back().resize(bytes);
     return coming_.back();
   }
-  // Takes the message that arrived, which is the one whose room is the oldest.
+  // Takes the message that arrived, which is the one whose buffer is the oldest.
   std::vector<std::byte> Take() {
     std::vector<std::byte> first = std::move(coming_.front());
     coming_.pop_front();
     return first;
   }
-  // Gives a room back, so that no other has to be allocated; a large one goes.
-  void Return(std::vector<std::byte> room) {
-    if (room.capacity() <= kMostPooled) free_.push_back(std::move(room));
+  // Gives a buffer back, so that no other has to be allocated; a large one goes.
+  void Return(std::vector<std::byte> buffer) {
+    if (buffer.capacity() <= kMostPooled) free_.push_back(std::move(buffer));
   }
 
  private:
@@ -63,9 +64,9 @@ class Rooms {
   std::vector<std::vector<std::byte>> free_;
 };
 
-// Returns what a message of so many bytes takes: whole grains.
+// Returns what a message of so many bytes takes: whole units.
 constexpr uint64_t MessageBytes(uint64_t bytes) {
-  return (bytes + Wire::kGrain - 1) / Wire::kGrain * Wire::kGrain;
+  return (bytes + Wire::kMessageUnit - 1) / Wire::kMessageUnit * Wire::kMessageUnit;
 }
 
 class Messenger {
@@ -84,7 +85,7 @@ class Messenger {
   uint32_t unused_tag() const { return unused_tag_; }
   void UseTagsBelow(uint32_t tag) { unused_tag_ = std::max(unused_tag_, tag); }
 
-  // Sends whole grains. `*busy` is set, and cleared when the memory may be written again.
+  // Sends whole message units. `*busy` is set, and cleared when the memory may be written again.
   void Send(uint32_t to, uint32_t tag, std::span<const std::byte> message,
             std::atomic<bool>* busy);
   // Sends a copy of a message of two parts.
@@ -126,9 +127,9 @@ class Messenger {
   struct Receiving {
     Wire::Request request;
     uint32_t from, tag;
-    std::span<std::byte> room;
+    std::span<std::byte> buffer;
     bool arrived = false;
-    std::vector<std::byte> dropped;  // room of a message that nobody listens for
+    std::vector<std::byte> dropped;  // buffer of a message that nobody listens for
   };
 
   bool PollSends();

@@ -110,7 +110,7 @@ std::string_view Word(std::string_view& text) {
 // Takes one message, whatever its length.
 class OneMessage final : public Listener {
  public:
-  std::span<std::byte> RoomFor(uint32_t, uint64_t bytes) override {
+  std::span<std::byte> BufferFor(uint32_t, uint64_t bytes) override {
     text_.resize(bytes);
     return std::as_writable_bytes(std::span(text_));
   }
@@ -205,7 +205,7 @@ void Supervision::Watch() {
     if (poll(waiting.data(), waiting.size(), -1) < 0 && errno != EINTR) return;
     if (waiting[0].revents != 0) break;
     for (size_t i = 0; i < connections.size(); ++i) {
-      if (waiting[i + 2].revents != 0) Hear(connections[i]);
+      if (waiting[i + 2].revents != 0) ReadFrom(connections[i]);
     }
     std::erase_if(connections, [](const Connection& at) { return at.socket < 0; });
     known = static_cast<uint32_t>(std::count_if(
@@ -227,7 +227,7 @@ void Supervision::Watch() {
 }
 
 // Reads what a rank says, or finds that it is gone.
-void Supervision::Hear(Connection& connection) {
+void Supervision::ReadFrom(Connection& connection) {
   char text[256];
   const ssize_t count = recv(connection.socket, text, sizeof(text), MSG_DONTWAIT);
   if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
@@ -236,7 +236,7 @@ void Supervision::Hear(Connection& connection) {
     connection.text.append(text, static_cast<size_t>(count));
     for (size_t end; connection.socket >= 0 &&
                      (end = connection.text.find('\n')) != std::string::npos;) {
-      Take(connection, std::string_view(connection.text).substr(0, end));
+      HandleLine(connection, std::string_view(connection.text).substr(0, end));
       connection.text.erase(0, end + 1);
     }
     if (connection.text.size() < kLongestLine && connection.socket >= 0) return;
@@ -256,7 +256,7 @@ void Supervision::Hear(Connection& connection) {
 }
 
 // "TOKEN RANK PROCESS HOST", or that the rank ends.
-void Supervision::Take(Connection& connection, std::string_view line) {
+void Supervision::HandleLine(Connection& connection, std::string_view line) {
   if (connection.rank != 0) {
     connection.ends |= line == kEnds;
     return;

@@ -65,8 +65,8 @@ class Supervision {
 
   void Listen();
   void Watch();
-  void Hear(Connection& connection);
-  void Take(Connection& connection, std::string_view line);
+  void ReadFrom(Connection& connection);
+  void HandleLine(Connection& connection, std::string_view line);
   void CheckBuild(std::string_view of_rank_zero);
   void Connect(std::string_view addresses);
   void AwaitEnd() const;

@@ -30,9 +30,9 @@ class Wire {
   virtual uint32_t most_tag() const = 0;
   virtual std::string library() const = 0;  // "Open MPI v4.1.4"
 
-  // Begins to send `bytes` (a multiple of kGrain) from memory that stays as it is until the request
-  // is over. Messages from one rank to another with one tag arrive in the order in which they are
-  // begun.
+  // Begins to send `bytes` (a multiple of kMessageUnit) from memory that stays as it is until the
+  // request is over. Messages from one rank to another with one tag arrive in the order in which
+  // they are begun.
   virtual Request BeginSend(uint32_t to, uint32_t tag, const void* data, uint64_t bytes) = 0;
   virtual std::optional<Incoming> Probe() = 0;
   virtual Request BeginReceive(const Incoming& message, void* to) = 0;
@@ -43,7 +43,7 @@ class Wire {
   // Ends all ranks at once; does not return.
   virtual void Abort(int exit_code) = 0;
 
-  static constexpr uint64_t kGrain = 64;
+  static constexpr uint64_t kMessageUnit = 64;
 };
 
 // `cgraph_wire_abi`: returns InterfaceText() as it was when the library was built.

@@ -92,7 +92,7 @@ class Sender final : public Channel, public ranks::Listener {
 
  private:
   // The receiver says how many messages it has taken; what it said last counts.
-  std::span<std::byte> RoomFor(uint32_t, uint64_t) override { return room_; }
+  std::span<std::byte> BufferFor(uint32_t, uint64_t) override { return answer_buffer_; }
   void OnMessage(uint32_t, std::span<const std::byte> message) override {
     uint64_t taken = 0;
     if (message.size() < sizeof(taken)) return;
@@ -107,7 +107,7 @@ class Sender final : public Channel, public ranks::Listener {
   const uint32_t tag_, to_;
   device::EventCount* event_count_ = nullptr;
   std::atomic<uint64_t> taken_{0};
-  alignas(64) std::byte room_[64];
+  alignas(64) std::byte answer_buffer_[64];
 };
 
 class Receiver final : public Channel, public ranks::Listener {
@@ -150,8 +150,8 @@ class Receiver final : public Channel, public ranks::Listener {
   }
 
  private:
-  // No sender of ours sends what has no room.
-  std::span<std::byte> RoomFor(uint32_t, uint64_t bytes) override {
+  // No sender of ours sends what has no free slot.
+  std::span<std::byte> BufferFor(uint32_t, uint64_t bytes) override {
     const bool free = begun_ - taken_.load(std::memory_order_acquire) < slots_.count;
     if (!free || bytes > slots_.each || bytes < sizeof(Header)) return {};
     return {slots_.At(begun_++), slots_.each};

@@ -32,9 +32,9 @@ class MessageCollective final : public Collective {
       const bool here = ranks[member] == messenger.rank();
       // Who is here sends what others receive: both need room.
       auto port = std::make_unique<Port>(*made, member, first_tag + member);
-      auto room = device::Memory::Allocate(2 * made->message_bytes_, "a collective's messages");
-      if (!room.ok()) return room.status();
-      port->room = std::move(*room);
+      auto memory = device::Memory::Allocate(2 * made->message_bytes_, "a collective's messages");
+      if (!memory.ok()) return memory.status();
+      port->memory = std::move(*memory);
       if (here) {
         for (uint32_t rank : all) {
           if (rank != messenger.rank()) port->to.push_back(rank);
@@ -51,7 +51,7 @@ class MessageCollective final : public Collective {
     for (auto& port : ports_) {
       messenger_.Listen(port->tag, nullptr);
       if (!messenger_.given_up()) continue;
-      messenger_.Keep(std::move(port->room));
+      messenger_.Keep(std::move(port->memory));
       messenger_.Keep(std::move(port->busy));
     }
   }
@@ -93,11 +93,11 @@ class MessageCollective final : public Collective {
     Port(MessageCollective& collective, uint32_t member, uint32_t tag)
         : collective(collective), member(member), tag(tag) {}
 
-    std::byte* RoomOf(uint64_t n) const {
-      return room.data() + (n & 1) * collective.message_bytes_;
+    std::byte* BufferOf(uint64_t n) const {
+      return memory.data() + (n & 1) * collective.message_bytes_;
     }
-    std::span<std::byte> RoomFor(uint32_t, uint64_t) override {
-      return {RoomOf(begun++), collective.message_bytes_};
+    std::span<std::byte> BufferFor(uint32_t, uint64_t) override {
+      return {BufferOf(begun++), collective.message_bytes_};
     }
     void OnMessage(uint32_t, std::span<const std::byte> message) override {
       collective.ArriveFrom(member, message);
@@ -105,7 +105,7 @@ class MessageCollective final : public Collective {
 
     MessageCollective& collective;
     const uint32_t member, tag;
-    device::Memory room;                  // for the messages of two rounds
+    device::Memory memory;                // for the messages of two rounds
     uint64_t begun = 0;                   // messages that came in
     std::vector<uint32_t> to;             // ranks, of a member that is here
     std::vector<std::atomic<bool>> busy;  // by round and rank: a message that has not left yet
@@ -122,7 +122,7 @@ class MessageCollective final : public Collective {
 
   void SendToOthers(Port& port, uint64_t n, std::span<const BufferSpan> inputs, bool poison) {
     if (port.to.empty()) return;
-    std::byte* const message = port.RoomOf(n);
+    std::byte* const message = port.BufferOf(n);
     const Header header{n, poison, inputs.size()};
     std::memcpy(message, &header, sizeof(header));
     uint64_t at = sizeof(header) + MessageBytes(inputs.size() * sizeof(uint64_t));

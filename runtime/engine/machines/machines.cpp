@@ -16,7 +16,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using ranks::Messenger;
 
-// How often a work queue's position is told while it finishes nothing; reports show it.
+// How often a work queue's position is sent while it finishes nothing; time-out reports show it.
 constexpr auto kPositionInterval = std::chrono::milliseconds(20);
 
 // How often a rank tells that it is alive, and after how long without a word reports say so.
@@ -33,10 +33,10 @@ Machines::Machines(Core& core, ranks::Peers& peers, uint32_t first_tag)
       peers_(peers),
       messenger_(peers.messenger),
       next_tag_(first_tag),
-      rooms_(messenger_.count()),
-      heard_ns_(messenger_.count()),
+      buffers_(messenger_.count()),
+      last_message_ns_(messenger_.count()),
       clocks_(messenger_.count()) {
-  for (std::atomic<int64_t>& heard : heard_ns_) heard = NowNs();
+  for (std::atomic<int64_t>& last : last_message_ns_) last = NowNs();
   if (messenger_.rank() != 0) return;
   messenger_.Listen(kMachineTag, this);
   if (peers_.supervision != nullptr) {
@@ -57,9 +57,9 @@ Result<uint32_t> Machines::NewTags(uint32_t count) {
   return first;
 }
 
-void Machines::TellAll(const MachineMessage& message, std::string_view text) {
+void Machines::SendToAll(const MachineMessage& message, std::string_view text) {
   for (uint32_t rank = 1; rank < messenger_.count(); ++rank) {
-    Tell(messenger_, rank, message, text);
+    SendMessage(messenger_, rank, message, text);
   }
 }
 
@@ -71,7 +71,7 @@ void Machines::SendPlan(const std::vector<uint8_t>& plan, const EngineOptions& o
                      options.stall_timeout.count(), options.weights_dir.size()};
   std::string text = options.weights_dir;
   text.append(reinterpret_cast<const char*>(plan.data()), plan.size());
-  TellAll(message, text);
+  SendToAll(message, text);
 }
 
 Status Machines::AwaitLoaded(std::chrono::nanoseconds timeout) {
@@ -96,7 +96,7 @@ Status Machines::AwaitLoaded(std::chrono::nanoseconds timeout) {
 void Machines::Submitted(uint32_t graph, bool empty, bool flagged) {
   MachineMessage message{.kind = MachineMessage::kRound, .graph = graph};
   message.round = {empty, flagged};
-  TellAll(message, {});
+  SendToAll(message, {});
 }
 
 // Called by a thread of the supervision. A rank that goes before all have started is found by
@@ -117,7 +117,7 @@ void Machines::OnLost(const ranks::Supervision::Lost& lost) {
 }
 
 void Machines::End() {
-  if (!messenger_.given_up()) TellAll({.kind = MachineMessage::kEnd}, {});
+  if (!messenger_.given_up()) SendToAll({.kind = MachineMessage::kEnd}, {});
   const auto end = Clock::now() + kMachineGrace;
   const uint32_t others = messenger_.count() - 1;
   bool all = false;
@@ -151,7 +151,7 @@ std::string Machines::SilentRanks() const {
   std::string text;
   for (uint32_t rank = 1; rank < messenger_.count() && messenger_.rank() == 0; ++rank) {
     const std::chrono::nanoseconds silence(NowNs() -
-                                           heard_ns_[rank].load(std::memory_order_relaxed));
+                                           last_message_ns_[rank].load(std::memory_order_relaxed));
     if (silence < kSilence) continue;
     text += fmt::format("rank {} ({}: {}) has told nothing for {:.1f} s: it is stopped by a "
                         "signal, or its machine cannot be reached\n",
@@ -166,51 +166,51 @@ std::string Machines::SilentRanks() const {
 void Machines::Loaded(const Status& status) {
   MachineMessage message{.kind = MachineMessage::kLoaded};
   message.loaded = {status.code()};
-  Tell(messenger_, 0, message, status.message());
+  SendMessage(messenger_, 0, message, status.message());
 }
 
-// An execution's failures are told before the progress that ends it.
+// Reports an execution's failures before the progress that ends it.
 void Machines::Report() {
   std::unique_lock lock(report_mutex_, std::try_to_lock);
   if (!lock.owns_lock()) return;
-  told_.resize(core_.work_queues_.size());
-  for (uint32_t w = 0; w < told_.size(); ++w) {
+  reported_.resize(core_.work_queues_.size());
+  for (uint32_t w = 0; w < reported_.size(); ++w) {
     if (!core_.IsHere(core_.placement_.worker_of_work_queue[w])) continue;
     const WorkQueue& work_queue = *core_.work_queues_[w];
     const WorkQueue::Progress progress = work_queue.progress();
-    Told& told = told_[w];
-    if (const uint64_t failures = work_queue.failures(); failures != told.failures) {
-      told.failures = failures;
+    Reported& reported = reported_[w];
+    if (const uint64_t failures = work_queue.failures(); failures != reported.failures) {
+      reported.failures = failures;
       ReportFailures(w);
     }
-    if (progress.done == told.done) {
-      if (progress.at == told.at) continue;
+    if (progress.done == reported.done) {
+      if (progress.at == reported.at) continue;
       const auto now = Clock::now();
-      if (now - told.when < kPositionInterval) continue;
-      told.when = now;
+      if (now - reported.when < kPositionInterval) continue;
+      reported.when = now;
     }
-    told.done = progress.done;
-    told.at = progress.at;
+    reported.done = progress.done;
+    reported.at = progress.at;
     MachineMessage message{.kind = MachineMessage::kProgress, .work_queue = w};
     message.progress = {progress.done, progress.at, progress.round};
-    Tell(messenger_, 0, message);
+    SendMessage(messenger_, 0, message);
   }
 }
 
-// Tells the failures that the work queue has noted since they were told last.
+// Reports the failures that the work queue has noted since the last time.
 void Machines::ReportFailures(uint32_t work_queue) {
   for (uint32_t g = 0; g < core_.graphs_.size(); ++g) {
     std::vector<Frame>& frames = core_.graphs_[g]->frames;
     for (uint32_t f = 0; f < frames.size(); ++f) {
       const FailureSlot& slot = frames[f].failures.slots[work_queue];
-      uint64_t& told = told_[work_queue].versions[{g, f}];
+      uint64_t& reported = reported_[work_queue].versions[{g, f}];
       const auto failure = slot.Get();
-      if (!failure || told == failure->version) continue;
-      told = failure->version;
+      if (!failure || reported == failure->version) continue;
+      reported = failure->version;
       MachineMessage message{.kind = MachineMessage::kFailure, .graph = g, .frame = f,
                              .work_queue = work_queue};
       message.failure = {failure->program_order};
-      Tell(messenger_, 0, message, failure->text);
+      SendMessage(messenger_, 0, message, failure->text);
     }
   }
 }
@@ -226,7 +226,7 @@ bool Machines::PollOnce() {
   const bool any = messenger_.Poll();
   if (messenger_.rank() != 0) {
     Report();
-    Answer();
+    SendAnswers();
   }
   // Workers that wait for a message to leave are not notified of that otherwise.
   for (size_t w = 0; w < core_.workers_.size() && any; ++w) {
@@ -258,15 +258,15 @@ void Machines::RunThread() {
   std::unique_lock lock(thread_mutex_);
   std::chrono::microseconds pause = kShortestPause;
   uint64_t polls = 0;
-  Clock::time_point told = Clock::now();
+  Clock::time_point sent = Clock::now();
   while (!thread_ends_.wait_for(lock, pause, [this] { return ends_; })) {
     const uint64_t now = polls_.load(std::memory_order_relaxed);
     const bool polled = std::exchange(polls, now) != now;
     lock.unlock();
     bool moved = false;
-    if (const auto time = Clock::now(); messenger_.rank() != 0 && time - told >= kAliveInterval) {
-      told = time;
-      Tell(messenger_, 0, {.kind = MachineMessage::kAlive});
+    if (const auto time = Clock::now(); messenger_.rank() != 0 && time - sent >= kAliveInterval) {
+      sent = time;
+      SendMessage(messenger_, 0, {.kind = MachineMessage::kAlive});
     }
     while (!polled && PollOnce()) {
       moved = true;
@@ -281,7 +281,7 @@ void Machines::RunThread() {
   }
 }
 
-void Machines::Hear(uint32_t from, std::span<const std::byte> bytes) {
+void Machines::Dispatch(uint32_t from, std::span<const std::byte> bytes) {
   const auto [message, text] = Read(bytes);
   switch (message.kind) {
     case MachineMessage::kLoaded:
@@ -346,7 +346,7 @@ bool EndMachines(ranks::Peers& peers) {
            (peers.supervision != nullptr && peers.supervision->AnyLost());
   };
   for (uint32_t rank = 1; rank < messenger.count() && !lost(); ++rank) {
-    Tell(messenger, rank, {.kind = MachineMessage::kQuit});
+    SendMessage(messenger, rank, {.kind = MachineMessage::kQuit});
   }
   PollUntil(messenger, [&] { return lost() || messenger.AllSent(); });
   if (lost()) return false;

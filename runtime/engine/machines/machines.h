@@ -43,7 +43,7 @@ class Machines final : private ranks::Listener {
   // Returns the first of `count` tags that nobody else has; the same at all ranks, which ask for
   // the same ones in the same order. kUnsupported where the wire has no more.
   Result<uint32_t> NewTags(uint32_t count);
-  // Goes on with messages and, at ranks other than the first, tells what is to be told. Returns
+  // Goes on with messages and, at ranks other than the first, reports to rank 0. Returns
   // whether anything has happened. A worker calls it, the polling one of its rank; while it does
   // not, since it is inside a kernel or nobody drives it, a thread does, from time to time.
   bool Poll();
@@ -69,19 +69,19 @@ class Machines final : private ranks::Listener {
 
   // At the others: tells rank 0 that the plan is loaded, or why not; hears a message of rank 0.
   void Loaded(const Status& status);
-  void Hear(uint32_t from, std::span<const std::byte> message);
+  void Dispatch(uint32_t from, std::span<const std::byte> message);
 
  private:
-  std::span<std::byte> RoomFor(uint32_t from, uint64_t bytes) override {
-    return rooms_[from].New(bytes);
+  std::span<std::byte> BufferFor(uint32_t from, uint64_t bytes) override {
+    return buffers_[from].New(bytes);
   }
   void OnMessage(uint32_t from, std::span<const std::byte>) override {
-    std::vector<std::byte> message = rooms_[from].Take();
-    heard_ns_[from].store(NowNs(), std::memory_order_relaxed);
-    Hear(from, message);
-    rooms_[from].Return(std::move(message));
+    std::vector<std::byte> message = buffers_[from].Take();
+    last_message_ns_[from].store(NowNs(), std::memory_order_relaxed);
+    Dispatch(from, message);
+    buffers_[from].Return(std::move(message));
   }
-  void TellAll(const MachineMessage& message, std::string_view text);
+  void SendToAll(const MachineMessage& message, std::string_view text);
   static int64_t NowNs() {
     return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
   }
@@ -90,8 +90,8 @@ class Machines final : private ranks::Listener {
   void OnLost(const ranks::Supervision::Lost& lost);
   void OnFailure(const MachineMessage& message, std::string_view text);
   void Report();
-  void Answer();
-  void TellMeasurements();
+  void SendAnswers();
+  void SendMeasurements();
   void AlignClocks();
   bool Ask(uint32_t kind);
   void OnClock(uint32_t from, const MachineMessage& message);
@@ -103,14 +103,14 @@ class Machines final : private ranks::Listener {
   ranks::Peers& peers_;
   ranks::Messenger& messenger_;
   uint32_t next_tag_;
-  std::vector<ranks::Rooms> rooms_;  // by rank
+  std::vector<ranks::ReceiveBuffers> buffers_;  // by rank
 
   // Rank 0: how far the others are.
   mutable std::mutex mutex_;  // of the next two
   Status load_error_;
   bool started_ = false;  // all have loaded the plan: who is lost now ends the engine
   std::atomic<uint32_t> loaded_{0}, ended_{0};
-  std::vector<std::atomic<int64_t>> heard_ns_;  // when, on the steady clock, by rank
+  std::vector<std::atomic<int64_t>> last_message_ns_;  // when, on the steady clock, by rank
   std::mutex gather_mutex_;
   std::atomic<uint32_t> answers_{0};
   struct OtherClock {
@@ -121,17 +121,17 @@ class Machines final : private ranks::Listener {
   std::atomic<int64_t> asked_ns_{0};
   std::atomic<uint32_t> question_{0};  // the number of the last one
 
-  // The others: what rank 0 was told last, per work queue.
-  struct Told {
+  // The others: what was reported to rank 0 last, per work queue.
+  struct Reported {
     uint64_t done = 0, at = 0, failures = 0;
     // Of failures, by graph and frame.
     std::map<std::pair<uint32_t, uint32_t>, uint64_t> versions;
     std::chrono::steady_clock::time_point when;
   };
   std::mutex report_mutex_;  // of the next
-  std::vector<Told> told_;
+  std::vector<Reported> reported_;
   std::atomic<uint32_t> asked_clock_{0}, asked_measurements_{0};  // questions; 0: none
-  std::vector<size_t> traced_;  // per work queue: steps that were told
+  std::vector<size_t> traced_;  // per work queue: steps that were sent
 
   std::atomic<uint64_t> polls_{0};  // of the worker
   std::mutex thread_mutex_;

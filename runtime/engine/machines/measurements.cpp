@@ -41,7 +41,7 @@ bool Machines::Ask(uint32_t kind) {
   answers_.store(0, std::memory_order_relaxed);
   const uint32_t question = question_.load(std::memory_order_relaxed) + 1;
   question_.store(question, std::memory_order_relaxed);
-  TellAll({.kind = static_cast<MachineMessage::Kind>(kind), .question = question}, {});
+  SendToAll({.kind = static_cast<MachineMessage::Kind>(kind), .question = question}, {});
   const auto end = Clock::now() + kMachineGrace;
   const uint32_t others = messenger_.count() - 1;
   const auto all = [&] { return answers_.load(std::memory_order_acquire) == others; };
@@ -60,7 +60,7 @@ void Machines::Gather() {
   Ask(MachineMessage::kMeasure);
 }
 
-void Machines::ForgetMeasurements() { TellAll({.kind = MachineMessage::kForget}, {}); }
+void Machines::ForgetMeasurements() { SendToAll({.kind = MachineMessage::kForget}, {}); }
 
 void Machines::OnTimings(const MachineMessage& message, std::string_view text) {
   if (message.graph >= core_.graphs_.size()) return;
@@ -93,19 +93,19 @@ void Machines::OnTrace(uint32_t from, const MachineMessage& message, std::string
 // ---- the others ---------------------------------------------------------------------------------
 
 // Answers what rank 0 has asked: whoever hears a question must not send.
-void Machines::Answer() {
+void Machines::SendAnswers() {
   if (const uint32_t question = asked_clock_.exchange(0, std::memory_order_acquire)) {
     MachineMessage message{.kind = MachineMessage::kClock, .question = question};
     message.clock = {NowNs()};
-    Tell(messenger_, 0, message);
+    SendMessage(messenger_, 0, message);
   }
   if (const uint32_t question = asked_measurements_.exchange(0, std::memory_order_acquire)) {
-    TellMeasurements();
-    Tell(messenger_, 0, {.kind = MachineMessage::kMeasured, .question = question});
+    SendMeasurements();
+    SendMessage(messenger_, 0, {.kind = MachineMessage::kMeasured, .question = question});
   }
 }
 
-void Machines::TellMeasurements() {
+void Machines::SendMeasurements() {
   traced_.resize(core_.work_queues_.size());
   for (uint32_t w = 0; w < traced_.size(); ++w) {
     if (!core_.IsHere(core_.placement_.worker_of_work_queue[w])) continue;
@@ -117,7 +117,7 @@ void Machines::TellMeasurements() {
         text.append(reinterpret_cast<const char*>(&timed), sizeof(timed));
       }
       if (text.empty()) continue;
-      Tell(messenger_, 0,
+      SendMessage(messenger_, 0,
            {.kind = MachineMessage::kTimings, .graph = g, .work_queue = w}, text);
     }
     const TraceLog& log = core_.work_queues_[w]->traced();
@@ -126,7 +126,7 @@ void Machines::TellMeasurements() {
       text.append(reinterpret_cast<const char*>(&log[traced_[w]]), sizeof(TracedStep));
     }
     if (!text.empty()) {
-      Tell(messenger_, 0, {.kind = MachineMessage::kTrace, .work_queue = w}, text);
+      SendMessage(messenger_, 0, {.kind = MachineMessage::kTrace, .work_queue = w}, text);
     }
   }
 }

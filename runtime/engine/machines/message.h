@@ -30,7 +30,7 @@ struct MachineMessage {
     kRound,     // run a round of a graph
     kProgress,  // of a work queue
     kFailure,   // of an execution
-    kAlive,     // nothing else is to be told
+    kAlive,     // nothing else is to be sent
     kClock,     // what time is it? or: it is
     kMeasure,   // tell what was measured
     kTimings,   // of a work queue's steps in a graph
@@ -70,12 +70,12 @@ struct MachineMessage {
   };
 };
 
-// What is told of a step's Timing.
+// TimedStep: what is sent of a step's Timing.
 struct TimedStep {
   uint64_t ns = 0, count = 0;
 };
 
-inline void Tell(ranks::Messenger& messenger, uint32_t to, MachineMessage message,
+inline void SendMessage(ranks::Messenger& messenger, uint32_t to, MachineMessage message,
                  std::string_view text = {}) {
   message.text_bytes = text.size();
   messenger.SendCopy(to, kMachineTag, std::as_bytes(std::span(&message, 1)),

@@ -49,16 +49,16 @@ class Inbox final : private ranks::Listener {
   }
   void PassOnTo(Machines* machines) {
     machines_ = machines;
-    while (machines_ != nullptr && !messages_.empty()) machines_->Hear(0, Take());
+    while (machines_ != nullptr && !messages_.empty()) machines_->Dispatch(0, Take());
   }
 
  private:
-  std::span<std::byte> RoomFor(uint32_t, uint64_t bytes) override { return rooms_.New(bytes); }
+  std::span<std::byte> BufferFor(uint32_t, uint64_t bytes) override { return buffers_.New(bytes); }
   void OnMessage(uint32_t, std::span<const std::byte>) override {
-    if (machines_ == nullptr) return messages_.push_back(rooms_.Take());
-    std::vector<std::byte> message = rooms_.Take();
-    machines_->Hear(0, message);
-    rooms_.Return(std::move(message));
+    if (machines_ == nullptr) return messages_.push_back(buffers_.Take());
+    std::vector<std::byte> message = buffers_.Take();
+    machines_->Dispatch(0, message);
+    buffers_.Return(std::move(message));
   }
   std::vector<std::byte> Take() {
     std::vector<std::byte> first = std::move(messages_.front());
@@ -68,7 +68,7 @@ class Inbox final : private ranks::Listener {
 
   Messenger& messenger_;
   Machines* machines_ = nullptr;
-  ranks::Rooms rooms_;
+  ranks::ReceiveBuffers buffers_;
   std::deque<std::vector<std::byte>> messages_;
 };
 
@@ -127,9 +127,9 @@ int ServeMachine(ranks::Peers& peers) {
     } else {
       MachineMessage refusal{.kind = MachineMessage::kLoaded};
       refusal.loaded = {plan.status().code()};
-      Tell(messenger, 0, refusal, plan.status().message());
+      SendMessage(messenger, 0, refusal, plan.status().message());
     }
-    Tell(messenger, 0, {.kind = MachineMessage::kEnded});
+    SendMessage(messenger, 0, {.kind = MachineMessage::kEnded});
   }
   peers.supervision.reset();  // says that this rank ends
   messenger.wire().Finish();

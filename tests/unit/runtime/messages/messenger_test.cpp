@@ -33,12 +33,12 @@ std::vector<std::byte> Write(uint64_t number, uint64_t bytes) {
 // Reader: hears of one tag at one rank, and notes the numbers by sender.
 class Reader final : public ranks::Listener {
  public:
-  explicit Reader(uint32_t ranks) : rooms_(ranks), numbers(ranks) {}
-  std::span<std::byte> RoomFor(uint32_t from, uint64_t bytes) override {
-    return rooms_[from].New(bytes);
+  explicit Reader(uint32_t ranks) : buffers_(ranks), numbers(ranks) {}
+  std::span<std::byte> BufferFor(uint32_t from, uint64_t bytes) override {
+    return buffers_[from].New(bytes);
   }
   void OnMessage(uint32_t from, std::span<const std::byte> message) override {
-    std::vector<std::byte> text = rooms_[from].Take();
+    std::vector<std::byte> text = buffers_[from].Take();
     Letter letter;
     std::memcpy(&letter, text.data(), sizeof(letter));
     bool whole = message.size() == text.size() && MessageBytes(letter.bytes) == text.size();
@@ -47,11 +47,11 @@ class Reader final : public ranks::Listener {
     }
     broken += !whole;
     numbers[from].push_back(letter.number);
-    rooms_[from].Return(std::move(text));
+    buffers_[from].Return(std::move(text));
   }
 
  private:
-  std::vector<ranks::Rooms> rooms_;
+  std::vector<ranks::ReceiveBuffers> buffers_;
 
  public:
   std::vector<std::vector<uint64_t>> numbers;  // by sender
@@ -190,7 +190,7 @@ TEST_CASE("a listener that goes has no message coming, and the next one hears th
       const uint32_t rank = office.random() % ranks;
       office.messengers[rank]->Listen(1, nullptr);
       note(rank);
-      readers[rank] = std::make_unique<Reader>(ranks);  // with new rooms
+      readers[rank] = std::make_unique<Reader>(ranks);  // with new buffers
       if (office.random() % 2 == 0) office.PollOne();
       office.messengers[rank]->Listen(1, readers[rank].get());
     }
@@ -205,18 +205,18 @@ TEST_CASE("a listener that goes has no message coming, and the next one hears th
   }
 }
 
-TEST_CASE("a message without room is dropped, and those behind it come") {
+TEST_CASE("a message without a buffer is dropped, and those behind it come") {
   struct Picky final : ranks::Listener {
-    std::span<std::byte> RoomFor(uint32_t, uint64_t bytes) override {
-      return bytes > 128 ? std::span<std::byte>() : rooms.New(bytes);
+    std::span<std::byte> BufferFor(uint32_t, uint64_t bytes) override {
+      return bytes > 128 ? std::span<std::byte>() : buffers.New(bytes);
     }
     void OnMessage(uint32_t, std::span<const std::byte> message) override {
       REQUIRE(message.size() <= 128);
       Letter letter;
-      std::memcpy(&letter, rooms.Take().data(), sizeof(letter));
+      std::memcpy(&letter, buffers.Take().data(), sizeof(letter));
       numbers.push_back(letter.number);
     }
-    ranks::Rooms rooms;
+    ranks::ReceiveBuffers buffers;
     std::vector<uint64_t> numbers;
   };
   for (uint64_t seed = 1; seed <= 500 / kSanitizedShare; ++seed) {

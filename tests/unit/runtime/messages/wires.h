@@ -100,7 +100,7 @@ class Network {
   uint64_t BeginSend(uint32_t from, uint32_t to, uint32_t tag, const std::byte* data,
                      uint64_t bytes) {
     std::lock_guard lock(mutex_);
-    if (bytes % Wire::kGrain != 0) fault_ = "a message of broken grains";
+    if (bytes % Wire::kMessageUnit != 0) fault_ = "a message of broken units";
     if (to == from || to >= count()) fault_ = "a message to nobody";
     auto message = std::make_shared<Message>(
         Message{from, tag, data, std::vector<std::byte>(data, data + bytes), Chance(2)});
