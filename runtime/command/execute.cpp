@@ -178,7 +178,8 @@ ExitCode Execute(const Options& options, ranks::Peers* machines, Signals& signal
   if (!made.ok()) return fail(ProblemOf(made.status()));
   Engine& engine = **made;
   running = &engine;
-  for (const std::string& note : {placement.note, NoteOfNodes(engine.plan(), machines)}) {
+  for (const std::string& note : {placement.note, NoteOfNodes(engine.plan(), machines),
+                                  NoteOfUnsupervised(machines)}) {
     if (!note.empty() && !options.quiet) Say(fmt::format("cgrun: note: {}\n", note));
   }
   for (const std::string& warning : device::TakeGpuWarnings()) {

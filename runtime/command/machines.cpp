@@ -2,8 +2,11 @@
 
 #include <signal.h>
 
+#include <chrono>
 #include <cstdio>
+#include <thread>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -27,6 +30,8 @@ int ServeMachine(ranks::Peers& peers) {
 void EndMachines(ranks::Peers& peers, ExitCode code) {
   if (engine::EndMachines(peers)) return;
   std::fflush(nullptr);
+  // What was printed goes through the launcher, which may drop what it has not passed on by then.
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
   peers.messenger.wire().Abort(code);
 }
 
@@ -54,6 +59,22 @@ std::string NoteOfNodes(const plan::Plan& plan, const ranks::Peers* peers) {
   return fmt::format("node[0] to node[{}] are all in this process; `mpirun -n {} cgrun ...` gives "
                      "each a process of its own",
                      nodes - 1, nodes);
+}
+
+std::string NoteOfUnsupervised(const ranks::Peers* peers) {
+  if (peers == nullptr || peers->supervision == nullptr) return "";
+  // Those that have connected may not have been heard yet, on a busy machine.
+  constexpr std::chrono::seconds kPatience(2);
+  const auto end = std::chrono::steady_clock::now() + kPatience;
+  std::vector<uint32_t> unconnected;
+  while (!(unconnected = peers->supervision->Unconnected()).empty() &&
+         std::chrono::steady_clock::now() < end) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  if (unconnected.empty()) return "";
+  return fmt::format("rank{} {} could not connect to rank 0 by TCP; if one dies, only the launcher "
+                     "or --timeout may notice; let connections through between the machines",
+                     unconnected.size() == 1 ? "" : "s", fmt::join(unconnected, ", "));
 }
 
 }  // namespace cgraph::command

@@ -30,6 +30,9 @@ Problem CheckMachineFlags(const Options& options);
 // Returns what is to be said of where a plan's nodes run; empty: nothing.
 std::string NoteOfNodes(const plan::Plan& plan, const ranks::Peers* peers);
 
+// Returns what is to be said of processes whose death this one would not hear of; empty: nothing.
+std::string NoteOfUnsupervised(const ranks::Peers* peers);
+
 }  // namespace cgraph::command
 
 #endif  // CGRAPH_RUNTIME_COMMAND_MACHINES_H_

@@ -391,6 +391,7 @@ Status Core::StartWorkers() {
 
 // Starts the threads. Where one cannot be made, Teardown joins those that could.
 Status Core::StartThreads() try {
+  ReadDeath(ranks_.rank);
   CGRAPH_RETURN_IF_ERROR(StartWorkers());
   if (machines_ != nullptr) CGRAPH_RETURN_IF_ERROR(machines_->StartThread());
   fallback_driver_ = std::thread([this] { RunFallbackDriver(); });

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "runtime/engine/core.h"
+#include "runtime/engine/omission.h"
 #include "runtime/engine/rank.h"
 #include "runtime/plan/load.h"
 #include "runtime/plan/print.h"
@@ -261,6 +262,7 @@ Worker* Core::PollingWorker() {
 }
 
 Status Core::LoadRank() {
+  ReadDeath(ranks_.rank);
   placement_ = workers::Place(*plan_, WorkersOf(*plan_, options_), options_.proved, gpus_);
   PlaceRanks();
   CGRAPH_RETURN_IF_ERROR(LoadShared());

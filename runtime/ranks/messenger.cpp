@@ -57,8 +57,10 @@ bool Messenger::PollSends() {
       ++i;
       continue;
     }
-    any = true;
-    if (sends_[i].busy != nullptr) sends_[i].busy->store(false, std::memory_order_release);
+    if (sends_[i].busy != nullptr) {  // else it is a copy, which nobody waits for
+      sends_[i].busy->store(false, std::memory_order_release);
+      any = true;
+    }
     if (Copy& copy = sends_[i].copy; copy != nullptr && copy->capacity() <= kMostPooled) {
       copies_.push_back(std::move(copy));
     }

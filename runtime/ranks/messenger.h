@@ -92,8 +92,8 @@ class Messenger {
   void SendCopy(uint32_t to, uint32_t tag, std::span<const std::byte> first,
                 std::span<const std::byte> second = {});
 
-  // Goes on with everything that was begun; returns whether anything has happened. Returns at once
-  // where another thread is doing that.
+  // Goes on with everything that was begun; returns whether anything has happened that somebody may
+  // wait for. Returns at once where another thread is doing that.
   bool Poll();
   // Returns whether everything that was sent has left this process.
   bool AllSent();

@@ -288,6 +288,15 @@ bool Supervision::AnyLost() const {
   return found_.has_value();
 }
 
+std::vector<uint32_t> Supervision::Unconnected() const {
+  std::lock_guard lock(mutex_);
+  std::vector<uint32_t> ranks;
+  for (uint32_t rank = 1; rank < processes_.size(); ++rank) {
+    if (processes_[rank].number == 0) ranks.push_back(rank);
+  }
+  return ranks;
+}
+
 Process Supervision::ProcessOf(uint32_t rank) const {
   std::lock_guard lock(mutex_);
   return processes_[rank];

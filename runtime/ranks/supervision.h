@@ -53,6 +53,8 @@ class Supervision {
   Process ProcessOf(uint32_t rank) const;
   // Returns whether a rank is known to be lost.
   bool AnyLost() const;
+  // Returns the ranks that have not connected: they are not supervised.
+  std::vector<uint32_t> Unconnected() const;
 
  private:
   struct Connection {

@@ -15,6 +15,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 import numpy as np
 
@@ -84,15 +85,19 @@ class TwoMachines:
         for i in (1, 2):
             subprocess.run(["ip", "netns", "del", f"{self.space}{i}"], capture_output=True)
 
+    def line(self, ranks, command):
+        flags = (f"--mca plm_rsh_agent {self.folder}/agent -H {NETWORK}.1,{NETWORK}.2 "
+                 f"--mca oob_tcp_if_include {NETWORK}.0/24 "
+                 f"--mca btl_tcp_if_include {NETWORK}.0/24")
+        words = " ".join(shlex.quote(str(word)) for word in command)
+        return [str(self.folder / "on"), "1",
+                f"exec {self.mpi.launcher} -n {ranks} {flags} {words}"]
+
     def run(self, ranks, command, seconds=60, line=None):
-        if line is None:
-            flags = (f"--mca plm_rsh_agent {self.folder}/agent -H {NETWORK}.1,{NETWORK}.2 "
-                     f"--mca oob_tcp_if_include {NETWORK}.0/24 "
-                     f"--mca btl_tcp_if_include {NETWORK}.0/24")
-            words = " ".join(shlex.quote(str(word)) for word in command)
-            line = [str(self.folder / "on"), "1",
-                    f"exec {self.mpi.launcher} -n {ranks} {flags} {words}"]
-        return mpirun.run_marked(line, self.mpi.environment, seconds)
+        return mpirun.run_marked(line or self.line(ranks, command), self.mpi.environment, seconds)
+
+    def cable(self, state):
+        subprocess.run(["ip", "-n", f"{self.space}1", "link", "set", "v1", state], check=True)
 
     def sent(self):
         """Returns the bytes that machine 1 has sent."""
@@ -100,6 +105,39 @@ class TwoMachines:
                                "/sys/class/net/v1/statistics/tx_bytes"],
                               capture_output=True, text=True, check=True).stdout
         return int(text)
+
+
+def cut(two, m):
+    """A cable that is cut ends the run at both machines, and the message says which is gone. One
+    that is plugged in again in time is nobody's business."""
+    command = [m.cgrun, m.plan(), "--graph", "state_along", "--input", f"x={m.folder}/in_x.npy",
+               "-n", "100000000", "-q"]
+    np.save(m.folder / "in_x.npy", machines_test.EIGHT)
+    for seconds in (1.5, None):
+        run = mpirun.Started(two.line(2, command), two.mpi.environment)
+        ranks = run.await_programs(m.cgrun, 2)
+        time.sleep(1)
+        two.cable("down")
+        if seconds is not None:
+            time.sleep(seconds)
+            two.cable("up")
+            time.sleep(5)
+            expect(len(mpirun.programs(run.mark, m.cgrun)) == 2,
+                   f"a cable that is out for {seconds} s ends a run")
+            mpirun.kill(mpirun.marked(run.mark))
+            run.end("a run that is killed", 10)
+            continue
+        begun = time.monotonic()
+        while mpirun.programs(run.mark, m.cgrun) and time.monotonic() < begun + 20:
+            time.sleep(0.01)
+        released = time.monotonic() - begun
+        two.cable("up")  # the launcher has connections of its own
+        code, error = run.end("a cable is cut", 30)
+        expect(code != 0, "a cut cable, and the run ends well", error)
+        expect("rank 1 (process" in error and "machine2" in error and
+               "cannot be reached any more" in error, "who cannot be reached", error)
+        expect(released < 8, f"both ranks end {released:.1f} s after the cut", error)
+        print(f"  from the cut to the end of both ranks ({ranks}): {released:.1f} s")
 
 
 def main():
@@ -126,6 +164,7 @@ def main():
                          "--batch", "x")
             expect(done.returncode == 1 and "3 is refused" in done.stderr, "an error",
                    done.stderr)
+            cut(two, m)
     print(f"{expectations.checks} checks, {m.runs} runs")
 
 

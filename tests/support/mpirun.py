@@ -36,6 +36,17 @@ def marked(mark):
     return found
 
 
+def described(pid):
+    """Returns what a process executes and what each of its threads waits in."""
+    try:
+        command = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+        waits = [f"{task.name} {(task / 'wchan').read_text()} {(task / 'syscall').read_text()[:40]}"
+                 for task in pathlib.Path(f"/proc/{pid}/task").iterdir()]
+    except OSError:
+        return f"{pid}: it has ended"
+    return f"{pid}: {command}: " + "; ".join(waits)
+
+
 def kill(pids):
     for pid in pids:
         try:
@@ -71,20 +82,55 @@ class Mpi:
         return run_marked(line or self.line(ranks, command), self.environment, seconds)
 
 
+def programs(mark, program):
+    """Returns the processes of a run that execute this program."""
+    found = []
+    for pid in marked(mark):
+        try:
+            if os.readlink(f"/proc/{pid}/exe") == str(program):
+                found.append(pid)
+        except OSError:
+            pass  # it has ended
+    return found
+
+
+class Started:
+    """A command that was started. Whatever it starts in turn carries its mark."""
+
+    def __init__(self, line, environment_of):
+        self.line, self.mark = line, uuid.uuid4().hex
+        self.process = subprocess.Popen(line, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE, text=True,
+                                        env=environment_of(self.mark), start_new_session=True)
+
+    def await_programs(self, program, count, seconds=10):
+        """Waits until so many processes execute a program; returns them."""
+        end = time.monotonic() + seconds
+        while len(found := programs(self.mark, program)) < count and time.monotonic() < end:
+            time.sleep(0.002)
+        expect(len(found) == count, f"{self.line}: processes {found}, not {count}")
+        return found
+
+    def end(self, what, seconds):
+        """Waits for the end, of all that it has started. Returns exit code and standard error."""
+        done = self.finish(what, seconds)
+        return done.returncode, done.stderr
+
+    def finish(self, what, seconds):
+        try:
+            out, error = self.process.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            left = "\n".join(map(described, marked(self.mark)))
+            kill(marked(self.mark))
+            out, error = self.process.communicate()
+            sys.exit(f"FAILED: {what}\ndoes not end in {seconds} s\n{out}{error}{left}")
+        end = time.monotonic() + 5
+        while (left := marked(self.mark)) and time.monotonic() < end:
+            time.sleep(0.01)
+        kill(left)
+        expect(not left, f"{what} leaves processes behind: {left}", out + error)
+        return subprocess.CompletedProcess(self.line, self.process.returncode, out, error)
+
+
 def run_marked(line, environment_of, seconds):
-    mark = uuid.uuid4().hex
-    process = subprocess.Popen(line, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                               stderr=subprocess.PIPE, text=True, env=environment_of(mark),
-                               start_new_session=True)
-    try:
-        out, error = process.communicate(timeout=seconds)
-    except subprocess.TimeoutExpired:
-        kill(marked(mark))
-        out, error = process.communicate()
-        sys.exit(f"FAILED: {' '.join(line)}\ndoes not end in {seconds} s\n{out}{error}")
-    end = time.monotonic() + 5
-    while (left := marked(mark)) and time.monotonic() < end:
-        time.sleep(0.01)
-    kill(left)
-    expect(not left, f"{' '.join(line)} leaves processes behind: {left}", out + error)
-    return subprocess.CompletedProcess(line, process.returncode, out, error)
+    return Started(line, environment_of).finish(" ".join(line), seconds)

@@ -168,6 +168,7 @@ bool WorkQueue::Advance() {
       ++step_;  // the driver looks up: its caller may want to know at once
       return true;
     }
+    CountStep();
   }
   Finish();
   return true;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -40,30 +41,40 @@ struct Worker {
   }
   // Drives until `until()`, which reads only sequentially consistent atomics: spins while nothing
   // can be done, then sleeps until the event count is notified. Nobody notifies it of messages, so
-  // whoever goes on with them looks from time to time, at longer and longer intervals.
+  // whoever goes on with them looks from time to time, at intervals that grow with the wait.
   template <typename Until>
   void Drive(bool spins, Until&& until) {
     device::Spinner spinner(spins);
-    std::chrono::microseconds nap = kShortestNap;
+    std::optional<Clock::time_point> waits_since;
+    const auto moved = [&] {
+      spinner.Reset();
+      waits_since.reset();
+    };
     while (!until()) {
       if (Advance()) {
-        spinner.Reset();
-        nap = kShortestNap;
+        moved();
       } else if (!spinner.Again()) {
         device::Deadline deadline;
-        if (machines != nullptr) deadline = std::chrono::steady_clock::now() + nap;
-        if (event_count->Wait([&] { return until() || Advance(); }, deadline)) {
-          spinner.Reset();
-          nap = kShortestNap;
-        } else {
-          nap = std::min(2 * nap, kLongestNap);
+        if (machines != nullptr) {
+          const auto now = Clock::now();
+          if (!waits_since) waits_since = now;
+          deadline = now + NapAfter(now - *waits_since);
         }
+        if (event_count->Wait([&] { return until() || Advance(); }, deadline)) moved();
       }
     }
   }
 
  private:
-  static constexpr std::chrono::microseconds kShortestNap{20}, kLongestNap{1000};
+  using Clock = std::chrono::steady_clock;
+
+  // Returns the time between two looks for messages: a small part of what was waited already, so
+  // that a message is late by little of the wait, and a long wait takes little of the processor.
+  static std::chrono::nanoseconds NapAfter(std::chrono::nanoseconds waited) {
+    constexpr std::chrono::nanoseconds kShortest = std::chrono::microseconds(20);
+    constexpr std::chrono::nanoseconds kLongest = std::chrono::milliseconds(4);
+    return std::clamp(waited / 64, kShortest, kLongest);
+  }
   bool PollMachines();
 };
 

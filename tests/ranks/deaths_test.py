@@ -1,0 +1,275 @@
+#!/usr/bin/python3
+"""What happens when a process of a run dies, stops, or is interrupted, under mpirun and with
+--processes: everything else ends, soon, and the message says who it was and what it was doing.
+
+  deaths_test.py --cgc build/release/cgc --cgrun build/release/tests/cgrun_deaths [--mpi openmpi]
+                 [--deaths 20]
+
+`cgrun_deaths` is cgrun whose rank R is killed after its N-th step where CGRAPH_DEATH is R:N, so
+that each step of a small plan is tried in turn. CGRAPH_SEED chooses the times of the other deaths.
+"""
+import argparse
+import os
+import pathlib
+import random
+import re
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+import expectations  # noqa: E402
+import mpirun  # noqa: E402
+from expectations import expect  # noqa: E402
+
+PROGRAM = """import std.tensor
+import std.debug
+actor Stage() {
+  state calls: i64 = 0
+  method run(x: i64) -> i64 { calls = calls + 1  return x + 1 }
+  method values(x: f32[300]) -> f32[300] { return x * 2.0 }
+  method slow(x: i64) -> i64 {
+    sleep(300)
+    return x + 1
+  }
+  method long(x: i64) -> i64 {
+    sleep(4000)
+    return x + 1
+  }
+}
+place stage[r in 0..3] = Stage() on node[r].cpu[0]
+graph each(x: i64, y: f32[300]) -> (i64, f32[300]) inflight 2 {
+  let sums = all_reduce([stage[r].values(y) for r in 0..3], sum)
+  return (stage[2].run(stage[1].run(stage[0].run(x))), sums[2])
+}
+graph fast(x: i64) -> i64 inflight 3 { return stage[2].run(stage[1].run(stage[0].run(x))) }
+graph slow(x: i64) -> i64 inflight 2 { return stage[2].slow(stage[1].slow(stage[0].slow(x))) }
+graph long(x: i64) -> i64 { return stage[2].run(stage[1].run(stage[0].long(x))) }
+"""
+RANKS = 3
+RANK_VARIABLES = ("OMPI_COMM_WORLD_RANK", "PMI_RANK")
+
+
+class Suite:
+    def __init__(self, options, folder):
+        self.cgrun = options.cgrun
+        self.mpi = None if options.mpi is None else mpirun.Mpi(options.mpi)
+        self.plan = folder / "deaths.cgplan"
+        (folder / "deaths.cgraph").write_text(PROGRAM)
+        subprocess.run([options.cgc, "compile", "-q", folder / "deaths.cgraph", "-o", self.plan],
+                       check=True)
+        (folder / "y.npy").write_bytes(b"\x93NUMPY\x01\x00\x76\x00" + (
+            "{'descr': '<f4', 'fortran_order': False, 'shape': (300,), }".ljust(117) + "\n"
+        ).encode() + bytes(1200))
+        self.y = folder / "y.npy"
+        self.runs = 0
+
+    def start(self, graph, *flags, death=None, patient=False):
+        """`patient`: the launcher lets the others live for as long as they need to say who is gone.
+        (Else each MPI kills them when it notices a death, which may be before anybody else does.)"""
+        self.runs += 1
+        inputs = ["--input", "x=1"] + (["--input", f"y={self.y}"] if graph == "each" else [])
+        command = [str(self.cgrun), str(self.plan), "-q", "--graph", graph, *inputs, *flags]
+        line = self.mpi.line(RANKS, command) if self.mpi else [*command, "--processes", str(RANKS)]
+        if patient and self.mpi and self.mpi.name == "mpich":
+            line.insert(1, "-disable-auto-cleanup")
+
+        def environment(mark):
+            made = self.mpi.environment(mark) if self.mpi else {**os.environ, mpirun.MARK: mark}
+            if patient:
+                made.pop("OMPI_MCA_odls_base_sigkill_timeout", None)
+            return made if death is None else made | {"CGRAPH_DEATH": death}
+        return mpirun.Started(line, environment)
+
+    def await_ranks(self, run):
+        """Returns the processes of the ranks, by rank. One that is about to execute cgrun looks like
+        the one that has started it."""
+        end = time.monotonic() + 10
+        ranks = {}
+        while len(ranks) < RANKS and time.monotonic() < end:
+            ranks = {rank_of(pid): pid for pid in mpirun.programs(run.mark, self.cgrun)}
+            time.sleep(0.002)
+        expect(sorted(ranks) == list(range(RANKS)), f"{run.line}: ranks {ranks}")
+        return ranks
+
+
+    def hangs(self, run):
+        """Whether the launcher does not end, though no rank is left. Open MPI 4.1's may not where a
+        process dies while it connects."""
+        if self.mpi is None:
+            return False
+        end = time.monotonic() + 6
+        while run.process.poll() is None and time.monotonic() < end:
+            time.sleep(0.01)
+        return run.process.poll() is None
+
+
+def rank_of(pid):
+    try:
+        arguments, environment = (
+            pathlib.Path(f"/proc/{pid}/{what}").read_bytes().decode().split("\0")
+            for what in ("cmdline", "environ"))
+    except OSError:
+        return 0  # it has ended
+    if len(arguments) > 1 and arguments[1].startswith("--rank="):
+        return int(arguments[1][len("--rank="):])
+    given = dict(word.split("=", 1) for word in environment if "=" in word)
+    return int(next((given[name] for name in RANK_VARIABLES if name in given), 0))
+
+
+def said(error, rank):
+    """Whether a message names the rank that is gone."""
+    return re.search(rf"error: (.*\n)*?.*rank {rank} \(process \d+", error) is not None
+
+
+def each_step(suite):
+    """Each rank dies after each of its steps in turn, until it has no further one."""
+    for rank in range(RANKS):
+        steps = named = 0
+        while True:
+            what = f"rank {rank} dies after step {steps + 1}"
+            run = suite.start("each", "-n", "2", death=f"{rank}:{steps + 1}")
+            code, error = run.end(what, 20)
+            if code == 0:
+                break
+            steps += 1
+            expect(steps < 200, f"{what}: no end of steps")
+            if rank != 0 and suite.mpi is None:
+                expect(said(error, rank), f"{what}: who it was", error)
+        expect(steps >= 8, f"rank {rank} has {steps} steps in 2 executions")
+        print(f"  rank {rank}: {steps} steps", flush=True)
+
+
+def named(suite):
+    """Under mpirun, too, the message says who it was; where the launcher leaves time for that."""
+    for rank, step in ((1, 1), (1, 5), (2, 2), (2, 9)):
+        what = f"rank {rank} dies after step {step}"
+        code, error = suite.start("each", "-n", "2", death=f"{rank}:{step}", patient=True).end(
+            what, 20)
+        expect(code != 0 and said(error, rank), f"{what}: who it was", error)
+
+
+def at_random(suite):
+    """The same at any time: while processes start, load the plan, run, and end."""
+    seed = int(os.environ.get("CGRAPH_SEED", "1"))
+    source = random.Random(seed)
+    released, hung = [], 0
+    for i in range(suite.deaths):
+        what = f"seed {seed}, death {i}"
+        run = suite.start("fast", "-n", "1000000", "--timeout", "10")
+        ranks = suite.await_ranks(run)
+        time.sleep(source.choice([0, 0.01, 0.1, 0.3]) * source.random())
+        rank = source.randrange(RANKS)
+        number = source.choice([signal.SIGKILL, signal.SIGABRT])
+        try:
+            os.kill(ranks[rank], number)
+        except ProcessLookupError:
+            pass
+        begun = time.monotonic()
+        while mpirun.programs(run.mark, suite.cgrun) and time.monotonic() < begun + 10:
+            time.sleep(0.002)
+        released.append(time.monotonic() - begun)
+        expect(released[-1] < 10, f"{what}: ranks are left after 10 s")
+        if suite.hangs(run):
+            hung += 1
+            mpirun.kill(mpirun.marked(run.mark))
+        code, error = run.end(what, 20)
+        expect(code != 0, f"{what}: rank {rank} is killed and the run ends well", error)
+    if hung:
+        print(f"  NOTE: {suite.mpi.launcher} itself did not end after {hung} of them, of processes "
+              "that died while it connected them; no rank was left")
+    print(f"  from a death to the end of all ranks: median {statistics.median(released) * 1000:.0f} ms, "
+          f"most {max(released) * 1000:.0f} ms")
+
+
+def stopped(suite):
+    """A process that is stopped looks like a slow one: the time-out decides, and says who it is."""
+    for rank in range(1, RANKS):
+        run = suite.start("slow", "-n", "100", "--timeout", "2")
+        pid = suite.await_ranks(run)[rank]
+        time.sleep(1)
+        os.kill(pid, signal.SIGSTOP)
+        code, error = run.end(f"rank {rank} is stopped", 20)
+        expect(code != 0 and "nothing has moved for 2 s" in error, "the time-out", error)
+        expect(re.search(rf"rank {rank} \(process {pid}", error), "who is stopped", error)
+
+
+def interrupted(suite):
+    """Signals to what the user has started, once and twice, at any time; and its death."""
+    source = random.Random(7)
+    for number, times in [(signal.SIGINT, 1), (signal.SIGTERM, 1), (signal.SIGINT, 2),
+                          (signal.SIGKILL, 1)] * 2:
+        what = f"signal {int(number)}, {times} times"
+        run = suite.start("slow", "-n", "100")
+        time.sleep(1.2 * source.random())
+        for _ in range(times):
+            run.process.send_signal(number)
+            time.sleep(0.4)
+        code, error = run.end(what, 20)
+        # MPICH's launcher ends with 0 when it was interrupted.
+        expect(code != 0 or "interrupted" in error, f"{what}: the run ends well", error)
+
+
+def rank_zero(suite):
+    """Whatever ends rank 0, the others end."""
+    for number in (signal.SIGKILL, signal.SIGSEGV):
+        run = suite.start("slow", "-n", "100")
+        pid = suite.await_ranks(run)[0]
+        time.sleep(0.5)
+        os.kill(pid, number)
+        code, error = run.end(f"rank 0 gets signal {int(number)}", 20)
+        expect(code != 0, f"signal {int(number)}: the run ends well", error)
+
+
+def idle(suite):
+    """Ranks that wait for one that computes take no processor time."""
+    def ticks(pid):
+        words = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return int(words[11]) + int(words[12])
+
+    run = suite.start("long", "-n", "1")
+    ranks = suite.await_ranks(run)
+    time.sleep(1.5)  # all have loaded the plan
+    before, begun = {rank: ticks(ranks[rank]) for rank in ranks}, time.monotonic()
+    time.sleep(2)
+    seconds = (time.monotonic() - begun) * os.sysconf("SC_CLK_TCK")
+    shares = {rank: (ticks(ranks[rank]) - before[rank]) / seconds for rank in ranks}
+    code, error = run.end("ranks that wait", 20)
+    expect(code == 0, f"exit code {code}", error)
+    print("  of a core: " + ", ".join(f"rank {rank} {shares[rank]:.1%}" for rank in sorted(ranks)))
+    expect(all(share <= 0.05 for share in shares.values()), f"idle ranks: {shares}")
+
+
+def two_at_once(suite):
+    """Two runs do not meet."""
+    first, second = (suite.start("fast", "-n", "1000") for _ in range(2))
+    doomed = suite.start("slow", "-n", "100")
+    os.kill(suite.await_ranks(doomed)[1], signal.SIGKILL)
+    for run in (first, second):
+        code, error = run.end("two at once", 60)
+        expect(code == 0, f"exit code {code}", error)
+    expect(doomed.end("beside two others", 20)[0] != 0, "a death beside two others")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--cgc", required=True, type=lambda p: pathlib.Path(p).resolve())
+    parser.add_argument("--cgrun", required=True, type=lambda p: pathlib.Path(p).resolve())
+    parser.add_argument("--mpi", choices=sorted(mpirun.PACKAGES))
+    parser.add_argument("--deaths", type=int, default=20)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        suite = Suite(options, pathlib.Path(folder))
+        suite.deaths = options.deaths
+        for part in (each_step, named, at_random, stopped, interrupted, rank_zero, idle, two_at_once):
+            begun = time.monotonic()
+            part(suite)
+            print(f"{part.__name__}: ok, {time.monotonic() - begun:.1f} s", flush=True)
+    print(f"{expectations.checks} checks, {suite.runs} runs")
+
+
+if __name__ == "__main__":
+    main()
