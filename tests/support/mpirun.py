@@ -70,13 +70,46 @@ class Mpi:
         """Returns what a run was: its exit code, what it printed."""
         return run_marked(line or self.line(ranks, command), self.environment, seconds)
 
+    def run_and_stop(self, ranks, command, rank, after, seconds=60):
+        """The same, where a signal stops the process of a rank so many seconds after it has begun.
+        Returns its process, too."""
+        stopped = []
 
-def run_marked(line, environment_of, seconds):
+        def stop(mark):
+            end = time.monotonic() + 20
+            while not stopped and time.monotonic() < end:
+                stopped.extend(pid for pid in marked(mark) if rank_of(pid) == rank)
+                time.sleep(0.01)
+            expect(len(stopped) == 1, f"the processes of rank {rank} are {stopped}")
+            time.sleep(after)
+            os.kill(stopped[0], signal.SIGSTOP)
+
+        done = run_marked(self.line(ranks, command), self.environment, seconds, stop)
+        return done, stopped[0]
+
+
+def rank_of(pid):
+    """Returns the rank of a process that a launcher has started, or None."""
+    try:
+        words = pathlib.Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    except OSError:
+        return None
+    for word in words:
+        name, _, value = word.partition(b"=")
+        if name in (b"OMPI_COMM_WORLD_RANK", b"PMI_RANK"):
+            return int(value)
+    return None
+
+
+def run_marked(line, environment_of, seconds, begun=None):
+    """`begun`: called with the mark as soon as the processes are started."""
     mark = uuid.uuid4().hex
     process = subprocess.Popen(line, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE, text=True, env=environment_of(mark),
                                start_new_session=True)
     try:
+        if begun is not None:
+            begun(mark)
         out, error = process.communicate(timeout=seconds)
     except subprocess.TimeoutExpired:
         kill(marked(mark))
