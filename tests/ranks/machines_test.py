@@ -211,7 +211,7 @@ def reports(m):
     m.runs += 1
     expect(done.returncode != 0 and "nothing has moved for 2 s" in done.stderr, "a time-out",
            done.stderr)
-    name = rf"node\[1\]\.gpu\[0\] compute \(rank 1: process {pid} on \S+\)"
+    name = rf"node\[1\]\.gpu\[0\] \w+ \(rank 1: process {pid} on \S+\)"
     expect(re.search(rf"^everything waits for {name}, which .* of execution \d+ of `slow`, for "
                      r"[12]\.\d s", done.stderr, re.M), "the cause", done.stderr)
     expect(re.search(rf"^rank 1 \(process {pid} on \S+: node\[1\]\.gpu\[0\]\) has told nothing for "

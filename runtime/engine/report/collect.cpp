@@ -1,6 +1,7 @@
 #include "runtime/engine/report/collect.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 #include <string>
@@ -169,6 +170,7 @@ class Collector {
     SetLane(lookup.index().lane(step.instruction), place, lane);
     lane.execution = ExecutionText(loaded, place.position, step.lag);
     SetInstruction(loaded, lookup, step, lane);
+    SetBefore(loaded, place, lane);
     if (place.position.running) {
       lane.state = State::kRunning;
       lane.why = "is running";
@@ -219,7 +221,7 @@ class Collector {
     lane.seconds = source_.log.SecondsAt(place.work_queue, place.slot, place.position, now_);
   }
 
-  // Sets what the lane does, or is to do when it has waited, and what it did before.
+  // Sets what the lane does, or is to do when it has waited.
   void SetInstruction(const LoadedGraph& loaded, const Lookup& lookup, const Step& step,
                       WaitingLane& lane) const {
     const plan::Graph& graph = *loaded.plan;
@@ -231,8 +233,25 @@ class Collector {
       lane.call = plan::CallName(plan_, graph, call);
       lane.site = plan::SiteText(plan_, graph.calls[call].site());
     }
-    const uint32_t before = lookup.WorkBefore(step.instruction);
-    if (before != plan::kNone) lane.before = plan::InstructionText(plan_, graph, before);
+  }
+
+  // Sets what the queue did before, for whichever of its lanes: in this round or, in a plan that
+  // has no other graph, at the end of the one before.
+  void SetBefore(const LoadedGraph& loaded, const Place& place, WaitingLane& lane) const {
+    const std::vector<Step>& steps = loaded.programs[place.work_queue].steps;
+    const auto at = steps.begin() + std::min<size_t>(place.position.step, steps.size());
+    const auto find = [&](auto end) {
+      const auto found = std::find_if(std::make_reverse_iterator(end), steps.rend(),
+                                      [&](const Step& step) {
+                                        return step.queue == place.slot &&
+                                               step.op != Op::kWait && step.op != Op::kSignal;
+                                      });
+      if (found == steps.rend()) return false;
+      lane.before = plan::InstructionText(plan_, *loaded.plan, found->instruction);
+      return true;
+    };
+    if (find(at) || place.position.round == 0 || plan_.graphs.size() != 1) return;
+    if (find(steps.end())) lane.before += ", in the round before";
   }
 
   bool IsStart(uint32_t graph) const { return graph >= plan_.graphs.size(); }
@@ -367,13 +386,23 @@ class Collector {
     for (const Goal& goal : goals) {
       const uint32_t index = IndexOf(source_.queue_map.OfLane(goal.lane));
       if (index != plan::kNone) lane.waits_for.push_back(index);
-      const char* const idle = index == plan::kNone ? ", which has nothing left to do" : "";
-      kinds[goal.for_what + idle].insert(goal.lane);
+      kinds[goal.for_what + (goals.size() == 1 ? Behind(goal.lane, index) : "")].insert(goal.lane);
     }
     for (const auto& [what, lanes] : kinds) {
       lane.why += fmt::format("{}waits for {}{}", lane.why.empty() ? "" : ", ", LanesText(lanes),
                               what);
     }
+  }
+
+  // Says why a lane that is waited for does nothing, where its queue is at another lane's work.
+  std::string Behind(uint32_t lane, uint32_t index) const {
+    if (index == plan::kNone) return ", which has nothing left to do";
+    const Place& place = places_[index];
+    if (place.position.idle) return "";
+    const plan::Graph& graph = *source_.graphs[place.position.graph]->plan;
+    const uint32_t at =
+        plan::LaneOf(graph, StepAt(place.work_queue, place.position).instruction);
+    return at == lane ? "" : fmt::format(", behind what {} does", plan::LaneName(plan_, at));
   }
 
   std::string LanesText(const std::set<uint32_t>& lanes) const {

@@ -18,7 +18,8 @@ namespace {
 using State = WaitingLane::State;
 
 constexpr size_t kMostBoxes = 48;   // of single lanes
-constexpr size_t kMostColumns = 60;  // of a line of text
+constexpr size_t kMostColumns = 60;  // of a line of text in a box
+constexpr size_t kMostTitleColumns = 100;
 
 constexpr const char* kAlarmColor = "#c4001a";
 constexpr const char* kRunningColor = "#ffe3e3";
@@ -42,12 +43,12 @@ std::string Html(std::string_view text) {
 }
 
 // Breaks a text into lines where it has spaces.
-std::string Folded(std::string_view text) {
+std::string Folded(std::string_view text, size_t columns) {
   std::string out;
   size_t column = 0;
   while (!text.empty()) {
     const size_t end = std::min(text.find(' '), text.size());
-    if (column != 0 && column + 1 + end > kMostColumns) {
+    if (column != 0 && column + 1 + end > columns) {
       out += '\n';
       column = 0;
     } else if (column != 0) {
@@ -81,12 +82,12 @@ class Drawing {
   std::string Draw() {
     dot_ = fmt::format(
         "digraph waits {{\n"
-        "  graph [rankdir=LR, fontname=\"Helvetica\", fontsize=12, labelloc=t, labeljust=l, "
+        "  graph [rankdir={}, fontname=\"Helvetica\", fontsize=12, labelloc=t, labeljust=l, "
         "nodesep=0.25, ranksep=0.5, pad=0.2, bgcolor=white, label=<{}>];\n"
         "  node [shape=box, style=filled, fillcolor=\"{}\", color=\"{}\", fontname=\"Helvetica\", "
         "fontsize=11, margin=\"0.15,0.08\"];\n"
         "  edge [color=\"{}\", arrowsize=0.8];\n",
-        TitleText(), kWaitingColor, kBorderColor, kBorderColor);
+        IsDeep() ? "TB" : "LR", TitleText(), kWaitingColor, kBorderColor, kBorderColor);
     AddFrames();
     AddArrows();
     return dot_ + "}\n";
@@ -95,8 +96,22 @@ class Drawing {
  private:
   std::string TitleText() const {
     if (lanes_.empty()) return "no lane has work left";
-    return Html(Folded(CausesText(lanes_, causes_)) + "\n") +
-           Html("An arrow leads to whom a lane waits for; red: waits for no other lane.\n");
+    return fmt::format(
+        "<b>{}</b><font color=\"{}\" point-size=\"10\">{}</font>",
+        Html(Folded(CausesText(lanes_, causes_), kMostTitleColumns) + "\n"), kBorderColor,
+        Html("an arrow leads to whom a lane waits for; red: it waits for no other lane\n"));
+  }
+
+  // Returns whether chains of waits are longer than any number of boxes beside each other: boxes
+  // are some five times as wide as high.
+  bool IsDeep() const {
+    std::map<uint32_t, std::set<uint32_t>> levels;  // boxes by distance to a cause
+    for (uint32_t lane = 0; lane < lanes_.size(); ++lane) {
+      levels[causes_.distance[lane]].insert(box_of_[lane]);
+    }
+    size_t widest = 0;
+    for (const auto& [distance, boxes] : levels) widest = std::max(widest, boxes.size());
+    return levels.size() > widest;
   }
 
   // Adds the boxes, those of one process in a frame.
@@ -144,7 +159,7 @@ class Drawing {
                           DevicesText(std::move(devices)));
     }
     dot_ += fmt::format("    box{} [label=<<b>{}</b><br align=\"left\"/>{}>{}];\n", box,
-                        Html(lane.name), Html(Folded(more) + "\n"),
+                        Html(lane.name), Html(Folded(more, kMostColumns) + "\n"),
                         root ? fmt::format(", color=\"{}\", fillcolor=\"{}\", penwidth=1.8, "
                                            "peripheries=2",
                                            kAlarmColor, kRunningColor)
