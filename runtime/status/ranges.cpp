@@ -1,6 +1,6 @@
 #include "runtime/status/ranges.h"
 
-#include <cctype>
+#include <algorithm>
 
 namespace cgraph {
 
@@ -24,10 +24,9 @@ std::string ShapeOf(std::string_view text) {
   std::string shape;
   for (size_t at = 0; at < text.size(); ++at) {
     shape += text[at];
-    if (text[at] != '[') continue;
-    size_t end = at + 1;
-    while (end < text.size() && std::isdigit(static_cast<unsigned char>(text[end]))) ++end;
-    if (end == at + 1 || end == text.size() || text[end] != ']') continue;
+    if (text[at] != '[' && text[at] != '(') continue;
+    const size_t end = std::min(text.find_first_not_of("0123456789-, ", at + 1), text.size());
+    if (end == at + 1 || end == text.size() || text[end] != (text[at] == '[' ? ']' : ')')) continue;
     shape += '#';
     at = end - 1;
   }

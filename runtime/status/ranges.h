@@ -13,7 +13,7 @@ namespace cgraph {
 std::string RangesText(std::span<const uint32_t> numbers, std::string_view before,
                        std::string_view after);
 
-// Returns a text with a # in place of each number in brackets: "stage[#].run". Texts of the same
+// Returns a text with a # in place of numbers in brackets: "stage[#].run(#)". Texts of the same
 // shape say the same of different things.
 std::string ShapeOf(std::string_view text);
 

@@ -172,8 +172,20 @@ def measurements(options, plans):
     calls = json.loads(profile.read_text())["calls"]
     for rank in range(3):
         expect(3e8 < calls[f"stage[{rank}].slow"] < 1e9, f"the times of rank {rank}: {calls}")
-    begins = {}
-    for event in json.loads(trace.read_text())["traceEvents"]:
+    begins, events = {}, json.loads(trace.read_text())["traceEvents"]
+    # Each rank is a process of the trace, and a lane's events are in its rank's.
+    labels = {event["pid"]: event["args"]["labels"] for event in events
+              if event["name"] == "process_labels"}
+    expect([re.sub(r"\d+$", "", labels[pid]) for pid in sorted(labels)] ==
+           [f"rank {rank}: process " for rank in range(3)], f"the processes: {labels}")
+    for event in events:
+        of = re.match(r"call sleep of stage\[(\d)\]", event["name"])
+        expect(of is None or labels[event["pid"]].startswith(f"rank {of[1]}:"), f"{event}")
+    done = subprocess.run([options.cgc, "viz", plans["slow"], "--what", "timeline", "--format",
+                           "svg", "--trace", trace], text=True, capture_output=True)
+    expect(done.returncode == 0 and all(f"gpu[{rank}]" in done.stdout for rank in range(3)),
+           "a timeline of it", done.stdout + done.stderr)
+    for event in events:
         if event.get("ph") == "X" and "sleep of stage" in event.get("name", ""):
             rank = re.search(r"stage\[(\d)\]", event["name"]).group(1)
             begins.setdefault(rank, []).append(event["ts"])

@@ -122,8 +122,12 @@ class Drawing {
     for (const auto& [title, boxes] : frames) {
       if (!title.empty()) {
         dot_ += fmt::format("  subgraph cluster_{} {{\n    label={};\n    style=filled;\n"
-                            "    color=\"{}\";\n    fontsize=11;\n",
-                            number++, Quoted(title), kFrameColor);
+                            "    color=\"{}\";\n    fontsize=11;\n    labelloc={};\n",
+                            number++, Quoted(title), kFrameColor,
+                            std::all_of(boxes.begin(), boxes.end(),
+                                        [&](uint32_t box) { return IsCause(box); })
+                                ? "b"   // arrows come from above
+                                : "t");
       }
       for (uint32_t box : boxes) AddBox(box);
       if (!title.empty()) dot_ += "  }\n";
@@ -141,9 +145,10 @@ class Drawing {
     return first.process + (first.halted ? ", which is stopped or cannot be reached" : "");
   }
 
+  bool IsCause(uint32_t box) const { return causes_.distance[boxes_[box].front()] == 0; }
+
   void AddBox(uint32_t box) {
     const WaitingLane& lane = lanes_[boxes_[box].front()];
-    const bool root = lane.halted || lane.waits_for.empty();
     std::string more =
         lane.state == State::kNotBegun
             ? fmt::format("has not begun {}{}{}", lane.execution, lane.why.empty() ? "" : ": ",
@@ -160,7 +165,8 @@ class Drawing {
     }
     dot_ += fmt::format("    box{} [label=<<b>{}</b><br align=\"left\"/>{}>{}];\n", box,
                         Html(lane.name), Html(Folded(more, kMostColumns) + "\n"),
-                        root ? fmt::format(", color=\"{}\", fillcolor=\"{}\", penwidth=1.8, "
+                        IsCause(box)
+                            ? fmt::format(", color=\"{}\", fillcolor=\"{}\", penwidth=1.8, "
                                            "peripheries=2",
                                            kAlarmColor, kRunningColor)
                              : "");

@@ -61,8 +61,8 @@ TEST_CASE("numbers are joined to ranges, and texts to shapes") {
         "gpu[1] to gpu[3], gpu[7], gpu[9], gpu[10]");
   CHECK(RangesText(Indices{4}, "rank ", "") == "rank 4");
   CHECK(RangesText({}, "rank ", "").empty());
-  CHECK(ShapeOf("stage[12].run(3) of node[1].gpu[0]: x[], y[1, y[a]") ==
-        "stage[#].run(3) of node[#].gpu[#]: x[], y[1, y[a]");
+  CHECK(ShapeOf("stage[12].run(3, -1) of node[1].gpu[0] (p.cgraph:1:2): x[], y[1, y[a], z(1") ==
+        "stage[#].run(#) of node[#].gpu[#] (p.cgraph:1:2): x[], y[1, y[a], z(1");
 }
 
 TEST_CASE("devices are named as ranges, nodes with the same ones together") {
@@ -225,8 +225,8 @@ TEST_CASE("an engine that stands still reports the cause, since when, and what w
              "of `slow`, for 0\\.[5-9] s, [a-z.]+:7:"));
   CHECK(says("gpu\\[0\\] compute: call sleep of a0\\.pause \\([a-z.]+:7:[0-9]+\\) is running\n"
              "    execution 0 of `slow`, for 0\\.[5-9] s; before that: call add of a0\\.pause"));
-  CHECK(says("gpu\\[1\\] comm: receive `moved` of a0\\.pause from gpu\\[0\\] .* waits for gpu\\[0\\] "
-             "comm to send it, behind what gpu\\[0\\] compute does\n"));
+  CHECK(says("gpu\\[1\\] comm: receive `moved` of a0\\.pause from gpu\\[0\\] .* waits for "
+             "gpu\\[0\\] comm to send it, behind what gpu\\[0\\] compute does\n"));
   const std::string dot = (*loaded)->WaitReportDot();
   CHECK(dot.find("a0.pause") != std::string::npos);
   CHECK(dot.find(" -> ") != std::string::npos);
