@@ -254,10 +254,10 @@ def stopped(options, plans):
     expect(code == 1 and "nothing has moved for 1 s" in error, "the time-out", error)
     name = rf"gpu\[1\] compute \(rank 1: process {pid}\)"
     expect(re.search(rf"^everything waits for {name}, which is inside stage\[1\]\.slow of "
-                     r"execution \d+ of `slow`, for 1\.\d s, \S+p\.cgraph:\d+:\d+$", error, re.M),
+                     r"execution \d+ of `slow`, for \d+\.\d s, \S+p\.cgraph:\d+:\d+$", error, re.M),
            "the cause", error)
     expect(re.search(rf"^{name}: call sleep of stage\[1\]\.slow \(.*\) is running\n    execution "
-                     r"\d+ of `slow`, for 1\.\d s; before that: receive `[^`]+` of "
+                     r"\d+ of `slow`, for \d+\.\d s; before that: receive `[^`]+` of "
                      r"stage\[0\]\.slow from gpu\[0\]", error, re.M), "who has not moved", error)
     expect(re.search(r"^gpu\[2\] comm gpu\[1\] \(rank 2: process \d+\): .* waits for gpu\[1\] "
                      r"comm gpu\[2\] to send it, behind what gpu\[1\] compute does$", error,
