@@ -315,6 +315,24 @@ def libraries(m):
         expect(done.returncode == 0 and "16" in done.stdout, "without a launcher", done.stderr)
 
 
+def builds(m):
+    """Ranks of another build than that of rank 0 are one error, which says both."""
+    digest = (m.cgrun.parent / "runtime/device/interface_digest.inc").read_text().strip().strip('"')
+    other = "0" * len(digest)
+    folder = m.folder / "other"
+    folder.mkdir()
+    for file in (m.cgrun, m.cgrun.parent / f"libcgraph_{m.mpi.name}.so"):
+        made = file.read_bytes().replace(digest.encode(), other.encode())
+        (folder / file.name).write_bytes(made)
+        (folder / file.name).chmod(0o755)
+    line = [m.mpi.launcher, "-n", "1", m.cgrun, m.plan(), ":", "-n", "3", folder / "cgrun", "x"]
+    done = m.mpi.run(4, [], line=[str(word) for word in line])
+    m.runs += 1
+    expect(done.returncode != 0 and len(errors(done)) == 1, "another build", done.stderr)
+    expect(re.search(rf"rank 1 to rank 3: the build is .*{other}, and that of rank 0 is .*{digest}; "
+                     "install one build", done.stderr), "which builds", done.stderr)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--cgc", required=True, type=lambda p: pathlib.Path(p).resolve())
@@ -323,7 +341,7 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         m = Machines(parser.parse_args(), pathlib.Path(name))
         for part in (results, more_devices_than_cores, weights, reports, failures, numbers_of_ranks,
-                     mistakes, source_text, libraries):
+                     mistakes, source_text, libraries, builds):
             part(m)
             print(f"{part.__name__}: ok", flush=True)
     print(f"{expectations.checks} checks, {m.runs} runs")
