@@ -329,8 +329,8 @@ def builds(m):
     done = m.mpi.run(4, [], line=[str(word) for word in line])
     m.runs += 1
     expect(done.returncode != 0 and len(errors(done)) == 1, "another build", done.stderr)
-    expect(re.search(rf"rank 1 to rank 3: the build is .*{other}, and that of rank 0 is .*{digest}; "
-                     "install one build", done.stderr), "which builds", done.stderr)
+    expect(re.search(rf"rank 1 to rank 3: the build is .*{other}, and that of rank 0 is .*{digest}"
+                     "; install one build", done.stderr), "which builds", done.stderr)
 
 
 def main():
