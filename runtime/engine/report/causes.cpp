@@ -56,6 +56,7 @@ Causes FindCauses(std::span<const WaitingLane> lanes) {
     }
   }
   causes.circle = FindCircle(lanes, causes.distance);
+  for (uint32_t lane : causes.circle) causes.distance[lane] = 0;
   return causes;
 }
 

@@ -99,7 +99,7 @@ class Drawing {
     return fmt::format(
         "<b>{}</b><font color=\"{}\" point-size=\"10\">{}</font>",
         Html(Folded(CausesText(lanes_, causes_), kMostTitleColumns) + "\n"), kBorderColor,
-        Html("an arrow leads to whom a lane waits for; red: it waits for no other lane\n"));
+        Html("an arrow leads to whom a lane waits for; red: what all others wait for\n"));
   }
 
   // Returns whether chains of waits are longer than any number of boxes beside each other: boxes

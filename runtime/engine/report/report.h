@@ -45,7 +45,8 @@ struct Causes {
   std::vector<uint32_t> roots;   // lanes that run, that are halted, or that wait for no other lane
   std::vector<uint32_t> circle;  // lanes of which each waits for the next, and the last for the
                                  // first; no proved plan has one
-  std::vector<uint32_t> distance;  // by lane: of waits to the nearest root; kNone: to none
+  // By lane: of waits to the nearest root; 0 in the circle, kNone where waits lead to no root.
+  std::vector<uint32_t> distance;
   static constexpr uint32_t kNone = UINT32_MAX;
 };
 Causes FindCauses(std::span<const WaitingLane> lanes);

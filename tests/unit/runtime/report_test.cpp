@@ -141,11 +141,20 @@ TEST_CASE("several causes are listed, a rank that is halted among them") {
 }
 
 TEST_CASE("a circle is said, though no proved plan has one") {
-  const std::vector<WaitingLane> lanes = {Waiting(0, 1, 1), Waiting(1, 2, 2), Waiting(2, 0, 0)};
+  std::vector<WaitingLane> lanes = {Waiting(0, 1, 1), Waiting(1, 2, 2), Waiting(2, 0, 0)};
   CHECK(FindCauses(lanes).circle == Indices{0, 1, 2});
+  CHECK(ReportDot(lanes).find("peripheries=2") != std::string::npos);
   CHECK(ReportText(lanes, "").find(
             "3 lanes wait for each other in a circle, which no proved plan does: gpu[0] compute "
             "for gpu[1] compute for gpu[2] compute for the first\n") == 0);
+  // Lanes of the circle come first, and others behind them.
+  lanes.insert(lanes.begin(), Waiting(3, 0, 1));
+  lanes[1].waits_for = {2};
+  lanes[2].waits_for = {3};
+  lanes[3].waits_for = {1};
+  const std::string text = ReportText(lanes, "");
+  CHECK(FindCauses(lanes).circle == Indices{1, 2, 3});
+  CHECK(text.find("\ngpu[0] compute: ") < text.find("gpu[3]"));
 }
 
 TEST_CASE("a drawing has a frame for each rank, and alarms at causes") {
