@@ -60,6 +60,7 @@ Problem CheckWritten(const plan::Plan& plan, const Options& options) {
   }
   if (!options.profile.empty()) written.push_back({"--profile ", options.profile});
   if (!options.trace.empty()) written.push_back({"--trace ", options.trace});
+  if (!options.wait_graph.empty()) written.push_back({"--wait-graph ", options.wait_graph});
   if (const std::string lost = Overwriting(read, written); !lost.empty()) return {kUsage, lost};
   for (const NamedFile& file : written) {
     const Status status = CheckWritable(file.path);

@@ -19,6 +19,7 @@
 #include "runtime/command/machines.h"
 #include "runtime/command/messages.h"
 #include "runtime/command/outcome/conclude.h"
+#include "runtime/command/outcome/wait_graph.h"
 #include "runtime/command/phases.h"
 #include "runtime/device/cuda_library/cuda_library.h"
 #include "runtime/engine/engine.h"
@@ -175,7 +176,10 @@ ExitCode Execute(const Options& options, ranks::Peers* machines, Signals& signal
     EndTimedOut(options, outcome, running, graph, status);
   };
   Result<std::unique_ptr<Engine>> made = Engine::Load(std::move(loaded.plan), engine_options);
-  if (!made.ok()) return fail(ProblemOf(made.status()));
+  if (!made.ok()) {
+    if (made.status().code() == StatusCode::kTimeout) Say(WriteWaitGraph(options, nullptr));
+    return fail(ProblemOf(made.status()));
+  }
   Engine& engine = **made;
   running = &engine;
   for (const std::string& note : {placement.note, NoteOfNodes(engine.plan(), machines),
@@ -185,7 +189,11 @@ ExitCode Execute(const Options& options, ranks::Peers* machines, Signals& signal
   for (const std::string& warning : device::TakeGpuWarnings()) {
     if (!options.quiet) Say(fmt::format("cgrun: note: {}\n", warning));
   }
-  signals.OnReport([&engine] { return engine.WaitReport(); });
+  signals.OnReport([&engine, &options] {
+    std::string report = engine.WaitReport() + "\n" + WriteWaitGraph(options, &engine);
+    report.pop_back();
+    return report;
+  });
   signals.OnInterrupt([&engine] { engine.Teardown(); });
 
   Run(engine, graph, inputs, options, outcome);

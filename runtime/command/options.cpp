@@ -22,6 +22,7 @@
 #include "runtime/command/discover/discover.h"
 #include "runtime/command/gpus.h"
 #include "runtime/command/messages.h"
+#include "runtime/command/outcome/wait_graph.h"
 #include "runtime/kinds/comm_lanes.h"
 #include "runtime/engine/engine.h"
 #include "runtime/kinds/limits.h"
@@ -124,6 +125,10 @@ void AddFlags(CLI::App& app, Options& options, Raw& raw) {
                  "write mean times of method calls, for cgc --profile; without those of --warmup");
   app.add_option("--trace", options.trace,
                  "write what lanes do and when, for chrome://tracing or Perfetto");
+  app.add_option("--wait-graph", options.wait_graph,
+                 "draw who waits for whom, where --timeout ends the run or at SIGUSR1, as .dot, "
+                 ".svg, .png or .pdf")
+      ->option_text("FILE");
   app.add_option("-D", raw.defines, "NAME=VALUE: a const of the .cgraph")
       ->take_all()->allow_extra_args(false);
   app.add_option("-I", raw.import_dirs, "where the .cgraph's imports are")
@@ -213,6 +218,10 @@ void Understand(Options& options, const Raw& raw) {
                                 "ends in .npy, or leave the flag out to print them",
                                 name, path)};
     }
+  }
+  if (!options.wait_graph.empty() && WaitGraphFormat(options.wait_graph).empty()) {
+    throw Mistake{fmt::format("--wait-graph {}: name a file that ends in .dot, .svg, .png or .pdf",
+                              options.wait_graph)};
   }
   UnderstandProcesses(raw.processes, options);
   if (raw.overlap && raw.no_overlap) throw Mistake{"--overlap and --no-overlap exclude each other"};

@@ -159,7 +159,9 @@ Status Core::LoadPlan() {
   placement_ = workers::Place(*plan_, WorkersOf(*plan_, options_), options_.proved, gpus_);
   CGRAPH_RETURN_IF_ERROR(StartRanks());
   PlaceRanks();
-  CGRAPH_RETURN_IF_ERROR(LoadShared());
+  if (Status loaded = LoadShared(); !loaded.ok()) {
+    return machines_ == nullptr ? loaded : machines_->JoinRefusal(std::move(loaded));
+  }
   FindConflicts();
   if (several_ranks()) Loading("waiting for other processes");
   CGRAPH_RETURN_IF_ERROR(AwaitRanks());
@@ -398,6 +400,7 @@ Status Core::StartThreads() try {
   Progress progress;
   progress.seen.resize(2 * work_queues_.size(), 0);
   progress.graphs.resize(graphs_.size());
+  positions_.Reserve(work_queues_.size());
   watchdog_ = std::thread(&Core::Watch, this, std::move(progress));
   return Status::Ok();
 } catch (const std::system_error& error) {

@@ -2,7 +2,7 @@
 //
 // Files: load/ prepares a plan, core.cpp starts and tears down, submit.cpp takes executions in,
 // drive.cpp drives workers and watches that they move, ranks.cpp has workers in other processes,
-// wait_report.cpp says who waits for whom, measurements.cpp what was measured.
+// wait_report.cpp and report/ say who waits for whom, measurements.cpp what was measured.
 //
 // Threads. Submission is under `submission_`. Worker 0 is driven by the holder of `driver_lock_`: a
 // caller inside Get() or a full Execute(), or the fallback driver while a caller waits with a
@@ -35,6 +35,8 @@
 #include "runtime/engine/execution_state.h"
 #include "runtime/engine/execute/worker.h"
 #include "runtime/engine/machines/machines.h"
+#include "runtime/engine/report/collect.h"
+#include "runtime/engine/report/position_log.h"
 #include "runtime/ranks/processes.h"
 #include "runtime/ranks/region.h"
 #include "runtime/workers/placement.h"
@@ -92,13 +94,14 @@ class Core {
 
   const plan::Plan& plan() const { return *plan_; }
   const std::string& OutputName(uint32_t graph, size_t i) const { return output_names_[graph][i]; }
-  // Describes, a line each, where queues of a work queue stand.
+  // Describes where queues of a work queue stand.
   std::string Describe(const std::vector<Position>& positions, uint32_t work_queue) const;
   std::string WaitReport() const;
   std::string WaitReportDot() const;
   Engine::Stats GetStats();
   std::vector<std::pair<std::string, double>> Profile() const;
   plan::GraphTrace Trace(uint32_t graph) const;
+  plan::TraceProcesses TraceProcesses() const;
   void ForgetMeasurements();
 
  private:
@@ -169,8 +172,15 @@ class Core {
   void EndWithout(uint32_t rank, const std::string& process, const std::string& how);
   void EndRanks();
   std::string DevicesOf(uint32_t rank) const;
+  std::string RankText(uint32_t rank) const;
   std::string StoppedRanks() const;  // a line for each; under report_mutex_
   std::vector<Engine::Stats::Rank> RankStats() const;
+
+  // wait_report.cpp; under report_mutex_
+  ReportSource Source() const;
+  std::vector<WaitingLane> WaitingLanes() const;
+  void SetRank(uint32_t work_queue, WaitingLane& lane) const;
+  std::string ReportOf(const std::vector<WaitingLane>& lanes) const;
 
   // submit.cpp; all under submission_
   Status Match(LoadedGraph& graph, std::span<const Input> inputs);
@@ -209,6 +219,7 @@ class Core {
   void TimeOut(const std::string& why);
   std::chrono::nanoseconds LookInterval() const;
   bool Stalled(Progress& progress);
+  void NotePosition(uint32_t work_queue, const Position& position, bool moved);
   std::optional<std::string> LookAtGraphs(Progress& progress);
   bool Overdue(const LoadedGraph& graph, Progress::Graph& seen) const;
 
@@ -271,7 +282,10 @@ class Core {
   std::thread watchdog_;
   std::atomic<std::thread::id> watchdog_id_{};
 
+  PositionLog positions_;  // the watchdog's
+
   mutable std::mutex report_mutex_;
+  std::string end_drawing_;  // under report_mutex_: of the time-out that has ended the engine
   bool released_ = false;  // under report_mutex_: there is nothing left to report about
 
   mutable std::mutex end_mutex_;

@@ -127,7 +127,14 @@ void Core::Watch(Progress progress) {
 }
 
 void Core::TimeOut(const std::string& why) {
-  Status status(StatusCode::kTimeout, why + WaitReport());
+  std::string report;
+  {
+    std::lock_guard lock(report_mutex_);
+    const std::vector<WaitingLane> lanes = WaitingLanes();
+    report = ReportOf(lanes);
+    end_drawing_ = ReportDot(lanes);
+  }
+  Status status(StatusCode::kTimeout, why + report);
   End(status);
   if (options_.timed_out) options_.timed_out(status);
 }
@@ -137,7 +144,9 @@ bool Core::Stalled(Progress& progress) {
   for (size_t s = 0; s < work_queues_.size(); ++s) {
     const Position position = work_queues_[s]->Where();
     const uint64_t at = static_cast<uint64_t>(position.graph) << 32 | position.step;
-    moved |= progress.seen[2 * s] != position.done || progress.seen[2 * s + 1] != at;
+    const bool this_moved = progress.seen[2 * s] != position.done || progress.seen[2 * s + 1] != at;
+    NotePosition(static_cast<uint32_t>(s), position, this_moved);
+    moved |= this_moved;
     progress.seen[2 * s] = position.done;
     progress.seen[2 * s + 1] = at;
     pending |= work_queues_[s]->pushed() != position.done;
@@ -149,6 +158,18 @@ bool Core::Stalled(Progress& progress) {
     progress.since = now;
   }
   return options_.stall_timeout.count() > 0 && now - progress.since >= options_.stall_timeout;
+}
+
+// Notes where a work queue is, for reports; and, where it has not moved, its queues.
+void Core::NotePosition(uint32_t w, const Position& position, bool moved) {
+  const auto now = Clock::now();
+  if (!position.of_queue) positions_.Note(w, position, now);
+  if (moved || queue_map_.queues.size() == work_queues_.size()) return;
+  for (const Position& queue : work_queues_[w]->Everywhere()) {
+    const StepList& program = graphs_[queue.graph]->programs[w];
+    if (queue.step >= program.steps.size()) continue;
+    positions_.NoteQueue(w, program.steps[queue.step].queue, queue, now);
+  }
 }
 
 // Submits the last rounds of an execution, where nobody else does and nothing of its graph has

@@ -151,6 +151,8 @@ std::vector<std::pair<std::string, double>> Engine::Profile() const { return cor
 
 plan::GraphTrace Engine::Trace(uint32_t graph) const { return core_->Trace(graph); }
 
+plan::TraceProcesses Engine::TraceProcesses() const { return core_->TraceProcesses(); }
+
 void Engine::ForgetMeasurements() { core_->ForgetMeasurements(); }
 
 }  // namespace cgraph

@@ -208,8 +208,9 @@ class Engine {
 
   const plan::Plan& plan() const;
 
-  // Report who waits for whom right now: in words, one line per lane that has work left, or as
-  // Graphviz.
+  // Report who waits for whom right now: in words, or as a drawing for Graphviz. First comes whom
+  // all others wait for, then each lane that has work left, those that do alike together. Once a
+  // time-out has ended the run, the drawing is that of the moment before.
   std::string WaitReport() const;
   std::string WaitReportDot() const;
 
@@ -247,6 +248,8 @@ class Engine {
   // May be called at any time; what is in progress is not in it. Empty for a graph that the plan
   // does not have.
   plan::GraphTrace Trace(uint32_t graph) const;
+  // Returns which process has which lane; nothing where the engine has one process.
+  plan::TraceProcesses TraceProcesses() const;
   // Discards all measurements up to now, which were a warm-up. No execution may be in flight.
   void ForgetMeasurements();
 

@@ -217,6 +217,17 @@ plan::GraphTrace Core::Trace(uint32_t graph) const {
   return trace;
 }
 
+plan::TraceProcesses Core::TraceProcesses() const {
+  plan::TraceProcesses processes;
+  if (!several_ranks()) return processes;
+  std::lock_guard lock(report_mutex_);
+  for (uint32_t rank = 0; rank < ranks_.count; ++rank) processes.names.push_back(RankText(rank));
+  for (const uint32_t work_queue : placement_.work_queue_of_lane) {
+    processes.of_lane.push_back(ranks_.of_worker[placement_.worker_of_work_queue[work_queue]]);
+  }
+  return processes;
+}
+
 // Brings what other machines have measured.
 void Core::GatherMeasurements() const {
   if (machines_ != nullptr && ranks_.rank == 0 && (options_.profile || options_.trace)) {

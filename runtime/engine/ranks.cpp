@@ -165,12 +165,14 @@ void Core::EndWithout(uint32_t rank, const std::string& process, const std::stri
   std::string doing;
   {
     std::lock_guard report(report_mutex_);
-    for (uint32_t w = 0; w < work_queues_.size() && !released_; ++w) {
-      if (ranks_.of_worker[placement_.worker_of_work_queue[w]] != rank) continue;
-      const Position position = work_queues_[w]->Where();
-      if (!position.idle) doing += "\n" + Describe({position}, w);
+    std::vector<WaitingLane> lanes;
+    if (!released_) lanes = WaitingLanes();
+    for (uint32_t lane = 0; lane < lanes.size(); ++lane) {
+      if (lanes[lane].rank != rank || lanes[lane].state == WaitingLane::State::kNotBegun) continue;
+      lanes[lane].process.clear();  // is said before
+      doing += "\n" + LinesOf(lanes, std::vector<uint32_t>{lane});
+      doing.pop_back();
     }
-    if (!doing.empty()) doing.pop_back();
   }
   End(Status(StatusCode::kLost,
              fmt::format("rank {} ({}: {}) {}; all executions in flight end with it{}", rank,
@@ -189,6 +191,16 @@ std::string Core::DevicesOf(uint32_t rank) const {
     }
   }
   return fmt::format("{}", fmt::join(devices, ", "));
+}
+
+// Returns "rank 1: process 123 on node7", as far as it is known.
+std::string Core::RankText(uint32_t rank) const {
+  if (machines_ != nullptr) {
+    return fmt::format("rank {}: {}", rank, machines_->ProcessOf(rank).Text());
+  }
+  if (ranks_.processes == nullptr) return fmt::format("rank {}", rank);
+  return fmt::format("rank {}: process {}", rank,
+                     rank == 0 ? getpid() : ranks_.processes->pid(rank));
 }
 
 std::string Core::StoppedRanks() const {

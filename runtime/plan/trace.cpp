@@ -23,20 +23,31 @@ std::string Microseconds(uint64_t ps) {
 
 class Writer {
  public:
-  explicit Writer(const Plan& plan) : plan_(plan) {}
+  Writer(const Plan& plan, const TraceProcesses& processes)
+      : plan_(plan), processes_(processes) {}
 
   void Add(const GraphTrace& trace) {
     graph_ = plan_.graphs[trace.graph].get();
-    process_ = trace.graph + 1;
-    // What the plan was compiled with tells how another one differs whose digest does.
-    Line(R"("ph": "M", "name": "process_name", "args": {{"name": {}, "digest": "{}", )"
-         R"("inflight": {}, "lanes": {}, "topology": {}}})",
-         Quoted(graph_->name), GraphDigest(plan_, *graph_), graph_->inflight, plan_.lanes.size(),
-         Quoted(plan_.topology));
+    const std::string digest = GraphDigest(plan_, *graph_);
+    for (uint32_t rank = 0; rank < std::max<size_t>(1, processes_.names.size()); ++rank) {
+      process_ = TraceProcess(plan_, trace.graph, rank);
+      // What the plan was compiled with tells how another one differs whose digest does.
+      Line(R"("ph": "M", "name": "process_name", "args": {{"name": {}, "digest": "{}", )"
+           R"("inflight": {}, "lanes": {}, "topology": {}}})",
+           Quoted(graph_->name), digest, graph_->inflight, plan_.lanes.size(),
+           Quoted(plan_.topology));
+      if (processes_.names.empty()) continue;
+      Line(R"("ph": "M", "name": "process_labels", "args": {{"labels": {}}})",
+           Quoted(processes_.names[rank]));
+      Line(R"("ph": "M", "name": "process_sort_index", "args": {{"sort_index": {}}})", process_);
+    }
     std::vector<std::vector<const TraceEvent*>> lanes(graph_->programs.size());
     for (const TraceEvent& event : trace.events) lanes[event.lane].push_back(&event);
     for (lane_ = 0; lane_ < lanes.size(); ++lane_) {
-      if (!lanes[lane_].empty()) AddLane(lanes[lane_]);
+      if (lanes[lane_].empty()) continue;
+      const bool known = lane_ < processes_.of_lane.size();
+      process_ = TraceProcess(plan_, trace.graph, known ? processes_.of_lane[lane_] : 0);
+      AddLane(lanes[lane_]);
     }
     lane_ = 0;
   }
@@ -97,8 +108,10 @@ class Writer {
   }
 
   const Plan& plan_;
+  const TraceProcesses& processes_;
   const Graph* graph_ = nullptr;
-  uint32_t process_ = 0, lane_ = 0;
+  uint64_t process_ = 0;
+  uint32_t lane_ = 0;
   std::string text_;
 };
 
@@ -190,8 +203,8 @@ std::string GraphDigest(const Plan& plan, const Graph& graph) {
 void FindActive(const Plan& plan, GraphTrace& trace) { ActiveFinder(plan, trace).Find(); }
 
 std::string TraceJson(const Plan& plan, const std::vector<GraphTrace>& traces, TraceTimes times,
-                      std::string_view ended) {
-  Writer writer(plan);
+                      std::string_view ended, const TraceProcesses& processes) {
+  Writer writer(plan, processes);
   for (const GraphTrace& trace : traces) writer.Add(trace);
   return writer.Finish(times, ended);
 }

@@ -1,6 +1,7 @@
 // Trace: what each lane did when, in Chrome's trace-event format, which chrome://tracing and
-// Perfetto show. A graph is a process there, a lane a thread, an instruction an event. Instructions
-// of one method call that follow each other on a lane stand within an event for the call.
+// Perfetto show. A graph is a process there, of a run with several ranks one for each, a lane a
+// thread, an instruction an event. Instructions of one method call that follow each other on a lane
+// stand within an event for the call.
 #ifndef CGRAPH_RUNTIME_PLAN_TRACE_H_
 #define CGRAPH_RUNTIME_PLAN_TRACE_H_
 
@@ -47,9 +48,19 @@ inline constexpr const char* kRunInterrupted = "interrupted";
 // texts and whose values have equal types and bytes, whatever times a plan expects of them.
 std::string GraphDigest(const Plan& plan, const Graph& graph);
 
+// TraceProcesses: which process had which lane in a run; empty of a run with one process.
+struct TraceProcesses {
+  std::vector<std::string> names;  // "rank 1: process 123 on node7"
+  std::vector<uint32_t> of_lane;
+};
+// Returns the number that a process has in a trace.
+inline uint64_t TraceProcess(const Plan& plan, uint32_t graph, uint32_t process) {
+  return graph + 1 + uint64_t{process} * plan.graphs.size();
+}
+
 // `ended`: how the run ended (kRunFailed); empty: well.
 std::string TraceJson(const Plan& plan, const std::vector<GraphTrace>& traces, TraceTimes times,
-                      std::string_view ended = "");
+                      std::string_view ended = "", const TraceProcesses& processes = {});
 
 }  // namespace cgraph::plan
 

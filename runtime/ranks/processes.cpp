@@ -16,8 +16,10 @@
 #include <future>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "runtime/ranks/lifeline.h"
+#include "runtime/ranks/refusals.h"
 
 extern char** environ;
 
@@ -25,6 +27,9 @@ namespace cgraph::ranks {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+// How long others are waited for, once a rank has refused to load the plan.
+constexpr std::chrono::milliseconds kRefusalPatience(500);
 
 // The files that a new process begins with.
 class SpawnFiles {
@@ -191,6 +196,7 @@ void Processes::Reap(uint32_t rank) {
 Status Processes::AwaitLoaded(std::chrono::nanoseconds patience) {
   device::Deadline deadline;
   if (patience.count() > 0) deadline = Clock::now() + patience;
+  std::vector<Refusal> refusals;
   for (uint32_t rank = 1; rank < processes_.size(); ++rank) {
     const RankState& state = control_.states[rank];
     const auto over = [&] {
@@ -200,15 +206,21 @@ Status Processes::AwaitLoaded(std::chrono::nanoseconds patience) {
     };
     while (!over()) {
       if (!control_.changed.Wait(over, deadline) && !over()) {
+        if (!refusals.empty()) break;
         return Status(StatusCode::kTimeout,
                       fmt::format("rank {} (process {}) has not loaded the plan in {} s", rank,
                                   processes_[rank].pid,
                                   std::chrono::duration<double>(patience).count()));
       }
     }
-    CGRAPH_RETURN_IF_ERROR(StateOf(rank));
+    Status status = StateOf(rank);
+    if (status.code() == StatusCode::kLost && refusals.empty()) return status;
+    if (status.ok()) continue;
+    // The others are most likely to refuse it, too: they are one message.
+    if (refusals.empty()) deadline = Clock::now() + kRefusalPatience;
+    refusals.push_back({rank, fmt::format("process {}", processes_[rank].pid), std::move(status)});
   }
-  return Status::Ok();
+  return JoinRefusals(refusals, "rank ", "");
 }
 
 Status Processes::StateOf(uint32_t rank) {
@@ -216,7 +228,7 @@ Status Processes::StateOf(uint32_t rank) {
   if (state.phase.load(std::memory_order_acquire) == RankState::kFailed) {
     const bool known = state.code > StatusCode::kOk && state.code <= StatusCode::kInternal;
     return Status(known ? state.code : StatusCode::kInternal,
-                  fmt::format("rank {}: {}", rank, state.text.Get()));
+                  std::string(state.text.Get()));
   }
   std::lock_guard lock(mutex_);
   if (!processes_[rank].gone) return Status::Ok();

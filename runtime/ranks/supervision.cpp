@@ -25,6 +25,7 @@
 #include <fmt/format.h>
 
 #include "runtime/device/cuda_library/interface.h"
+#include "runtime/ranks/refusals.h"
 
 namespace cgraph::ranks {
 namespace {
@@ -37,6 +38,9 @@ constexpr int kQuiet = 1, kEvery = 1, kQuestions = 4;
 // The others try each address of rank 0 for so long.
 constexpr int kConnectMilliseconds = 2000;
 constexpr size_t kLongestLine = 512;
+// How long rank 0 waits for the others to tell their build, and one of another build for rank 0 to
+// end all.
+constexpr std::chrono::seconds kBuildPatience(10), kOtherBuildPatience(5);
 
 void KeepAlive(int socket) {
   const auto set = [&](int level, int option, int value) {
@@ -123,6 +127,49 @@ class OneMessage final : public Listener {
   bool come_ = false;
 };
 
+// Builds: takes what each other rank tells of itself, "BUILD\nPROCESS".
+class Builds final : public Listener {
+ public:
+  explicit Builds(uint32_t count) : texts_(count) {}
+  std::span<std::byte> BufferFor(uint32_t from, uint64_t bytes) override {
+    texts_[from].resize(bytes);
+    return std::as_writable_bytes(std::span(texts_[from]));
+  }
+  void OnMessage(uint32_t, std::span<const std::byte>) override { ++come_; }
+  size_t come() const { return come_; }
+
+  // Returns the error of those that are of another build than rank 0.
+  Status Differing() const {
+    std::vector<Refusal> refusals;
+    for (uint32_t rank = 1; rank < texts_.size(); ++rank) {
+      const std::string text = texts_[rank].c_str();
+      const size_t end = text.find('\n');
+      const std::string build = text.substr(0, end);
+      if (end == std::string::npos || build == device::InterfaceText()) continue;
+      refusals.push_back(
+          {rank, text.substr(end + 1),
+           Status(StatusCode::kInvalid,
+                  fmt::format("the build is {}, and that of rank 0 is {}; install one build on all "
+                              "machines",
+                              build, device::InterfaceText()))});
+    }
+    return JoinRefusals(refusals, "rank ", "");
+  }
+
+ private:
+  std::vector<std::string> texts_;  // by rank
+  size_t come_ = 0;
+};
+
+// Goes on with messages until `until()`, at most for so long.
+template <typename Until>
+void PollFor(Messenger& messenger, std::chrono::seconds patience, Until&& until) {
+  const auto end = std::chrono::steady_clock::now() + patience;
+  while (!until() && std::chrono::steady_clock::now() < end) {
+    if (!messenger.Poll()) std::this_thread::sleep_for(std::chrono::microseconds(100));
+  }
+}
+
 }  // namespace
 
 Process Process::This() {
@@ -182,8 +229,16 @@ void Supervision::Listen() {
                     getsockname(listening_, address, &size) == 0 && pipe2(wake_, O_CLOEXEC) == 0;
   std::string text = fmt::format("{}\n", device::InterfaceText());
   if (well) text += fmt::format("{} {} {}", token_, ntohs(any.sin_port), Addresses());
+  Builds builds(messenger_.count());
+  messenger_.Listen(kAddressTag, &builds);
   for (uint32_t rank = 1; rank < messenger_.count(); ++rank) {
     messenger_.SendCopy(rank, kAddressTag, std::as_bytes(std::span(text.c_str(), text.size() + 1)));
+  }
+  PollFor(messenger_, kBuildPatience, [&] { return builds.come() + 1 == messenger_.count(); });
+  messenger_.Listen(kAddressTag, nullptr);
+  if (const Status differing = builds.Differing(); !differing.ok()) {
+    fmt::print(stderr, "cgrun: error: {}\n", differing.message());
+    messenger_.wire().Abort(EXIT_FAILURE);
   }
   if (!well) return;
   try {
@@ -305,8 +360,14 @@ Process Supervision::ProcessOf(uint32_t rank) const {
 // ---- the others ---------------------------------------------------------------------------------
 
 // What ranks send each other has one layout in one build only.
+// Tells rank 0 which build this is. Rank 0 names all that differ in one message and ends them;
+// where its build does not know that, this rank does.
 void Supervision::CheckBuild(std::string_view of_rank_zero) {
+  const std::string text =
+      fmt::format("{}\n{}", device::InterfaceText(), Process::This().Text());
+  messenger_.SendCopy(0, kAddressTag, std::as_bytes(std::span(text.c_str(), text.size() + 1)));
   if (of_rank_zero == device::InterfaceText()) return;
+  PollFor(messenger_, kOtherBuildPatience, [] { return false; });
   fmt::print(stderr,
              "cgrun: error: rank {} ({}) is {}, and rank 0 is {}; install one build on all "
              "machines\n",

@@ -573,14 +573,24 @@ def deadlines(run):
         expect(time.monotonic() - start < 10, "--timeout ends a kernel that never returns")
         says(error, "nothing has moved for 1 s", "a.nap", "is running")
         expect("nothing has moved" in json.loads(out)["error"], out)
+    # The report is drawn where that is asked for, but for states that are not initialised.
+    _, error = run.graph("nap", "--input", "ms=1000000000", "--timeout", "1", "--wait-graph",
+                         "w.dot", status=1)
+    says(error, "what has work left is ", "which is inside a.nap of execution 0 of `nap`",
+         "note: w.dot shows who waits for whom")
+    says((run.folder / "w.dot").read_text(), "digraph waits {", "a.nap", "peripheries=2")
+    says(run.graph("nap", "--input", "ms=1", "--wait-graph", "w.txt", status=2)[1],
+         "--wait-graph w.txt: name a file that ends in .dot, .svg, .png or .pdf")
+    run.graph("nap", "--input", "ms=1", "--wait-graph", "none/w.dot", status=3)
     (run.folder / "endless.cgraph").write_text(
         "import std.tensor\nimport std.debug\nfn nap(ms: i64) -> i64 { sleep(ms) return ms }\n"
         "actor A() { state s: i64 = nap(1000000000) method get() -> i64 { return s } }\n"
         "place a = A() on cpu[0]\ngraph g() -> i64 { return a.get() }\n")
     start = time.monotonic()
-    _, error = run("endless.cgraph", "--timeout", "1", status=1)
+    _, error = run("endless.cgraph", "--timeout", "1", "--wait-graph", "e.dot", status=1)
     expect(time.monotonic() - start < 10, "--timeout ends a start that never ends")
-    says(error, "nothing has moved for 1 s", "is running")
+    says(error, "nothing has moved for 1 s", "of the initialisation", "is running",
+         "note: e.dot is not written")
 
 
 def slow_files(run):

@@ -37,7 +37,7 @@ graph two(x: f32[4]) -> [f32[4]; 2] {
 }
 """
 STATES = 2  # kernels that initialise states
-OPERATIONS = re.compile(r"; execution 0, (\d+) of (\d+) issued operations are over$")
+OPERATIONS = re.compile(r"execution 0 of `\w+`.*; (\d+) of (\d+) issued operations are over(?:;|$)")
 
 class Runs:
     def __init__(self, options, folder):
@@ -75,7 +75,8 @@ def end(run, what, status, seconds=20):
 
 def lanes(text):
     """The report: what is said of each lane."""
-    return dict(line.split(": ", 1) for line in text.splitlines()[1:])
+    joined = text.replace("\n    ", " ")
+    return dict(re.findall(r"^((?:gpu|cpu|caller)[^:]*): (.*)$", joined, re.M))
 
 
 WAITS = re.compile(r"waits for ((?:gpu|cpu)\[\d+\] [a-z]+(?: \d+)?)")

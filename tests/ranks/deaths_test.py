@@ -50,7 +50,6 @@ graph slow(x: i64) -> i64 inflight 2 { return stage[2].slow(stage[1].slow(stage[
 graph long(x: i64) -> i64 { return stage[2].run(stage[1].run(stage[0].long(x))) }
 """
 RANKS = 3
-RANK_VARIABLES = ("OMPI_COMM_WORLD_RANK", "PMI_RANK")
 
 
 class Suite:
@@ -85,16 +84,7 @@ class Suite:
         return mpirun.Started(line, environment)
 
     def await_ranks(self, run):
-        """Returns the processes of the ranks, by rank. One that is about to execute cgrun looks like
-        the one that has started it."""
-        end = time.monotonic() + 10
-        ranks = {}
-        while len(ranks) < RANKS and time.monotonic() < end:
-            ranks = {rank_of(pid): pid for pid in mpirun.programs(run.mark, self.cgrun)}
-            time.sleep(0.002)
-        expect(sorted(ranks) == list(range(RANKS)), f"{run.line}: ranks {ranks}")
-        return ranks
-
+        return run.await_ranks(self.cgrun, RANKS)
 
     def hangs(self, run):
         """Whether the launcher does not end, though no rank is left. Open MPI 4.1's may not where a
@@ -105,19 +95,6 @@ class Suite:
         while run.process.poll() is None and time.monotonic() < end:
             time.sleep(0.01)
         return run.process.poll() is None
-
-
-def rank_of(pid):
-    try:
-        arguments, environment = (
-            pathlib.Path(f"/proc/{pid}/{what}").read_bytes().decode().split("\0")
-            for what in ("cmdline", "environ"))
-    except OSError:
-        return 0  # it has ended
-    if len(arguments) > 1 and arguments[1].startswith("--rank="):
-        return int(arguments[1][len("--rank="):])
-    given = dict(word.split("=", 1) for word in environment if "=" in word)
-    return int(next((given[name] for name in RANK_VARIABLES if name in given), 0))
 
 
 def said(error, rank):

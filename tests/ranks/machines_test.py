@@ -33,6 +33,19 @@ place first = Layer("a") on node[0].gpu[0]
 place second = Layer("b") on node[1].gpu[0]
 graph g(x: f32[1, 3]) -> f32[1, 3] { return second.run(first.run(x)) }
 """
+SLEEPS = """import std.tensor
+import std.debug
+actor Stage() {
+  method run(x: i64) -> i64 {
+    let y = x + 1
+    sleep(y)
+    return y
+  }
+}
+place stage[r in 0..2] = Stage() on node[r].gpu[0]
+graph slow(x: i64) -> i64 { return stage[1].run(stage[0].run(x)) }
+"""
+WHERE = re.compile(r"node\[(\d+)\] \(process \d+ on \S+\): ")
 OTHER = {"openmpi": "mpich", "mpich": "openmpi"}
 
 
@@ -171,12 +184,45 @@ def weights(m):
     for done in told:
         expect(done.returncode == told[0].returncode != 0, f"exit code {done.returncode}",
                done.stderr)
-        expect(errors(done) == errors(told[0]) and len(errors(done)) == 1, "an error of a load",
-               f"{told[0].stderr}\n{done.stderr}")
+        expect(WHERE.sub("", errors(done)[0]) == errors(told[0])[0] and len(errors(done)) == 1,
+               "an error of a load", f"{told[0].stderr}\n{done.stderr}")
+    expect(WHERE.search(told[1].stderr)[1] == "1", "which node it is", told[1].stderr)
+    # Files that are nowhere: one error, in which each node says where it looked.
+    empty = m.folder / "empty"
+    empty.mkdir()
+    done = m.run(2, plan, "--graph", "g", "--input", "x=[[1,2,3]]", "--weights", empty)
+    expect(done.returncode == 3 and len(errors(done)) == 1, "files that are nowhere", done.stderr)
+    for node, name in ((0, "first"), (1, "second")):
+        expect(re.search(rf"node\[{node}\] \(process \d+ on \S+\): {name}\.state w .*"
+                         "weights.safetensors", done.stderr), f"node {node}", done.stderr)
 
 
 def errors(done):
     return [line for line in done.stderr.splitlines() if "error:" in line]
+
+
+def reports(m):
+    """A rank that is stopped: the time-out names it, and draws who waits for it."""
+    (m.folder / "sleeps.cgraph").write_text(SLEEPS)
+    graph = m.folder / "waits.svg"
+    command = [m.cgrun, m.plan(source=m.folder / "sleeps.cgraph"), "--input", "x=200", "-n", "100",
+               "--timeout", "2", "--wait-graph", graph]
+    done, pid = m.mpi.run_and_stop(2, command, rank=1, after=1.0)
+    m.runs += 1
+    expect(done.returncode != 0 and "nothing has moved for 2 s" in done.stderr, "a time-out",
+           done.stderr)
+    name = rf"node\[1\]\.gpu\[0\] \w+ \(rank 1: process {pid} on \S+\)"
+    expect(re.search(rf"^everything waits for {name}, which .* of execution \d+ of `slow`, for "
+                     r"\d+\.\d s", done.stderr, re.M), "the cause", done.stderr)
+    expect(re.search(rf"^rank 1 \(process {pid} on \S+: node\[1\]\.gpu\[0\]\) has told nothing for "
+                     r"\d+\.\d s", done.stderr, re.M), "that it is silent", done.stderr)
+    expect(re.search(rf"^{name}: .*sleeps\.cgraph:\d+:\d+\)", done.stderr, re.M), "where it is",
+           done.stderr)
+    if shutil.which("dot") is None:
+        expect("is not written" in done.stderr and "graphviz" in done.stderr, "no dot", done.stderr)
+    else:
+        drawn = graph.read_text()
+        expect("<svg" in drawn and "stage[1].run" in drawn, "the drawing", drawn)
 
 
 def failures(m):
@@ -269,6 +315,24 @@ def libraries(m):
         expect(done.returncode == 0 and "16" in done.stdout, "without a launcher", done.stderr)
 
 
+def builds(m):
+    """Ranks of another build than that of rank 0 are one error, which says both."""
+    digest = (m.cgrun.parent / "runtime/device/interface_digest.inc").read_text().strip().strip('"')
+    other = "0" * len(digest)
+    folder = m.folder / "other"
+    folder.mkdir()
+    for file in (m.cgrun, m.cgrun.parent / f"libcgraph_{m.mpi.name}.so"):
+        made = file.read_bytes().replace(digest.encode(), other.encode())
+        (folder / file.name).write_bytes(made)
+        (folder / file.name).chmod(0o755)
+    line = [m.mpi.launcher, "-n", "1", m.cgrun, m.plan(), ":", "-n", "3", folder / "cgrun", "x"]
+    done = m.mpi.run(4, [], line=[str(word) for word in line])
+    m.runs += 1
+    expect(done.returncode != 0 and len(errors(done)) == 1, "another build", done.stderr)
+    expect(re.search(rf"rank 1 to rank 3: the build is .*{other}, and that of rank 0 is .*{digest}"
+                     "; install one build", done.stderr), "which builds", done.stderr)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--cgc", required=True, type=lambda p: pathlib.Path(p).resolve())
@@ -276,8 +340,8 @@ def main():
     mpirun.add_option(parser)
     with tempfile.TemporaryDirectory() as name:
         m = Machines(parser.parse_args(), pathlib.Path(name))
-        for part in (results, more_devices_than_cores, weights, failures, numbers_of_ranks,
-                     mistakes, source_text, libraries):
+        for part in (results, more_devices_than_cores, weights, reports, failures, numbers_of_ranks,
+                     mistakes, source_text, libraries, builds):
             part(m)
             print(f"{part.__name__}: ok", flush=True)
     print(f"{expectations.checks} checks, {m.runs} runs")

@@ -172,8 +172,20 @@ def measurements(options, plans):
     calls = json.loads(profile.read_text())["calls"]
     for rank in range(3):
         expect(3e8 < calls[f"stage[{rank}].slow"] < 1e9, f"the times of rank {rank}: {calls}")
-    begins = {}
-    for event in json.loads(trace.read_text())["traceEvents"]:
+    begins, events = {}, json.loads(trace.read_text())["traceEvents"]
+    # Each rank is a process of the trace, and a lane's events are in its rank's.
+    labels = {event["pid"]: event["args"]["labels"] for event in events
+              if event["name"] == "process_labels"}
+    expect([re.sub(r"\d+$", "", labels[pid]) for pid in sorted(labels)] ==
+           [f"rank {rank}: process " for rank in range(3)], f"the processes: {labels}")
+    for event in events:
+        of = re.match(r"call sleep of stage\[(\d)\]", event["name"])
+        expect(of is None or labels[event["pid"]].startswith(f"rank {of[1]}:"), f"{event}")
+    done = subprocess.run([options.cgc, "viz", plans["slow"], "--what", "timeline", "--format",
+                           "svg", "--trace", trace], text=True, capture_output=True)
+    expect(done.returncode == 0 and all(f"gpu[{rank}]" in done.stdout for rank in range(3)),
+           "a timeline of it", done.stdout + done.stderr)
+    for event in events:
         if event.get("ph") == "X" and "sleep of stage" in event.get("name", ""):
             rank = re.search(r"stage\[(\d)\]", event["name"]).group(1)
             begins.setdefault(rank, []).append(event["ts"])
@@ -232,14 +244,28 @@ def random_deaths(options, plans, count):
 
 def stopped(options, plans):
     """A process that is stopped looks like a slow one: the time-out decides, and says who it is."""
-    run = Run(options, plans["slow"], "--input", "x=1", "-n", "100", "--timeout", "1")
+    graph = options.folder / "waits.dot"
+    run = Run(options, plans["slow"], "--input", "x=1", "-n", "100", "--timeout", "1",
+              "--wait-graph", str(graph))
     pid = run.await_ranks()[1]
     await_sleep(pid, "stopped")
     os.kill(pid, signal.SIGSTOP)
     code, error = run.end("a rank is stopped")
     expect(code == 1 and "nothing has moved for 1 s" in error, "the time-out", error)
-    expect(re.search(r"^gpu\[1\] compute: call sleep of stage\[1\]\.slow .* is running", error,
-                     re.M), "who has not moved", error)
+    name = rf"gpu\[1\] compute \(rank 1: process {pid}\)"
+    expect(re.search(rf"^everything waits for {name}, which is inside stage\[1\]\.slow of "
+                     r"execution \d+ of `slow`, for \d+\.\d s, \S+p\.cgraph:\d+:\d+$", error, re.M),
+           "the cause", error)
+    expect(re.search(rf"^{name}: call sleep of stage\[1\]\.slow \(.*\) is running\n    execution "
+                     r"\d+ of `slow`, for \d+\.\d s; before that: receive `[^`]+` of "
+                     r"stage\[0\]\.slow from gpu\[0\]", error, re.M), "who has not moved", error)
+    expect(re.search(r"^gpu\[2\] comm gpu\[1\] \(rank 2: process \d+\): .* waits for gpu\[1\] "
+                     r"comm gpu\[2\] to send it, behind what gpu\[1\] compute does$", error,
+                     re.M), "who waits", error)
+    drawn = graph.read_text()
+    expect(f"rank 1: process {pid}, which is stopped" in drawn and "->" in drawn,
+           "the drawing", drawn)
+    expect(f"note: {graph} shows who waits for whom" in error, "that it is drawn", error)
     expect(re.search(rf"rank 1 \(process {pid}: gpu\[1\]\) is stopped.*kill -CONT {pid}", error),
            "that it is stopped", error)
     # One that goes on in time is only slow.
@@ -300,14 +326,18 @@ def rank_zero(options, plans):
 
 def reports(options, plans):
     """SIGUSR1 to rank 0 says where all ranks are."""
-    run = Run(options, plans["slow"], "--input", "x=1", "-n", "100")
+    graph = options.folder / "reported.dot"
+    run = Run(options, plans["slow"], "--input", "x=1", "-n", "100", "--wait-graph", str(graph))
     await_sleep(run.await_ranks()[2], "reports")
     run.process.send_signal(signal.SIGUSR1)
     time.sleep(0.2)
     run.process.send_signal(signal.SIGINT)
     _, error = run.end("a report")
-    expect(re.search(r"^gpu\[2\] compute: call sleep of stage\[2\]\.slow .* is running", error,
-                     re.M), "the report has rank 2", error)
+    expect(re.search(r"^gpu\[2\] compute \(rank 2: process \d+\): call sleep of "
+                     r"stage\[2\]\.slow .* is running$", error, re.M), "the report has rank 2",
+           error)
+    expect(f"{graph} shows who waits for whom" in error and
+           "stage[2].slow" in graph.read_text(), "a drawing", error)
 
 
 def limits(options, plans):

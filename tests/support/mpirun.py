@@ -14,6 +14,7 @@ import uuid
 from expectations import expect
 
 MARK = "CGRAPH_TEST_RUN"
+RANK_VARIABLES = ("OMPI_COMM_WORLD_RANK", "PMI_RANK")
 PACKAGES = {"openmpi": "openmpi-bin", "mpich": "mpich"}
 
 
@@ -81,6 +82,30 @@ class Mpi:
         """Returns what a run was: its exit code, what it printed."""
         return run_marked(line or self.line(ranks, command), self.environment, seconds)
 
+    def run_and_stop(self, ranks, command, rank, after, seconds=60):
+        """The same, where a signal stops the process of a rank so many seconds after it has begun.
+        Returns its process, too."""
+        run = Started(self.line(ranks, command), self.environment)
+        pid = run.await_ranks(command[0], ranks)[rank]
+        time.sleep(after)
+        os.kill(pid, signal.SIGSTOP)
+        return run.finish(" ".join(map(str, run.line)), seconds), pid
+
+
+def rank_of(pid):
+    """Returns the rank of a process that a launcher, or rank 0, has started; 0 where nothing says
+    so."""
+    try:
+        arguments, environment = (
+            pathlib.Path(f"/proc/{pid}/{what}").read_bytes().decode().split("\0")
+            for what in ("cmdline", "environ"))
+    except OSError:
+        return 0  # it has ended
+    if len(arguments) > 1 and arguments[1].startswith("--rank="):
+        return int(arguments[1][len("--rank="):])
+    given = dict(word.split("=", 1) for word in environment if "=" in word)
+    return int(next((given[name] for name in RANK_VARIABLES if name in given), 0))
+
 
 def programs(mark, program):
     """Returns the processes of a run that execute this program."""
@@ -110,6 +135,17 @@ class Started:
             time.sleep(0.002)
         expect(len(found) == count, f"{self.line}: processes {found}, not {count}")
         return found
+
+    def await_ranks(self, program, count, seconds=10):
+        """Returns the processes of the ranks, by rank. One that is about to execute the program looks
+        like the one that has started it."""
+        end = time.monotonic() + seconds
+        ranks = {}
+        while len(ranks) < count and time.monotonic() < end:
+            ranks = {rank_of(pid): pid for pid in programs(self.mark, program)}
+            time.sleep(0.002)
+        expect(sorted(ranks) == list(range(count)), f"{self.line}: ranks {ranks}")
+        return ranks
 
     def end(self, what, seconds):
         """Waits for the end, of all that it has started. Returns exit code and standard error."""

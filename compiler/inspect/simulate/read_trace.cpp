@@ -143,7 +143,8 @@ llvm::Expected<RunTrace> ReadTrace(const plan::Plan& plan, uint32_t graph,
   for (const llvm::json::Value& each : *every) {
     const llvm::json::Object* of = each.getAsObject();
     if (of == nullptr || of->getString("ph").getValueOr("") != "X") continue;
-    if (of->getInteger("pid") != static_cast<int64_t>(graph) + 1) continue;
+    const int64_t process = of->getInteger("pid").getValueOr(0);
+    if (process < 1 || static_cast<uint64_t>(process - 1) % plan.graphs.size() != graph) continue;
     if (of->getString("cat").getValueOr("") == "method") continue;  // around instructions
     std::optional<plan::TraceEvent> event = EventOf(in, index, *of);
     if (!event) return NoTrace("an event does not fit the plan: the trace is of another one");

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "runtime/command/messages.h"
+#include "runtime/command/outcome/wait_graph.h"
 #include "runtime/device/cuda_library/cuda_library.h"
 #include "runtime/plan/print.h"
 #include "runtime/plan/trace.h"
@@ -59,7 +60,8 @@ Status AddMeasurements(OutputFiles& files, const Options& options, const Measure
   if (options.trace.empty()) return Status::Ok();
   return files.Add(options.trace,
                    plan::TraceJson(run.engine.plan(), {run.engine.Trace(run.graph)},
-                                   plan::TraceTimes::kMeasured, ended));
+                                   plan::TraceTimes::kMeasured, ended,
+                                   run.engine.TraceProcesses()));
 }
 
 // Writes results and measurements. The files take their names together, when all of them are
@@ -166,6 +168,9 @@ ExitCode Conclude(const Options& options, const Outcome& outcome, bool interrupt
   }
   if (!outcome.status.ok()) {
     code = Report(options, outcome.status);
+    if (outcome.status.code() == StatusCode::kTimeout) {
+      Say(WriteWaitGraph(options, run == nullptr ? nullptr : &run->engine));
+    }
   } else if (measured.errors > 0) {
     code = ReportFailures(options, measured);
   }

@@ -132,6 +132,14 @@ Position WorkQueue::Where() const {
   return position;
 }
 
+std::optional<uint32_t> WorkQueue::NextGraph() const {
+  const uint64_t number = done();
+  const uint64_t entry = inbox_[number & mask_].load(std::memory_order_acquire);
+  const uint64_t graph = entry & kGraphMask;
+  if (entry >> kGraphBits != number + 1 || graph >= tracks_.size()) return std::nullopt;
+  return static_cast<uint32_t>(graph);
+}
+
 std::vector<Position> WorkQueue::Everywhere() const { return PositionsOf(queues_.Heads()); }
 
 std::vector<Position> WorkQueue::PositionsOf(const std::vector<device::Head>& heads) const {

@@ -20,6 +20,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -114,6 +115,8 @@ class alignas(128) WorkQueue {
             words_->round.load(std::memory_order_relaxed)};
   }
   void SetProgress(const Progress& progress);
+  // Returns the graph of the first entry that is not finished; for reports.
+  std::optional<uint32_t> NextGraph() const;
   // Returns how many failures were noted in their frames, for rank 0 to be told of.
   uint64_t failures() const { return failures_.load(std::memory_order_acquire); }
   // Returns the position of the work queue and of each of its queues, which may all be at different

@@ -9,6 +9,7 @@
 
 #include "runtime/engine/core.h"
 #include "runtime/engine/machines/message.h"
+#include "runtime/status/ranges.h"
 
 namespace cgraph::engine {
 namespace {
@@ -85,12 +86,25 @@ Status Machines::AwaitLoaded(std::chrono::nanoseconds timeout) {
   });
   std::lock_guard lock(mutex_);
   if (!load_error_.ok()) return load_error_;
+  CGRAPH_RETURN_IF_ERROR(ranks::JoinRefusals(refusals_, "node[", "]"));
   started_ = !late;
   if (!late) return Status::Ok();
   return Status(StatusCode::kTimeout,
                 fmt::format("{} of {} other ranks have not loaded the plan in {} s",
                             others - loaded_.load(), others,
                             std::chrono::duration<double>(timeout).count()));
+}
+
+Status Machines::JoinRefusal(Status own) {
+  const auto end = Clock::now() + kMachineGrace;
+  const uint32_t others = messenger_.count() - 1;
+  PollUntil(messenger_, [&] {
+    return messenger_.given_up() || loaded_.load(std::memory_order_acquire) == others ||
+           Clock::now() > end;
+  });
+  std::lock_guard lock(mutex_);
+  refusals_.push_back({0, ProcessOf(0).Text(), std::move(own)});
+  return ranks::JoinRefusals(refusals_, "node[", "]");
 }
 
 void Machines::Submitted(uint32_t graph, bool empty, bool flagged) {
@@ -132,13 +146,17 @@ void Machines::End() {
   if (all) messenger_.Unclaim();
 }
 
-void Machines::OnFailure(const MachineMessage& message, std::string_view text) {
+void Machines::OnFailure(uint32_t from, const MachineMessage& message, std::string_view text) {
   if (message.graph >= core_.graphs_.size()) return;
   LoadedGraph& graph = *core_.graphs_[message.graph];
   if (message.frame >= graph.frames.size()) return;
   Frame& frame = graph.frames[message.frame];
   if (message.work_queue >= frame.failures.slots.size()) return;
-  frame.failures.slots[message.work_queue].Set(message.failure.program_order, text);
+  // What fails while states are initialised is mostly a file, which is on that machine.
+  const bool start = message.graph >= core_.plan_->graphs.size();
+  frame.failures.slots[message.work_queue].Set(
+      message.failure.program_order,
+      start ? fmt::format("node[{}] ({}): {}", from, ProcessOf(from).Text(), text) : text);
   frame.failures.any_set->store(true, std::memory_order_release);
 }
 
@@ -147,18 +165,31 @@ ranks::Process Machines::ProcessOf(uint32_t rank) const {
   return peers_.supervision == nullptr ? ranks::Process() : peers_.supervision->ProcessOf(rank);
 }
 
+std::optional<std::chrono::nanoseconds> Machines::SilenceOf(uint32_t rank) const {
+  if (rank == 0 || messenger_.rank() != 0) return std::nullopt;
+  const std::chrono::nanoseconds silence(NowNs() -
+                                         last_message_ns_[rank].load(std::memory_order_relaxed));
+  return silence < kSilence ? std::nullopt : std::optional(silence);
+}
+
 std::string Machines::SilentRanks() const {
+  constexpr size_t kNamed = 4;
   std::string text;
-  for (uint32_t rank = 1; rank < messenger_.count() && messenger_.rank() == 0; ++rank) {
-    const std::chrono::nanoseconds silence(NowNs() -
-                                           last_message_ns_[rank].load(std::memory_order_relaxed));
-    if (silence < kSilence) continue;
+  std::vector<uint32_t> others;
+  for (uint32_t rank = 1, silent = 0; rank < messenger_.count(); ++rank) {
+    const auto silence = SilenceOf(rank);
+    if (!silence) continue;
+    if (++silent > kNamed) {
+      others.push_back(rank);
+      continue;
+    }
     text += fmt::format("rank {} ({}: {}) has told nothing for {:.1f} s: it is stopped by a "
                         "signal, or its machine cannot be reached\n",
                         rank, ProcessOf(rank).Text(), core_.DevicesOf(rank),
-                        std::chrono::duration<double>(silence).count());
+                        std::chrono::duration<double>(*silence).count());
   }
-  return text;
+  if (others.empty()) return text;
+  return text + fmt::format("so have {}\n", RangesText(others, "rank ", ""));
 }
 
 // ---- the others ---------------------------------------------------------------------------------
@@ -286,8 +317,9 @@ void Machines::Dispatch(uint32_t from, std::span<const std::byte> bytes) {
   switch (message.kind) {
     case MachineMessage::kLoaded:
       if (message.loaded.code != StatusCode::kOk) {
+        std::string process = ProcessOf(from).Text();
         std::lock_guard lock(mutex_);
-        if (load_error_.ok()) load_error_ = Status(message.loaded.code, std::string(text));
+        refusals_.push_back({from, std::move(process), {message.loaded.code, std::string(text)}});
       }
       loaded_.fetch_add(1, std::memory_order_release);
       break;
@@ -300,7 +332,7 @@ void Machines::Dispatch(uint32_t from, std::span<const std::byte> bytes) {
         core_.work_queues_[message.work_queue]->SetProgress({done, at, round});
       }
       break;
-    case MachineMessage::kFailure: OnFailure(message, text); break;
+    case MachineMessage::kFailure: OnFailure(from, message, text); break;
     case MachineMessage::kEnd:
       core_.End(Status(StatusCode::kClosed, "rank 0 has ended the engine"));
       break;

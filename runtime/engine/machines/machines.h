@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -25,6 +26,7 @@
 #include "runtime/plan/plan.h"
 #include "runtime/ranks/launcher.h"
 #include "runtime/ranks/messenger.h"
+#include "runtime/ranks/refusals.h"
 #include "runtime/ranks/supervision.h"
 #include "runtime/status/status.h"
 
@@ -56,6 +58,9 @@ class Machines final : private ranks::Listener {
   // up.
   void SendPlan(const std::vector<uint8_t>& plan, const EngineOptions& options);
   Status AwaitLoaded(std::chrono::nanoseconds timeout);
+  // Returns the error with which this rank does not load the plan, and those of others, which are
+  // waited for a moment.
+  Status JoinRefusal(Status own);
   void Submitted(uint32_t graph, bool empty, bool flagged);
   void End();
   // Brings what the others have measured, where they measure: times of calls, and steps of traces
@@ -66,6 +71,7 @@ class Machines final : private ranks::Listener {
   // Returns a line for each rank that has told nothing for long: it is stopped, or its machine
   // cannot be reached.
   std::string SilentRanks() const;
+  bool IsSilent(uint32_t rank) const { return SilenceOf(rank).has_value(); }
 
   // At the others: tells rank 0 that the plan is loaded, or why not; hears a message of rank 0.
   void Loaded(const Status& status);
@@ -85,10 +91,11 @@ class Machines final : private ranks::Listener {
   static int64_t NowNs() {
     return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
   }
+  std::optional<std::chrono::nanoseconds> SilenceOf(uint32_t rank) const;  // where it is long
   bool PollOnce();
   void RunThread();
   void OnLost(const ranks::Supervision::Lost& lost);
-  void OnFailure(const MachineMessage& message, std::string_view text);
+  void OnFailure(uint32_t from, const MachineMessage& message, std::string_view text);
   void Report();
   void SendAnswers();
   void SendMeasurements();
@@ -106,8 +113,9 @@ class Machines final : private ranks::Listener {
   std::vector<ranks::ReceiveBuffers> buffers_;  // by rank
 
   // Rank 0: how far the others are.
-  mutable std::mutex mutex_;  // of the next two
+  mutable std::mutex mutex_;  // of the next three
   Status load_error_;
+  std::vector<ranks::Refusal> refusals_;
   bool started_ = false;  // all have loaded the plan: who is lost now ends the engine
   std::atomic<uint32_t> loaded_{0}, ended_{0};
   std::vector<std::atomic<int64_t>> last_message_ns_;  // when, on the steady clock, by rank
