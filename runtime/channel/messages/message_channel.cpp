@@ -99,8 +99,8 @@ class Sender final : public Channel, public ranks::Listener {
   bool Receive(uint64_t, std::span<const BufferSpan>) override { return true; }
 
  private:
-  // The receiver says how many messages it has taken. There are no more answers under way than
-  // messages that none has come for.
+  // The receiver says how many messages it has taken. At most as many answers are under way as
+  // there are slots: no message is sent before one was heard of that frees its slot.
   std::span<std::byte> BufferFor(uint32_t, uint64_t) override {
     return answers_[answers_begun_++ % answers_.size()].bytes;
   }
@@ -146,7 +146,7 @@ class Receiver final : public Channel, public ranks::Listener {
   bool Sent(uint64_t) const override { return false; }
 
   bool Arrived(uint64_t n) override {
-    if (std::exchange(asked_, n) != n) {
+    if (slots_.count > 1 && std::exchange(asked_, n) != n) {
       postpones_ = Clock::now() - received_ < kBusy;
     }
     return arrived_.load(std::memory_order_acquire) > n;
@@ -168,7 +168,7 @@ class Receiver final : public Channel, public ranks::Listener {
     const auto answer = std::as_bytes(std::span(&taken, 1));
     if (postpones_) messenger_.SendCopySoon(from_, tag_, answer);
     else messenger_.SendCopy(from_, tag_, answer);
-    received_ = Clock::now();
+    if (slots_.count > 1) received_ = Clock::now();
     return header.poison != 0 || header.number != n;
   }
 
@@ -193,7 +193,8 @@ class Receiver final : public Channel, public ranks::Listener {
   std::atomic<uint64_t> arrived_{0};
   // An answer that goes at once holds up what this rank sends next. One that is postponed waits for
   // a kernel that the rank runs first, and holds up the next message. So it is postponed while the
-  // receiver asks for a message soon after it took the one before.
+  // receiver asks for a message soon after it took the one before; never where there is one slot,
+  // for which the sender waits.
   uint64_t asked_ = UINT64_MAX;
   Clock::time_point received_;
   bool postpones_ = false;
