@@ -1,6 +1,7 @@
 // Which bytes of an input go to which rank, and what a message of them says.
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <cstring>
 #include <vector>
 
@@ -108,8 +109,8 @@ TEST_CASE("a message has the pieces, as large as they are in its round") {
     REQUIRE(!message.Read());
     for (size_t i : {0, 1}) {
       REQUIRE(message.found[i].bytes == size / 4);
-      REQUIRE(std::memcmp(message.found[i].data, message.value.data() + i * size / 4, size / 4) ==
-              0);
+      const auto* const found = static_cast<const std::byte*>(message.found[i].data);
+      REQUIRE(std::equal(found, found + size / 4, message.value.begin() + i * size / 4));
     }
   }
 }
