@@ -8,8 +8,11 @@
 // of the same calls. Both take turns, several times, and the reported number is the median of the
 // ratios of neighbours.
 //
-// Usage: collectives_bench [--processes CGRUN] CGC MPI_PROGRAM [ROUNDS [PARTICIPANTS...]]
-// With --processes the participants of cgraph are processes, too, instead of threads.
+// Usage: collectives_bench [--processes CGRUN | --ranks CGRUN] CGC MPI_PROGRAM
+//                          [ROUNDS [PARTICIPANTS...]]
+// With --processes the participants of cgraph are processes, too, instead of threads. With --ranks
+// they are ranks of mpirun, each on a node of its own; then medians of loops are compared, which is
+// what cgrun tells, instead of the least.
 #include <fmt/format.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -31,6 +34,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 std::string cgrun;  // of which participants are processes; empty: they are threads
+bool by_mpirun = false;  // they are ranks of mpirun
 
 struct Kind {
   const char* name;
@@ -50,8 +54,10 @@ constexpr Kind kKinds[] = {
     {"barrier", nullptr},  // it has no values
 };
 
-constexpr int64_t kSizes[] = {8,       64,      512,       4 << 10, 32 << 10,
-                              256 << 10, 2 << 20, 16 << 20, 64 << 20};
+const std::vector<int64_t> kSizes = {8,         64,      512,      4 << 10, 32 << 10,
+                                     256 << 10, 2 << 20, 16 << 20, 64 << 20};
+// By ranks of mpirun, each of which is started for each figure.
+const std::vector<int64_t> kSizesOfRanks = {8, 64, 4 << 10, 64 << 10, 1 << 20, 16 << 20, 64 << 20};
 
 double Median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
@@ -74,33 +80,39 @@ std::string Text(const Kind& kind, int members, int64_t bytes, int64_t count) {
       "  method first() -> f32[{0}] {{ return w }}\n"
       "  method last(x: f32[{0}]) {{ w = x }}\n"
       "}}\n"
-      "place a[i in 0..{1}] = A() on cpu[i]\n"
+      "place a[i in 0..{1}] = A() on {4}\n"
       "graph g() {{\n"
       "  var xs = [p.first() for p in a]\n"
       "  for i in 0..{2} {{ {3} }}\n"
       "  for (p, x) in zip(a, xs) {{ p.last(x) }}\n"
       "}}\n",
-      bytes / 4, members, count, kind.Statement());
+      bytes / 4, members, count, kind.Statement(), by_mpirun ? "node[i].cpu[0]" : "cpu[i]");
 }
 
 struct Programs {
   std::string cgc, mpi;
 };
 
-std::unique_ptr<Engine> Load(const Programs& programs, const std::string& text) {
+// Returns the path of the compiled plan.
+std::string Compile(const Programs& programs, const std::string& text) {
   const std::string source = fmt::format("/tmp/collectives_bench_{}.cgraph", getpid());
   const std::string plan = source + ".cgplan";
   std::ofstream(source) << text;
   const std::string command =
       fmt::format("{} compile -q --no-rewrite {} -o {}", programs.cgc, source, plan);
   if (std::system(command.c_str()) != 0) throw std::runtime_error(command + " fails");
+  std::remove(source.c_str());
+  return plan;
+}
+
+std::unique_ptr<Engine> Load(const Programs& programs, const std::string& text) {
+  const std::string plan = Compile(programs, text);
   EngineOptions options;  // as many workers as cores
   if (!cgrun.empty()) {
     options.processes = kProcessPerDevice;
     options.rank_program = cgrun;
   }
   auto loaded = Engine::LoadFile(plan, options);
-  std::remove(source.c_str());
   std::remove(plan.c_str());
   if (!loaded.ok()) throw std::runtime_error(loaded.status().message());
   return std::move(*loaded);
@@ -113,10 +125,40 @@ double Run(Engine& engine) {
   return std::chrono::duration<double, std::micro>(Clock::now() - start).count();
 }
 
+// Runs a command under mpirun and returns the number that it prints behind `label`.
+double RunRanks(int members, const std::string& arguments, const std::string& label) {
+  const std::string command = fmt::format(
+      "mpirun --allow-run-as-root --oversubscribe -n {} {} 2>&1", members, arguments);
+  FILE* pipe = popen(command.c_str(), "r");
+  if (!pipe) throw std::runtime_error("mpirun cannot be started");
+  char line[512];
+  std::string all;
+  while (fgets(line, sizeof line, pipe)) all += line;
+  const size_t at = all.find(label);
+  if (pclose(pipe) != 0 || at == std::string::npos) throw std::runtime_error(command + ": " + all);
+  return std::strtod(all.c_str() + at + label.size(), nullptr);
+}
+
+// Returns the median of the microseconds of a plan's executions, by ranks of mpirun.
+double RunPlan(const Programs& programs, const std::string& text, int members, int loops) {
+  const std::string plan = Compile(programs, text);
+  const double nanoseconds = RunRanks(
+      members, fmt::format("{} {} -n {} --warmup {} --json", cgrun, plan, loops, loops / 4),
+      "\"p50\":");
+  std::remove(plan.c_str());
+  return nanoseconds / 1000;
+}
+
 // Returns the microseconds of one collective: the difference of two plans, each the least of some
-// runs.
+// runs or, by ranks of mpirun, their median.
 double Ours(const Programs& programs, const Kind& kind, int members, int64_t bytes) {
   const int64_t count = Repeats(bytes);
+  if (by_mpirun) {
+    const auto run = [&](int64_t collectives) {
+      return RunPlan(programs, Text(kind, members, bytes, collectives), members, Loops(bytes));
+    };
+    return (run(count) - run(count / 2)) / static_cast<double>(count - count / 2);
+  }
   auto whole = Load(programs, Text(kind, members, bytes, count));
   auto half = Load(programs, Text(kind, members, bytes, count / 2));
   double least_whole = 1e30, least_half = 1e30;
@@ -130,21 +172,10 @@ double Ours(const Programs& programs, const Kind& kind, int members, int64_t byt
 // Returns the number that the MPI program prints: microseconds of one collective, measured in the
 // same way.
 double Theirs(const std::string& program, const Kind& kind, int members, int64_t bytes) {
-  const std::string command =
-      fmt::format("mpirun --allow-run-as-root --oversubscribe -n {} {} '{}' {} {} {} 2>&1", members,
-                  program, kind.name, bytes, Repeats(bytes), Loops(bytes));
-  FILE* pipe = popen(command.c_str(), "r");
-  if (!pipe) throw std::runtime_error("mpirun cannot be started");
-  char line[512] = {};
-  double microseconds = -1;
-  std::string all;
-  while (fgets(line, sizeof line, pipe)) {
-    all += line;
-    if (std::sscanf(line, "microseconds %lf", &microseconds) == 1) break;
-  }
-  while (fgets(line, sizeof line, pipe)) all += line;
-  if (pclose(pipe) != 0 || microseconds < 0) throw std::runtime_error(command + ": " + all);
-  return microseconds;
+  return RunRanks(members,
+                  fmt::format("{} '{}' {} {} {}", program, kind.name, bytes, Repeats(bytes),
+                              Loops(bytes)),
+                  by_mpirun ? "median " : "microseconds ");
 }
 
 std::string Size(int64_t bytes) {
@@ -157,8 +188,8 @@ void Table(const Programs& programs, int members, int rounds) {
   fmt::print("| collective | bytes of each | cgraph us | Open MPI us | times faster |\n");
   fmt::print("|---|---|---|---|---|\n");
   for (const Kind& kind : kKinds) {
-    for (int64_t bytes : kSizes) {
-      if (bytes / 4 % members != 0 || (!kind.call && bytes != kSizes[1])) continue;
+    for (int64_t bytes : by_mpirun ? kSizesOfRanks : kSizes) {
+      if (bytes / 4 % members != 0 || (!kind.call && bytes != 64)) continue;
       std::vector<double> ours, theirs, ratios;
       for (int round = 0; round < rounds; ++round) {
         ours.push_back(Ours(programs, kind, members, bytes));
@@ -176,14 +207,16 @@ void Table(const Programs& programs, int members, int rounds) {
 }  // namespace cgraph
 
 int main(int argc, char** argv) {
-  if (argc > 2 && std::string(argv[1]) == "--processes") {
+  const std::string flag = argc > 2 ? argv[1] : "";
+  if (flag == "--processes" || flag == "--ranks") {
     cgraph::cgrun = argv[2];
+    cgraph::by_mpirun = flag == "--ranks";
     argv += 2, argc -= 2;
   }
   if (argc < 3) {
     fmt::print(stderr,
-               "usage: collectives_bench [--processes CGRUN] CGC MPI_PROGRAM [ROUNDS "
-               "[PARTICIPANTS...]]\n");
+               "usage: collectives_bench [--processes CGRUN | --ranks CGRUN] CGC MPI_PROGRAM "
+               "[ROUNDS [PARTICIPANTS...]]\n");
     return 2;
   }
   const cgraph::Programs programs{argv[1], argv[2]};

@@ -33,8 +33,6 @@ struct CollectiveShape {
     uint64_t bytes;  // of an input, at bound
   };
   std::vector<Tensor> tensors;
-  // Members have no memory in common: inputs are copied when a member arrives, however large.
-  bool apart = false;
 };
 
 // QueuedMember: what a member on a queue issues. It knows where the values of all members lie.

@@ -27,25 +27,51 @@ void Messenger::Send(uint32_t to, uint32_t tag, std::span<const std::byte> messa
 void Messenger::SendCopy(uint32_t to, uint32_t tag, std::span<const std::byte> first,
                          std::span<const std::byte> second) {
   std::lock_guard lock(mutex_);
+  SendPostponed();  // messages with one tag keep their order
+  BeginSend(to, tag, CopyOf(first, second));
+}
+
+void Messenger::SendCopySoon(uint32_t to, uint32_t tag, std::span<const std::byte> message) {
+  if (poller_.load(std::memory_order_relaxed) != std::this_thread::get_id()) {
+    return SendCopy(to, tag, message);
+  }
+  std::lock_guard lock(mutex_);
+  postponed_.push_back({to, tag, CopyOf(message, {})});
+}
+
+Messenger::Copy Messenger::CopyOf(std::span<const std::byte> first,
+                                  std::span<const std::byte> second) {
   if (copies_.empty()) copies_.push_back(std::make_unique<std::vector<std::byte>>());
   Copy copy = std::move(copies_.back());
   copies_.pop_back();
   copy->resize(MessageBytes(first.size() + second.size()));
   std::copy(second.begin(), second.end(),
             std::copy(first.begin(), first.end(), copy->begin()));
+  return copy;
+}
+
+void Messenger::BeginSend(uint32_t to, uint32_t tag, Copy copy) {
   const Wire::Request request = wire_.BeginSend(to, tag, copy->data(), copy->size());
   sends_.push_back({request, nullptr, std::move(copy)});
+}
+
+void Messenger::SendPostponed() {
+  for (Postponed& send : postponed_) BeginSend(send.to, send.tag, std::move(send.copy));
+  postponed_.clear();
 }
 
 bool Messenger::Poll() {
   std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock.owns_lock()) return false;
+  poller_.store(std::this_thread::get_id(), std::memory_order_relaxed);
+  SendPostponed();
   const bool sent = PollSends();
   return PollReceives() || sent;
 }
 
 bool Messenger::AllSent() {
   std::lock_guard lock(mutex_);
+  SendPostponed();
   PollSends();
   return sends_.empty();
 }
@@ -122,7 +148,7 @@ void Messenger::DeliverEarly() {
 
 bool Messenger::under_way() {
   std::lock_guard lock(mutex_);
-  return !sends_.empty() || !receives_.empty();
+  return !sends_.empty() || !postponed_.empty() || !receives_.empty();
 }
 
 void Messenger::Begin(const Wire::Incoming& message) {

@@ -15,6 +15,7 @@
 #include <memory>
 #include <mutex>
 #include <span>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -92,6 +93,10 @@ class Messenger {
   void SendCopy(uint32_t to, uint32_t tag, std::span<const std::byte> first,
                 std::span<const std::byte> second = {});
 
+  // As SendCopy, but where the thread that calls is the one that polls, when it polls next: what it
+  // sends until then goes first.
+  void SendCopySoon(uint32_t to, uint32_t tag, std::span<const std::byte> message);
+
   // Goes on with everything that was begun; returns whether anything has happened that somebody may
   // wait for. Returns at once where another thread is doing that.
   bool Poll();
@@ -124,6 +129,10 @@ class Messenger {
     std::atomic<bool>* busy;
     Copy copy;  // of SendCopy(), or null
   };
+  struct Postponed {
+    uint32_t to, tag;
+    Copy copy;
+  };
   struct Receiving {
     Wire::Request request;
     uint32_t from, tag;
@@ -132,6 +141,9 @@ class Messenger {
     std::vector<std::byte> dropped;  // buffer of a message that nobody listens for
   };
 
+  Copy CopyOf(std::span<const std::byte> first, std::span<const std::byte> second);
+  void BeginSend(uint32_t to, uint32_t tag, Copy copy);
+  void SendPostponed();
   bool PollSends();
   bool PollReceives();
   void Deliver(Receiving message);
@@ -143,10 +155,12 @@ class Messenger {
 
   Wire& wire_;
   std::atomic<bool> claimed_{false}, given_up_{false};
+  std::atomic<std::thread::id> poller_{};  // who polled last
   uint32_t unused_tag_ = 1;
   std::mutex mutex_;  // of all that follows
   std::vector<Listener*> listeners_;  // by tag
   std::vector<Sending> sends_;
+  std::vector<Postponed> postponed_;  // of SendCopySoon()
   std::vector<Receiving> receives_;   // in the order in which they were begun
   std::vector<Copy> copies_;          // free
   // By rank, with kControlTag: what came before anybody listened.

@@ -33,21 +33,17 @@ Result<std::unique_ptr<LocalCollective>> LocalCollective::Make(const CollectiveS
          static_cast<uint64_t>(plan::DTypeBytes(tensor.dtype)),
          shape.reduction ? device::FindAcross(tensor.dtype, *shape.reduction) : nullptr});
     made->copy_offsets_.push_back(bytes);
-    const uint64_t most = shape.apart ? UINT64_MAX / 4 : 2 * kEagerBytes;
-    bytes = (std::min(bytes + std::min(tensor.bytes, most), most) + 15) & ~uint64_t{15};
+    bytes = (std::min(bytes + tensor.bytes, 2 * kEagerBytes) + 15) & ~uint64_t{15};
   }
-  made->eager_ = shape.apart || bytes <= kEagerBytes;
+  made->eager_ = bytes <= kEagerBytes;
   made->event_counts_.resize(shape.members);
   made->sources_.resize(static_cast<size_t>(shape.members) * shape.members);
   const char* const what = "a collective's messages";
   const size_t most = 2 * std::max<size_t>(1, shape.tensors.size());
   const bool far = made->eager_ && bytes > sizeof(RoundSlot::near);
-  // Of one round's copies.
+  // Of one round's copies: no more than kEagerBytes.
   const uint64_t each = device::AlignUp(far ? bytes : 0, device::kLineAlign);
   const size_t rounds = 2 * size_t{shape.members};
-  if (each > UINT64_MAX / 2 / rounds) {
-    return Status(StatusCode::kInvalid, std::string("no memory for ") + what);
-  }
   auto slots = heap.Make<MemberSlot>(shape.members, what);
   auto spans = heap.Make<BufferSpan>(rounds * most, what);
   auto storage = heap.Make<std::byte>(rounds * each, what);

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "runtime/device/memory.h"
@@ -12,6 +14,10 @@ namespace {
 
 using ranks::MessageBytes;
 using ranks::Messenger;
+
+using Clock = std::chrono::steady_clock;
+// A receiver that asks for its next message later than this computes in between.
+constexpr std::chrono::microseconds kBusy{30};
 
 // Header: what a message begins with; its values follow, each at a multiple of 16 bytes.
 struct alignas(64) Header {
@@ -54,6 +60,7 @@ class Sender final : public Channel, public ranks::Listener {
   Sender(Slots slots, Messenger& messenger, uint32_t tag, uint32_t to)
       : slots_(std::move(slots)),
         busy_(slots_.count),
+        answers_(slots_.count),
         messenger_(messenger),
         tag_(tag),
         to_(to) {
@@ -64,6 +71,7 @@ class Sender final : public Channel, public ranks::Listener {
     if (!messenger_.given_up()) return;
     messenger_.Keep(std::move(slots_.memory));
     messenger_.Keep(std::move(busy_));
+    messenger_.Keep(std::move(answers_));
   }
 
   void SetEventCounts(device::EventCount* sender, device::EventCount*) override {
@@ -91,8 +99,11 @@ class Sender final : public Channel, public ranks::Listener {
   bool Receive(uint64_t, std::span<const BufferSpan>) override { return true; }
 
  private:
-  // The receiver says how many messages it has taken; what it said last counts.
-  std::span<std::byte> BufferFor(uint32_t, uint64_t) override { return answer_buffer_; }
+  // The receiver says how many messages it has taken. At most as many answers are under way as
+  // there are slots: no message is sent before one was heard of that frees its slot.
+  std::span<std::byte> BufferFor(uint32_t, uint64_t) override {
+    return answers_[answers_begun_++ % answers_.size()].bytes;
+  }
   void OnMessage(uint32_t, std::span<const std::byte> message) override {
     uint64_t taken = 0;
     if (message.size() < sizeof(taken)) return;
@@ -103,11 +114,15 @@ class Sender final : public Channel, public ranks::Listener {
 
   Slots slots_;
   std::vector<std::atomic<bool>> busy_;  // by slot: it is being sent
+  struct alignas(64) Answer {
+    std::byte bytes[64];
+  };
+  std::vector<Answer> answers_;  // memory for them, used in turn
+  uint64_t answers_begun_ = 0;
   Messenger& messenger_;
   const uint32_t tag_, to_;
   device::EventCount* event_count_ = nullptr;
   std::atomic<uint64_t> taken_{0};
-  alignas(64) std::byte answer_buffer_[64];
 };
 
 class Receiver final : public Channel, public ranks::Listener {
@@ -130,7 +145,12 @@ class Receiver final : public Channel, public ranks::Listener {
   bool TrySend(uint64_t, std::span<const BufferSpan>, bool) override { return false; }
   bool Sent(uint64_t) const override { return false; }
 
-  bool Arrived(uint64_t n) override { return arrived_.load(std::memory_order_acquire) > n; }
+  bool Arrived(uint64_t n) override {
+    if (slots_.count > 1 && std::exchange(asked_, n) != n) {
+      postpones_ = Clock::now() - received_ < kBusy;
+    }
+    return arrived_.load(std::memory_order_acquire) > n;
+  }
   bool Receive(uint64_t n, std::span<const BufferSpan> spans) override {
     const std::byte* const slot = slots_.At(n);
     Header header;
@@ -145,7 +165,10 @@ class Receiver final : public Channel, public ranks::Listener {
     }
     const uint64_t taken = n + 1;
     taken_.store(taken, std::memory_order_release);
-    messenger_.SendCopy(from_, tag_, std::as_bytes(std::span(&taken, 1)));
+    const auto answer = std::as_bytes(std::span(&taken, 1));
+    if (postpones_) messenger_.SendCopySoon(from_, tag_, answer);
+    else messenger_.SendCopy(from_, tag_, answer);
+    if (slots_.count > 1) received_ = Clock::now();
     return header.poison != 0 || header.number != n;
   }
 
@@ -168,6 +191,13 @@ class Receiver final : public Channel, public ranks::Listener {
   uint64_t begun_ = 0;  // messages that have a slot
   std::atomic<uint64_t> taken_{0};
   std::atomic<uint64_t> arrived_{0};
+  // An answer that goes at once holds up what this rank sends next. One that is postponed waits for
+  // a kernel that the rank runs first, and holds up the next message. So it is postponed while the
+  // receiver asks for a message soon after it took the one before; never where there is one slot,
+  // for which the sender waits.
+  uint64_t asked_ = UINT64_MAX;
+  Clock::time_point received_;
+  bool postpones_ = false;
 };
 
 // The channel of a rank that has neither end.

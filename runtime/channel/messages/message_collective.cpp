@@ -2,170 +2,383 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstring>
 #include <set>
 #include <utility>
 
-#include "runtime/channel/local/local_collective.h"
+#include "runtime/channel/messages/outgoing.h"
+#include "runtime/channel/messages/parcel.h"
+#include "runtime/channel/messages/parts.h"
+#include "runtime/device/kernels/reductions/across.h"
 #include "runtime/device/memory.h"
 #include "runtime/kinds/collective.h"
+#include "runtime/plan/kinds.h"
 
 namespace cgraph::channel {
 namespace {
 
-using ranks::MessageBytes;
 using ranks::Messenger;
+
+// A tile of a slice is computed once and copied to the members here while it is in the cache.
+constexpr uint64_t kSliceTileBytes = 16 << 10;
+
+// Round: what a member has shown in a round. A member has two of these, used in turn: it can be one
+// round ahead of the slowest member, which may still be reading the round before, but not two.
+struct Round {
+  std::atomic<uint64_t> number{0};          // plus one
+  bool poison = false;
+  std::vector<BufferSpan> inputs, outputs;  // of a member of this rank
+  std::vector<BufferSpan> pieces;           // of a member of another rank
+};
+
+// MemberHere: a member of this rank.
+struct MemberHere {
+  device::EventCount* event_count = nullptr;
+  std::vector<Outgoing> inputs;  // sent on arrival
+  std::vector<Outgoing> slices;  // sent when it has reduced them; one, or none
+};
+
+class MessageCollective;
+
+// RemoteMember: a member of another rank. Its messages come in a fixed order: in each round one
+// with what this rank needs of its inputs and, where there are slices, one with the slices that it
+// has reduced.
+struct RemoteMember final : ranks::Listener {
+  RemoteMember(MessageCollective& collective, uint32_t member, uint32_t rank, Parcel inputs,
+               Parcel slices)
+      : collective(collective),
+        member(member),
+        rank(rank),
+        inputs(std::move(inputs)),
+        slices(std::move(slices)),
+        slice_pieces(this->slices.pieces().size()) {}
+
+  uint32_t per_round() const { return slices.pieces().empty() ? 1 : 2; }
+  std::span<std::byte> BufferFor(uint32_t from, uint64_t bytes) override {
+    const uint64_t each = inputs.most_bytes();
+    std::span<std::byte> buffer(memory.data() + (begun / per_round() & 1) * each, each);
+    if (begun % per_round() == 1) buffer = {memory.data() + 2 * each, slices.most_bytes()};
+    if (from != rank || bytes > buffer.size()) return {};
+    ++begun;
+    return buffer;
+  }
+  void OnMessage(uint32_t, std::span<const std::byte> message) override;
+
+  MessageCollective& collective;
+  const uint32_t member, rank;
+  const Parcel inputs, slices;
+  std::vector<BufferSpan> slice_pieces;
+  std::vector<size_t> piece_of;  // by tensor and member here: the index of its piece of an input
+  device::Memory memory;         // for inputs of two rounds, and the slices of one
+  uint64_t begun = 0, arrived = 0;  // messages
+};
 
 class MessageCollective final : public Collective {
  public:
-  static Result<std::unique_ptr<MessageCollective>> Make(CollectiveShape shape,
-                                                         Messenger& messenger, uint32_t first_tag,
-                                                         std::vector<uint32_t> ranks,
-                                                         device::SharedHeap& heap) {
-    shape.apart = true;
-    auto local = LocalCollective::Make(shape, heap);
-    if (!local.ok()) return local.status();
-    std::unique_ptr<MessageCollective> made(
-        new MessageCollective(std::move(*local), shape, messenger));
-    const std::set<uint32_t> all(ranks.begin(), ranks.end());
-    for (uint32_t member = 0; member < shape.members; ++member) {
-      const bool here = ranks[member] == messenger.rank();
-      // Who is here sends what others receive: both need room.
-      auto port = std::make_unique<Port>(*made, member, first_tag + member);
-      auto memory = device::Memory::Allocate(2 * made->message_bytes_, "a collective's messages");
-      if (!memory.ok()) return memory.status();
-      port->memory = std::move(*memory);
-      if (here) {
-        for (uint32_t rank : all) {
-          if (rank != messenger.rank()) port->to.push_back(rank);
-        }
-        port->busy = std::vector<std::atomic<bool>>(2 * port->to.size());
-      } else {
-        messenger.Listen(port->tag, port.get());
-      }
-      made->ports_.push_back(std::move(port));
+  MessageCollective(const CollectiveShape& shape, Messenger& messenger, uint32_t first_tag,
+                    std::vector<uint32_t> ranks)
+      : shape_(shape),
+        traits_(TraitsOf(shape.kind)),
+        messenger_(messenger),
+        first_tag_(first_tag),
+        ranks_(std::move(ranks)),
+        rounds_(2 * size_t{shape.members}),
+        left_(shape.members),
+        members_(shape.members),
+        remote_(shape.members),
+        sources_(size_t{shape.members} * shape.members) {
+    for (uint32_t t = 0; t < shape.tensors.size(); ++t) {
+      divisions_.push_back(DivisionOf(shape, t));
+      across_.push_back(shape.reduction
+                            ? device::FindAcross(shape.tensors[t].dtype, *shape.reduction)
+                            : nullptr);
     }
-    return made;
   }
   ~MessageCollective() override {
-    for (auto& port : ports_) {
-      messenger_.Listen(port->tag, nullptr);
+    closing_.store(true, std::memory_order_relaxed);
+    for (uint32_t m = 0; m < shape_.members; ++m) {
+      if (!Here(m)) messenger_.Listen(first_tag_ + m, nullptr);
       if (!messenger_.given_up()) continue;
-      messenger_.Keep(std::move(port->memory));
-      messenger_.Keep(std::move(port->busy));
+      for (auto* messages : {&members_[m].inputs, &members_[m].slices}) {
+        for (Outgoing& message : *messages) message.KeepIn(messenger_);
+      }
+      if (remote_[m] != nullptr) messenger_.Keep(std::move(remote_[m]->memory));
     }
   }
 
-  void SetEventCount(uint32_t member, device::EventCount* event_count) override {
-    local_->SetEventCount(member, event_count);
+  // Called once, before all else.
+  Status MakeMembers() {
+    for (uint32_t m = 0; m < shape_.members; ++m) {
+      for (Round* round : {&RoundOf(m, 0), &RoundOf(m, 1)}) {
+        round->inputs.resize(shape_.tensors.size());
+        round->outputs.resize(shape_.tensors.size());
+      }
+      CGRAPH_RETURN_IF_ERROR(Here(m) ? MakeMember(m) : MakeRemoteMember(m));
+    }
+    return Status::Ok();
   }
+
+  void SetEventCount(uint32_t member, device::EventCount* event_count) override {
+    members_[member].event_count = event_count;
+  }
+
   void Arrive(uint32_t member, uint64_t n, std::span<const BufferSpan> inputs,
               std::span<const BufferSpan> outputs, bool poison) override {
-    SendToOthers(*ports_[member], n, inputs, poison);
-    local_->Arrive(member, n, inputs, outputs, poison);
+    for (Outgoing& message : members_[member].inputs) {
+      message.Send(messenger_, first_tag_ + member, n, poison, inputs);
+    }
+    Round& round = RoundOf(member, n);
+    round.poison = poison;
+    std::copy(inputs.begin(), inputs.end(), round.inputs.begin());
+    // The root of a broadcast may leave its own output where its input is; a span without memory
+    // has no bytes.
+    std::fill(round.outputs.begin(), round.outputs.end(), BufferSpan{nullptr, 0});
+    std::copy(outputs.begin(), outputs.end(), round.outputs.begin());
+    round.number.store(n + 1, std::memory_order_release);
+    NotifyOthers(member);
   }
   bool Present(uint32_t other, uint32_t member) const override {
-    return local_->Present(other, member);
+    const auto rounds = [&](uint32_t of) {
+      return std::max(RoundOf(of, 0).number.load(std::memory_order_relaxed),
+                      RoundOf(of, 1).number.load(std::memory_order_relaxed));
+    };
+    return rounds(other) >= rounds(member);
   }
-  bool AllArrived(uint64_t n) const override { return local_->AllArrived(n); }
-  bool Reduce(uint32_t member, uint64_t n) override { return local_->Reduce(member, n); }
-  // Room for a message is used again two rounds later; by then it has left.
+  bool AllArrived(uint64_t n) const override {
+    for (uint32_t m = 0; m < shape_.members; ++m) {
+      if (!Arrived(m, n)) return false;
+    }
+    return true;
+  }
+
+  bool Reduce(uint32_t member, uint64_t n) override {
+    bool poison = RoundOf(member, n).poison;
+    if (traits_.from == CollectiveTraits::kRoot) {
+      poison |= RoundOf(shape_.root, n).poison;  // nothing of the others flows here
+    } else {
+      for (uint32_t other = 0; other < shape_.members; ++other) poison |= RoundOf(other, n).poison;
+    }
+    for (uint32_t t = 0; t < shape_.tensors.size() && !poison; ++t) Compute(member, n, t);
+    for (Outgoing& message : members_[member].slices) {
+      message.Send(messenger_, first_tag_ + member, n, poison, RoundOf(member, n).outputs);
+    }
+    Leave(member, n);
+    return poison;
+  }
+  // Every member here has read what it reads of the others and written what it writes for them, the
+  // others' slices are here, and what was sent has left, so that its memory can be used again.
   bool Left(uint64_t n) const override {
-    for (const auto& port : ports_) {
-      for (size_t i = 0; i < port->to.size(); ++i) {
-        if (port->busy[port->to.size() * (n & 1) + i].load(std::memory_order_acquire)) return false;
+    for (uint32_t m = 0; m < shape_.members; ++m) {
+      if (left_[m].load(std::memory_order_acquire) <= n) return false;
+      for (const auto* messages : {&members_[m].inputs, &members_[m].slices}) {
+        for (const Outgoing& message : *messages) {
+          if (!message.Left(n)) return false;
+        }
       }
     }
     return true;
   }
 
+  // ---- messages of members at other ranks, by the thread that polls ----
+
+  void OnInputs(const RemoteMember& from, uint64_t n, std::span<std::byte> message) {
+    Round& round = RoundOf(from.member, n);
+    round.poison = from.inputs.Read(n, message, round.pieces);
+    round.number.store(n + 1, std::memory_order_release);
+    if (from.per_round() == 1) {
+      Leave(from.member, n);  // nothing more of it is to come
+    } else {
+      NotifyOthers(from.member);
+    }
+  }
+  // Such a message comes when all members here have arrived: the sender has reduced their inputs.
+  void OnSlices(RemoteMember& from, uint64_t n, std::span<std::byte> message) {
+    // What comes while this is destroyed must not be written where the results once were.
+    const bool unwanted = from.slices.Read(n, message, from.slice_pieces) ||
+                          closing_.load(std::memory_order_relaxed);
+    for (size_t i = 0; i < from.slice_pieces.size() && !unwanted; ++i) {
+      TakeSlice(n, from.slices.pieces()[i], from.slice_pieces[i]);
+    }
+    Leave(from.member, n);
+  }
+
  private:
-  // Header: what a message begins with. Then comes the size of each input as 8 bytes, then the
-  // inputs; sizes and inputs are at multiples of 64 bytes.
-  struct alignas(64) Header {
-    uint64_t round = 0;
-    uint64_t poison = 0;
-    uint64_t inputs = 0;
-  };
-
-  // Port: where a member's messages go out, or come in.
-  struct Port final : public ranks::Listener {
-    Port(MessageCollective& collective, uint32_t member, uint32_t tag)
-        : collective(collective), member(member), tag(tag) {}
-
-    std::byte* BufferOf(uint64_t n) const {
-      return memory.data() + (n & 1) * collective.message_bytes_;
+  Status MakeMember(uint32_t member) {
+    const std::set<uint32_t> all(ranks_.begin(), ranks_.end());
+    std::vector<std::pair<std::vector<Piece>, std::vector<uint32_t>>> to;
+    std::vector<uint32_t> others;
+    for (uint32_t rank : all) {
+      if (rank == messenger_.rank()) continue;
+      others.push_back(rank);
+      std::vector<Piece> pieces = PiecesFor(shape_, ranks_, member, rank);
+      auto same = std::find_if(to.begin(), to.end(),
+                               [&](const auto& other) { return other.first == pieces; });
+      if (same == to.end()) same = to.insert(to.end(), {std::move(pieces), {}});
+      same->second.push_back(rank);
     }
-    std::span<std::byte> BufferFor(uint32_t, uint64_t) override {
-      return {BufferOf(begun++), collective.message_bytes_};
+    MemberHere& at = members_[member];
+    for (auto& [pieces, ranks] : to) {
+      at.inputs.emplace_back(Parcel(shape_, std::move(pieces)), std::move(ranks));
+      CGRAPH_RETURN_IF_ERROR(at.inputs.back().Allocate());
     }
-    void OnMessage(uint32_t, std::span<const std::byte> message) override {
-      collective.ArriveFrom(member, message);
-    }
-
-    MessageCollective& collective;
-    const uint32_t member, tag;
-    device::Memory memory;                // for the messages of two rounds
-    uint64_t begun = 0;                   // messages that came in
-    std::vector<uint32_t> to;             // ranks, of a member that is here
-    std::vector<std::atomic<bool>> busy;  // by round and rank: a message that has not left yet
-  };
-
-  MessageCollective(std::unique_ptr<LocalCollective> local, const CollectiveShape& shape,
-                    Messenger& messenger)
-      : local_(std::move(local)), messenger_(messenger) {
-    uint64_t bytes = sizeof(Header) + MessageBytes(shape.tensors.size() * sizeof(uint64_t));
-    for (const CollectiveShape::Tensor& tensor : shape.tensors) bytes += MessageBytes(tensor.bytes);
-    message_bytes_ = bytes;
-    most_inputs_ = shape.tensors.size();
+    std::vector<Piece> slices = SlicesOf(shape_, member);
+    if (slices.empty()) return Status::Ok();
+    at.slices.emplace_back(Parcel(shape_, std::move(slices)), std::move(others));
+    return at.slices.back().Allocate();
   }
 
-  void SendToOthers(Port& port, uint64_t n, std::span<const BufferSpan> inputs, bool poison) {
-    if (port.to.empty()) return;
-    std::byte* const message = port.BufferOf(n);
-    const Header header{n, poison, inputs.size()};
-    std::memcpy(message, &header, sizeof(header));
-    uint64_t at = sizeof(header) + MessageBytes(inputs.size() * sizeof(uint64_t));
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      const uint64_t bytes = std::min(inputs[i].bytes, message_bytes_ - at);
-      std::memcpy(message + sizeof(header) + i * sizeof(bytes), &bytes, sizeof(bytes));
-      if (poison) continue;
-      device::CopyBytes(message + at, inputs[i].data, bytes);
-      at += MessageBytes(bytes);
+  Status MakeRemoteMember(uint32_t member) {
+    auto made = std::make_unique<RemoteMember>(
+        *this, member, ranks_[member],
+        Parcel(shape_, PiecesFor(shape_, ranks_, member, messenger_.rank())),
+        Parcel(shape_, SlicesOf(shape_, member)));
+    auto memory =
+        device::Memory::Allocate(2 * made->inputs.most_bytes() + made->slices.most_bytes(),
+                                 "a collective's messages");
+    if (!memory.ok()) return memory.status();
+    made->memory = std::move(*memory);
+    const std::vector<Piece>& pieces = made->inputs.pieces();
+    made->piece_of.assign(shape_.tensors.size() * shape_.members, 0);
+    for (size_t i = 0; i < pieces.size(); ++i) {
+      const auto first = made->piece_of.begin() + pieces[i].tensor * shape_.members;
+      if (pieces[i].division == Division::kWhole) std::fill_n(first, shape_.members, i);
+      else first[pieces[i].member] = i;
     }
-    for (size_t i = 0; i < port.to.size(); ++i) {
-      messenger_.Send(port.to[i], port.tag, {message, at},
-                      &port.busy[port.to.size() * (n & 1) + i]);
+    for (uint64_t n : {0, 1}) RoundOf(member, n).pieces.resize(pieces.size());
+    remote_[member] = std::move(made);
+    messenger_.Listen(first_tag_ + member, remote_[member].get());
+    return Status::Ok();
+  }
+
+  bool Here(uint32_t member) const { return ranks_[member] == messenger_.rank(); }
+  bool Gives(uint32_t member) const { return traits_.gives(member, shape_.root); }
+  bool Gets(uint32_t member) const { return traits_.gets(member, shape_.root); }
+  const Round& RoundOf(uint32_t member, uint64_t n) const { return rounds_[2 * member + (n & 1)]; }
+  Round& RoundOf(uint32_t member, uint64_t n) { return rounds_[2 * member + (n & 1)]; }
+  bool Arrived(uint32_t member, uint64_t n) const {
+    return RoundOf(member, n).number.load(std::memory_order_acquire) == n + 1;
+  }
+
+  // Nothing more of this member is to come in round n, nor does it look at others any more.
+  void Leave(uint32_t member, uint64_t n) {
+    left_[member].store(n + 1, std::memory_order_release);
+    NotifyOthers(member);
+  }
+  void NotifyOthers(uint32_t member) {
+    for (uint32_t other = 0; other < shape_.members; ++other) {
+      device::EventCount* const event_count = members_[other].event_count;
+      const bool again = other != 0 && event_count == members_[other - 1].event_count;
+      if (other != member && Here(other) && !again) event_count->Notify();
     }
   }
 
-  // A member at another rank has arrived.
-  void ArriveFrom(uint32_t member, std::span<const std::byte> message) {
-    Header header;
-    if (message.size() < sizeof(header)) return;
-    std::memcpy(&header, message.data(), sizeof(header));
-    const size_t inputs = std::min<size_t>(header.inputs, most_inputs_);
-    uint64_t at = sizeof(header) + MessageBytes(inputs * sizeof(uint64_t));
-    if (at > message.size()) return;
-    std::vector<BufferSpan>& spans = spans_;
-    spans.clear();
-    for (size_t i = 0; i < inputs; ++i) {
-      uint64_t bytes = 0;
-      std::memcpy(&bytes, message.data() + sizeof(header) + i * sizeof(bytes), sizeof(bytes));
-      bytes = header.poison ? 0 : std::min<uint64_t>(bytes, message.size() - at);
-      spans.push_back({const_cast<std::byte*>(message.data() + at), bytes});
-      at = std::min<uint64_t>(at + MessageBytes(bytes), message.size());
+  // Returns what `reader`, a member here, needs of a tensor of `member`. Sizes are equal at all
+  // members unless a plan tells them different extents; then some have less than others look for.
+  BufferSpan Source(uint32_t member, uint32_t reader, uint64_t n, uint32_t tensor) const {
+    const Round& round = RoundOf(member, n);
+    if (!Here(member)) {
+      return round.pieces[remote_[member]->piece_of[tensor * shape_.members + reader]];
     }
-    local_->Arrive(member, header.round, spans, {}, header.poison != 0);
+    const BufferSpan& input = round.inputs[tensor];
+    const Range part = PartFor(divisions_[tensor], shape_.members, reader, input.bytes);
+    return {static_cast<std::byte*>(input.data) + part.begin, part.bytes};
   }
 
-  const std::unique_ptr<LocalCollective> local_;
+  // Makes what `member` makes of a tensor: its own result, or its slice of everybody's.
+  void Compute(uint32_t member, uint64_t n, uint32_t tensor) {
+    if (divisions_[tensor] == Division::kSlices) return ReduceSlice(member, n, tensor);
+    const BufferSpan& output = RoundOf(member, n).outputs[tensor];
+    if (!Gets(member) || output.data == nullptr) return;
+    auto* const out = static_cast<std::byte*>(output.data);
+    if (traits_.reduces) {
+      const auto [from, bytes] = Sources(member, n, tensor, output.bytes);
+      across_[tensor](from, shape_.members, bytes / Width(tensor), out);
+      return;
+    }
+    const uint64_t part = traits_.joins() ? output.bytes / shape_.members : output.bytes;
+    for (uint32_t of = 0; of < shape_.members; ++of) {
+      if (!Gives(of)) continue;
+      const BufferSpan source = Source(of, member, n, tensor);
+      device::CopyBytes(out + (traits_.joins() ? of * part : 0), source.data,
+                        std::min(part, source.bytes));
+    }
+  }
+
+  // Returns what `member` reduces, of each member, and how many bytes of it there are everywhere.
+  std::pair<const void**, uint64_t> Sources(uint32_t member, uint64_t n, uint32_t tensor,
+                                            uint64_t most) {
+    const void** const from = sources_.data() + size_t{member} * shape_.members;
+    for (uint32_t of = 0; of < shape_.members; ++of) {
+      const BufferSpan source = Source(of, member, n, tensor);
+      from[of] = source.data;
+      most = std::min(most, source.bytes);
+    }
+    return {from, most};
+  }
+
+  // Reduces a member's slice, into its own result and those of the others here.
+  void ReduceSlice(uint32_t member, uint64_t n, uint32_t tensor) {
+    const Range slice = SliceHere(n, tensor, member);
+    auto [from, bytes] = Sources(member, n, tensor, slice.bytes);
+    for (uint64_t at = 0; at < bytes; at += kSliceTileBytes) {
+      const uint64_t count = std::min(kSliceTileBytes, bytes - at);
+      std::byte* const tile = Output(member, n, tensor) + slice.begin + at;
+      across_[tensor](from, shape_.members, count / Width(tensor), tile);
+      CopyToMembersHere(n, tensor, slice.begin + at, tile, count);
+      for (uint32_t of = 0; of < shape_.members; ++of) {
+        from[of] = static_cast<const std::byte*>(from[of]) + count;
+      }
+    }
+  }
+  void TakeSlice(uint64_t n, const Piece& piece, const BufferSpan& from) {
+    const Range slice = SliceHere(n, piece.tensor, piece.member);
+    CopyToMembersHere(n, piece.tensor, slice.begin, from.data, std::min(slice.bytes, from.bytes));
+  }
+  // Returns a member's slice of a result for which all members here have room; none before they
+  // have arrived.
+  Range SliceHere(uint64_t n, uint32_t tensor, uint32_t member) const {
+    uint64_t bytes = shape_.tensors[tensor].bytes;
+    for (uint32_t m = 0; m < shape_.members; ++m) {
+      if (!Here(m)) continue;
+      const BufferSpan& output = RoundOf(m, n).outputs[tensor];
+      bytes = Arrived(m, n) && output.data != nullptr ? std::min(bytes, output.bytes) : 0;
+    }
+    return PartFor(Division::kSlices, shape_.members, member, bytes);
+  }
+  void CopyToMembersHere(uint64_t n, uint32_t tensor, uint64_t begin, const void* from,
+                         uint64_t bytes) {
+    for (uint32_t m = 0; m < shape_.members && bytes != 0; ++m) {
+      if (Here(m)) device::CopyBytes(Output(m, n, tensor) + begin, from, bytes);
+    }
+  }
+  std::byte* Output(uint32_t member, uint64_t n, uint32_t tensor) const {
+    return static_cast<std::byte*>(RoundOf(member, n).outputs[tensor].data);
+  }
+  uint64_t Width(uint32_t tensor) const {
+    return static_cast<uint64_t>(plan::DTypeBytes(shape_.tensors[tensor].dtype));
+  }
+
+  const CollectiveShape shape_;
+  const CollectiveTraits& traits_;
   Messenger& messenger_;
-  uint64_t message_bytes_ = 0;
-  size_t most_inputs_ = 0;
-  std::vector<std::unique_ptr<Port>> ports_;  // by member
-  std::vector<BufferSpan> spans_;             // of whoever polls
+  const uint32_t first_tag_;
+  const std::vector<uint32_t> ranks_;      // by member
+  std::vector<Division> divisions_;        // by tensor
+  std::vector<device::Across> across_;     // by tensor, of kinds that reduce
+  std::vector<Round> rounds_;              // by member, two each
+  std::vector<std::atomic<uint64_t>> left_;  // by member: rounds
+  std::vector<MemberHere> members_;
+  std::vector<std::unique_ptr<RemoteMember>> remote_;  // by member; null: it is one of this rank
+  std::vector<const void*> sources_;       // by member here, then by member
+  std::atomic<bool> closing_{false};
 };
+
+void RemoteMember::OnMessage(uint32_t, std::span<const std::byte> message) {
+  const uint64_t n = arrived++;
+  // It lies in this object's memory.
+  const std::span<std::byte> bytes(const_cast<std::byte*>(message.data()), message.size());
+  if (n % per_round() == 0) collective.OnInputs(*this, n / per_round(), bytes);
+  else collective.OnSlices(*this, n / per_round(), bytes);
+}
 
 // The collective of a rank that has no member.
 class CollectiveElsewhere final : public Collective {
@@ -184,14 +397,13 @@ class CollectiveElsewhere final : public Collective {
 Result<std::unique_ptr<Collective>> MakeMessageCollective(const CollectiveShape& shape,
                                                           Messenger& messenger,
                                                           uint32_t first_tag,
-                                                          std::vector<uint32_t> ranks,
-                                                          device::SharedHeap& heap) {
+                                                          std::vector<uint32_t> ranks) {
   if (std::find(ranks.begin(), ranks.end(), messenger.rank()) == ranks.end()) {
     return std::unique_ptr<Collective>(std::make_unique<CollectiveElsewhere>());
   }
-  auto made = MessageCollective::Make(shape, messenger, first_tag, std::move(ranks), heap);
-  if (!made.ok()) return made.status();
-  return std::unique_ptr<Collective>(std::move(*made));
+  auto made = std::make_unique<MessageCollective>(shape, messenger, first_tag, std::move(ranks));
+  CGRAPH_RETURN_IF_ERROR(made->MakeMembers());
+  return std::unique_ptr<Collective>(std::move(made));
 }
 
 }  // namespace cgraph::channel

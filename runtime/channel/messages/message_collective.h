@@ -1,6 +1,8 @@
-// A collective whose members are at several ranks, some of which share no memory: every rank gets a
-// copy of all inputs and computes the results of its own members from them, in rank order, so
-// results have the same bits everywhere. A rank without a member has an object that does nothing.
+// A collective whose members are at several ranks, some of which share no memory. Each member
+// sends every other rank what the members there need of its input (parts.h), and each makes its own
+// result of what came, reducing in the order of members, so results have the same bits everywhere.
+// A large all_reduce has a second round of messages: each member reduces a slice and sends it to
+// the other ranks. A rank without a member has an object that does nothing.
 #ifndef CGRAPH_RUNTIME_CHANNEL_MESSAGES_MESSAGE_COLLECTIVE_H_
 #define CGRAPH_RUNTIME_CHANNEL_MESSAGES_MESSAGE_COLLECTIVE_H_
 
@@ -9,7 +11,6 @@
 #include <vector>
 
 #include "runtime/channel/collective.h"
-#include "runtime/device/shared_heap.h"
 #include "runtime/ranks/messenger.h"
 #include "runtime/status/status.h"
 
@@ -20,8 +21,7 @@ namespace cgraph::channel {
 Result<std::unique_ptr<Collective>> MakeMessageCollective(const CollectiveShape& shape,
                                                           ranks::Messenger& messenger,
                                                           uint32_t first_tag,
-                                                          std::vector<uint32_t> ranks,
-                                                          device::SharedHeap& heap);
+                                                          std::vector<uint32_t> ranks);
 
 }  // namespace cgraph::channel
 

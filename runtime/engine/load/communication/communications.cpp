@@ -164,7 +164,7 @@ class Maker {
       auto tags = p_.machines->NewTags(apart ? shape.members : 0);
       if (!tags.ok()) return tags.status();
       auto made = channel::MakeMessageCollective(shape, p_.machines->messenger(), *tags,
-                                                 std::move(ranks), *p_.heap);
+                                                 std::move(ranks));
       if (!made.ok()) return made.status();
       return std::pair(std::move(*made), false);
     }

@@ -3,11 +3,15 @@
 #include <catch2/catch.hpp>
 
 #include <algorithm>
+#include <array>
+#include <cstring>
 #include <numeric>
+#include <set>
 
 #include "runtime/channel/local/local_collective.h"
 #include "runtime/channel/messages/message_channel.h"
 #include "runtime/channel/messages/message_collective.h"
+#include "runtime/channel/messages/parts.h"
 #include "runtime/plan/kinds.h"
 #include "tests/support/host_memory.h"
 #include "tests/unit/runtime/messages/wires.h"
@@ -27,7 +31,10 @@ using Value = std::vector<std::byte>;
 
 Value Random(std::mt19937_64& random, uint64_t bytes) {
   Value value(bytes);
-  for (std::byte& byte : value) byte = static_cast<std::byte>(random());
+  for (uint64_t at = 0; at < bytes; at += sizeof(uint64_t)) {
+    const uint64_t number = random();
+    std::memcpy(value.data() + at, &number, std::min(sizeof(number), bytes - at));
+  }
   return value;
 }
 std::vector<BufferSpan> SpansOf(std::vector<Value>& values) {
@@ -199,6 +206,7 @@ constexpr plan::DType kDTypes[] = {plan::DType::f32, plan::DType::f16, plan::DTy
 // in one address space.
 struct Gathering {
   CollectiveShape shape;
+  const uint32_t first_tag;
   std::vector<uint32_t> rank_of;                // by member
   std::vector<std::unique_ptr<Collective>> at;  // by rank
   std::vector<device::EventCount> event_counts;
@@ -215,7 +223,7 @@ struct Gathering {
   };
   std::vector<Member> members;
 
-  Gathering(Ranks& ranks, uint32_t first_tag, device::SharedHeap& heap) {
+  Gathering(Ranks& ranks, uint32_t tag, device::SharedHeap& heap) : first_tag(tag) {
     MakeShape(ranks);
     for (uint32_t m = 0; m < shape.members; ++m) {
       rank_of.push_back(static_cast<uint32_t>(ranks.Below(ranks.count())));
@@ -224,7 +232,7 @@ struct Gathering {
     members.resize(shape.members);
     for (uint32_t rank = 0; rank < ranks.count(); ++rank) {
       auto made = channel::MakeMessageCollective(shape, *ranks.messengers[rank], first_tag,
-                                                 rank_of, heap);
+                                                 rank_of);
       REQUIRE(made.ok());
       for (uint32_t m = 0; m < shape.members; ++m) (*made)->SetEventCount(m, &event_counts[m]);
       at.push_back(std::move(*made));
@@ -245,8 +253,11 @@ struct Gathering {
     for (uint64_t t = 0; t < tensors; ++t) {
       plan::DType dtype = kDTypes[ranks.Below(std::size(kDTypes))];
       if (shape.reduction == Reduction::kAvg) dtype = kDTypes[ranks.Below(3)];
+      // Some are as large as what is divided into slices.
       const uint64_t elements = ranks.Below(6) == 0 ? 1500 : ranks.Below(40);
-      shape.tensors.push_back({dtype, elements * shape.members * plan::DTypeBytes(dtype)});
+      const uint64_t large = ranks.Below(8) == 0 ? channel::kSlicedBytes : 0;
+      const uint64_t unit = shape.members * plan::DTypeBytes(dtype);
+      shape.tensors.push_back({dtype, (large / unit + elements) * unit});
     }
   }
 
@@ -254,9 +265,10 @@ struct Gathering {
     const CollectiveTraits& traits = TraitsOf(shape.kind);
     std::vector<Part> parts(shape.members);
     for (const CollectiveShape::Tensor& tensor : shape.tensors) {
-      // Extents differ between rounds, not between members.
-      const uint64_t unit = plan::DTypeBytes(tensor.dtype) * shape.members;
-      const uint64_t given = ranks.Below(tensor.bytes / unit + 1) * unit;
+      // Extents differ between rounds, not between members; a part is a whole number of elements.
+      const uint64_t unit = plan::DTypeBytes(tensor.dtype) * (traits.divides() ? shape.members : 1);
+      const uint64_t given = ranks.Below(3) == 0 ? tensor.bytes
+                                                 : ranks.Below(tensor.bytes / unit + 1) * unit;
       const uint64_t got = traits.rows == CollectiveTraits::kTimes  ? given * shape.members
                            : traits.rows == CollectiveTraits::kOver ? given / shape.members
                                                                     : given;
@@ -280,6 +292,69 @@ struct Gathering {
   bool over() const {
     return std::all_of(members.begin(), members.end(),
                        [&](const Member& member) { return member.round == rounds.size(); });
+  }
+
+  // Returns the bytes of values that go from rank to rank in all rounds, by the formula of the
+  // kind: m members, of which k are at one of n ranks, each give s bytes.
+  uint64_t FormulaBytes() const {
+    const auto at = [&](uint32_t member) {
+      return std::count(rank_of.begin(), rank_of.end(), rank_of[member]);
+    };
+    const uint64_t others = std::set<uint32_t>(rank_of.begin(), rank_of.end()).size() - 1;
+    uint64_t bytes = 0;
+    for (const std::vector<Part>& parts : rounds) {
+      bool poisoned = false;
+      for (const Part& part : parts) poisoned |= part.poison;
+      for (uint32_t m = 0; m < shape.members; ++m) {
+        for (size_t t = 0; t < parts[m].inputs.size(); ++t) {
+          const uint64_t s = parts[m].inputs[t].size(), elsewhere = shape.members - at(m);
+          const bool to_other = rank_of[m] != rank_of[shape.root];
+          uint64_t inputs = 0, slices = 0;
+          switch (shape.kind) {
+            case CollectiveKind::kAllReduce:
+              if (shape.tensors[t].bytes >= channel::kSlicedBytes) {
+                for (uint32_t of = 0; of < shape.members; ++of) {
+                  const auto slice = channel::PartFor(channel::Division::kSlices, shape.members,
+                                                      of, s);
+                  if (rank_of[of] != rank_of[m]) inputs += slice.bytes;
+                  if (of == m) slices = others * slice.bytes;
+                }
+                break;
+              }
+              [[fallthrough]];
+            case CollectiveKind::kAllGather:
+            case CollectiveKind::kBroadcast: inputs = others * s; break;
+            case CollectiveKind::kReduce:
+            case CollectiveKind::kGather: inputs = to_other ? s : 0; break;
+            case CollectiveKind::kReduceScatter:
+            case CollectiveKind::kAllToAll:
+            case CollectiveKind::kScatter: inputs = elsewhere * (s / shape.members); break;
+            case CollectiveKind::kBarrier: break;
+          }
+          if (!parts[m].poison) bytes += inputs;
+          if (!poisoned) bytes += slices;
+        }
+      }
+    }
+    return bytes;
+  }
+  // Compares it with what was sent. A message has a header of a unit or more, and ends with a unit;
+  // its pieces, at most one for each member and tensor, begin at multiples of 16.
+  void CheckSent(Ranks& ranks) const {
+    const auto [messages, sent] = ranks.network.Sent(first_tag, first_tag + shape.members);
+    const uint64_t values = FormulaBytes();
+    CAPTURE(int(shape.kind), shape.members, rank_of);
+    REQUIRE(sent >= values + 64 * messages);
+    REQUIRE(sent <= values + messages * (2 * 64 + 24 * shape.members * shape.tensors.size() + 63));
+  }
+  bool sliced() const {
+    return shape.kind == CollectiveKind::kAllReduce &&
+           std::any_of(shape.tensors.begin(), shape.tensors.end(), [](const auto& tensor) {
+             return tensor.bytes >= channel::kSlicedBytes;
+           });
+  }
+  bool between_ranks() const {
+    return std::count(rank_of.begin(), rank_of.end(), rank_of[0]) < long(rank_of.size());
   }
 
   // Has one member do the next thing that it can.
@@ -316,18 +391,21 @@ struct Gathering {
 
 TEST_CASE("a collective has the results of one address space, in every round") {
   HostMemory host;
-  uint64_t between = 0;
+  uint64_t between = 0, sliced = 0;
+  std::array<uint64_t, std::size(kKinds)> of_kind{};
   for (uint64_t seed = 1; seed <= 3000 / kSanitizedShare; ++seed) {
     CAPTURE(seed);
-    Ranks ranks(2 + seed % 2, seed);
+    Ranks ranks(2 + seed % 3, seed);
     host.heap = std::make_unique<device::SharedHeap>(*host.device);
     std::vector<std::unique_ptr<Gathering>> gatherings;
     uint32_t tag = 1;
     for (uint32_t i = 0; i < 1 + seed % 2; ++i) {
       gatherings.push_back(std::make_unique<Gathering>(ranks, tag, *host.heap));
       tag += gatherings.back()->shape.members;
-      const auto& rank_of = gatherings.back()->rank_of;
-      between += std::count(rank_of.begin(), rank_of.end(), rank_of[0]) < long(rank_of.size());
+      if (!gatherings.back()->between_ranks()) continue;
+      ++between;
+      ++of_kind[static_cast<size_t>(gatherings.back()->shape.kind)];
+      sliced += gatherings.back()->sliced();
     }
     uint64_t steps = 0;
     const auto over = [](const auto& gathering) { return gathering->over(); };
@@ -338,8 +416,11 @@ TEST_CASE("a collective has the results of one address space, in every round") {
       gathering.Step(static_cast<uint32_t>(ranks.Below(gathering.shape.members)));
     }
     ranks.Settle();
+    for (const auto& gathering : gatherings) gathering->CheckSent(ranks);
   }
   REQUIRE(between > 2000 / kSanitizedShare);  // collectives with members at several ranks
+  REQUIRE(sliced > 20 / kSanitizedShare);
+  for (uint64_t collectives : of_kind) REQUIRE(collectives > 100 / kSanitizedShare);
 }
 
 }  // namespace

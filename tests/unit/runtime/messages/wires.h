@@ -47,6 +47,16 @@ class Network {
     std::lock_guard lock(mutex_);
     return fault_;
   }
+  // Returns how many messages with tags from `first` on, below `end`, were sent, and their bytes.
+  std::pair<uint64_t, uint64_t> Sent(uint32_t first, uint32_t end) {
+    std::lock_guard lock(mutex_);
+    std::pair<uint64_t, uint64_t> all{0, 0};
+    for (auto at = sent_.lower_bound(first); at != sent_.end() && at->first < end; ++at) {
+      all.first += at->second.first;
+      all.second += at->second.second;
+    }
+    return all;
+  }
   // Returns whether nothing is under way and nobody is still to be told of anything.
   bool Quiet() {
     std::lock_guard lock(mutex_);
@@ -102,6 +112,8 @@ class Network {
     std::lock_guard lock(mutex_);
     if (bytes % Wire::kMessageUnit != 0) fault_ = "a message of broken units";
     if (to == from || to >= count()) fault_ = "a message to nobody";
+    ++sent_[tag].first;
+    sent_[tag].second += bytes;
     auto message = std::make_shared<Message>(
         Message{from, tag, data, std::vector<std::byte>(data, data + bytes), Chance(2)});
     coming_[to][{from, tag}].push_back(message);
@@ -171,6 +183,7 @@ class Network {
   std::mt19937_64 random_;
   std::string fault_;
   uint64_t last_ = 0;  // request or handle
+  std::map<uint32_t, std::pair<uint64_t, uint64_t>> sent_;  // by tag: messages, and their bytes
   // By receiver, then by sender and tag.
   std::vector<std::map<std::pair<uint32_t, uint32_t>, std::deque<MessagePointer>>> coming_;
   std::map<uint64_t, MessagePointer> sends_, probed_;
