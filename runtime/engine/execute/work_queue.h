@@ -20,6 +20,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
@@ -114,6 +115,10 @@ class alignas(128) WorkQueue {
             words_->round.load(std::memory_order_relaxed)};
   }
   void SetProgress(const Progress& progress);
+  // Of the same: where its queues are, as that rank sees them.
+  bool has_queues() const { return !queues_.empty(); }
+  std::vector<device::Head> Heads() const { return queues_.Heads(); }
+  void SetHeads(std::vector<device::Head> heads);
   // Returns how many failures were noted in their frames, for rank 0 to be told of.
   uint64_t failures() const { return failures_.load(std::memory_order_acquire); }
   // Returns the position of the work queue and of each of its queues, which may all be at different
@@ -212,6 +217,8 @@ class alignas(128) WorkQueue {
   TraceLog traced_;
   LaneQueues queues_;
   std::vector<device::Report> reports_;
+  mutable std::mutex far_heads_mutex_;  // of the next
+  std::vector<device::Head> far_heads_;  // what another rank tells of its queues
   std::unique_ptr<CallRanges> ranges_;  // null: no profiler is attached
 };
 
