@@ -200,7 +200,8 @@ class QueueSender final : public Sender {
       const Issued& message = issued_[sent_ % slots().count];
       const bool poison =
           message.empty || device::AnyPoisoned(message.checks, *message.bindings);
-      Send(sent_, {sent_, poison, message.values}, message.bytes);
+      const uint64_t values = poison ? 0 : message.values;
+      Send(sent_, {sent_, poison, values}, poison ? FirstValue(0) : message.bytes);
     }
     return true;
   }
