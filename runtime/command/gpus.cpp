@@ -1,5 +1,6 @@
 #include "runtime/command/gpus.h"
 
+#include <algorithm>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -39,26 +40,35 @@ Result<std::vector<workers::Machine>> MachinesFor(const plan::Plan& plan, ranks:
   return std::vector<workers::Machine>{std::move(machine)};
 }
 
+// Returns whose reason it is: "the machine of rank 1 (process 7 on b): "; nothing of this machine.
+std::string Whose(const plan::Plan& plan, const std::vector<uint32_t>& gpus,
+                  const std::vector<workers::Machine>& machines) {
+  if (machines.size() == 1) return "";
+  const workers::Machine& first = workers::MachineOf(plan, gpus.front(), machines);
+  const bool same = std::all_of(gpus.begin(), gpus.end(), [&](uint32_t gpu) {
+    return &workers::MachineOf(plan, gpu, machines) == &first;
+  });
+  return same ? first.name + ": " : "each of their machines: ";
+}
+
 // Refuses gpus on cores where GPUs are required, and notes them where nobody asked for cores.
 Problem CheckLeft(const plan::Plan& plan, const Options& options,
                   const std::vector<workers::Machine>& machines, const workers::MappedGpus& mapped,
                   GpuPlacement& placement) {
   const auto left = workers::ByReason(plan, mapped.left_to_cores, machines);
   if (options.require_gpu && !left.empty()) {
-    const std::string of = machines.size() == 1
-                               ? ""
-                               : workers::MachineOf(plan, left[0].gpus[0], machines).name + ": ";
+    const auto& [gpus, why] = left.front();
     return {kEnvironment, fmt::format("{} would run on CPU threads: {}{}, or leave out "
                                       "--require-gpu",
-                                      NamesOf(plan, left[0].gpus), of, left[0].why)};
+                                      NamesOf(plan, gpus), Whose(plan, gpus, machines), why)};
   }
   if (options.require_gpu && !mapped.on_cores.empty()) {
     return {kUsage, fmt::format("--require-gpu: --device-map puts {} on cores",
                                 NamesOf(plan, mapped.on_cores))};
   }
   for (const auto& [gpus, why] : left) {
-    placement.notes.push_back(
-        fmt::format("{} {}: {}", NamesOf(plan, gpus), Runs(gpus), FirstLine(why)));
+    placement.notes.push_back(fmt::format("{} {}: {}{}", NamesOf(plan, gpus), Runs(gpus),
+                                          Whose(plan, gpus, machines), FirstLine(why)));
   }
   return {};
 }

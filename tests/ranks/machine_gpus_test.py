@@ -65,13 +65,18 @@ def results(m):
     emulate(FAST)
     for graph, inputs, flags in CASES:
         same_as_cores(m, 2, m.plan(), graph, inputs, *flags)
-    for kind in (STRICT, APART):
+    for kind, cases in ((STRICT, COLLECTIVE[-1:]), (APART, COLLECTIVE)):
         emulate(kind)
-        for graph, inputs, flags in COLLECTIVE:
+        for graph, inputs, flags in cases:
             same_as_cores(m, 2, m.plan(), graph, inputs, *flags)
     emulate("devices=4,seed=5,protect=0")
     for graph, inputs, flags in (*COLLECTIVE, ("overlapped", {"x": numbers((64, 64)) / 8}, [])):
         m.same(2, m.plan(), graph, inputs, *flags)
+    few_results(m)
+
+
+def few_results(m):
+    """Three machines, and what goes round on two."""
     emulate("devices=3,seed=6,protect=0")
     same_as_cores(m, 3, m.plan("NODES=3", "N=7"), "collected", {"x": EIGHT}, "-n", "2")
     same_as_cores(m, 2, m.plan(), "around", {"x": np.arange(3)}, "--batch", "x", "--no-capture")
@@ -138,7 +143,8 @@ def absent(m):
     emulate(FAST)
     nowhere = {"LD_LIBRARY_PATH": m.cgrun.parent}
     line = ["--graph", "other", "--input", "x=[5]", "--timeout", "30"]
-    note = "cgrun: note: node[1].gpu[1], node[1].gpu[3] run on CPU threads: there is no NVIDIA"
+    note = "cgrun: note: node[1].gpu[1], node[1].gpu[3] run on CPU threads: the machine " \
+           "of rank 1 (process "
     done = apart(m, m.plan(), line, **nowhere)
     expect(done.returncode == 0 and "16" in done.stdout and said(done).startswith(note) and
            said(done).count("note:") == 1, "GPUs at one machine", done.stderr)
@@ -158,17 +164,30 @@ def absent(m):
                f"{mixed.stdout}{mixed.stderr}\n{alone.stdout}")
 
 
+def failures(m):
+    """A method that fails on a GPU of another machine is the execution's error."""
+    emulate(FAST)
+    np.save(m.folder / "in_x.npy", np.array([1, 2, 3, 4]))
+    for graph in ("refused", "refused_elsewhere"):
+        flags = ["--graph", graph, "--input", f"x={m.folder}/in_x.npy", "--batch", "x"]
+        cores = ["--device-map", "gpu[*]=cpu:0,node[1].gpu[*]=cpu:0"]
+        told = [m.run(0, m.plan(), *flags, *cores), m.run(2, m.plan(), *flags, "--require-gpu")]
+        expect([done.returncode for done in told] == [1, 1] and errors(told[0]) != [] and
+               errors(told[0]) == errors(told[1]), f"the error of {graph}",
+               f"{told[0].stderr}\n{told[1].stderr}")
+
+
 def broken(m):
     """A kernel that never ends, and a GPU that fails, at the other machine."""
     emulate(FAST)
-    line = ["--graph", "around", "--input", "x=[5]", "--timeout", "2", "-n", "3"]
-    done = apart(m, m.plan(), line, CGRAPH_EMULATION=FAST + ",endless=9")
+    line = ["--graph", "around", "--input", "x=[5]", "-n", "3", "--timeout"]
+    done = apart(m, m.plan(), [*line, "2"], CGRAPH_EMULATION=FAST + ",endless=9")
     expect(done.returncode != 0 and "nothing has moved for 2 s" in done.stderr and
            "\nnode[1].gpu[" in done.stderr and "is running" in done.stderr, "an endless kernel",
            done.stderr)
     failed = 0
     for call in (120, 200, 280, 360):
-        done = apart(m, m.plan(), [*line, "--timeout", "20"],
+        done = apart(m, m.plan(), [*line, "20"],
                      CGRAPH_EMULATION=FAST + f",fail={call}:sticky")
         if done.returncode == 0:
             continue
@@ -184,14 +203,15 @@ def main():
     parser.add_argument("--cgrun", required=True, type=lambda p: pathlib.Path(p).resolve())
     parser.add_argument("--libraries", required=True)
     mpirun.add_option(parser)
-    parser.add_argument("--only", action="append", default=[], help="parts")
+    parser.add_argument("--only", action="append", default=[], help="parts, instead of all")
     options = parser.parse_args()
     os.environ["LD_LIBRARY_PATH"] = options.libraries
     with tempfile.TemporaryDirectory() as name:
         m = machines_test.Machines(options, pathlib.Path(name))
-        for part in (results, on_gpus, few, absent, machines_test.failures, broken):
-            if options.only and part.__name__ not in options.only:
-                continue
+        parts = [results, on_gpus, few, absent, failures, broken]
+        if options.only:
+            parts = [part for part in (*parts, few_results) if part.__name__ in options.only]
+        for part in parts:
             part(m)
             print(f"{part.__name__}: ok", flush=True)
     print(f"{expectations.checks} checks, {m.runs} runs")

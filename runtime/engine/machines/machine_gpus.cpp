@@ -1,5 +1,6 @@
 #include "runtime/engine/machines/machine_gpus.h"
 
+#include <algorithm>
 #include <chrono>
 #include <string>
 #include <utility>
@@ -10,6 +11,7 @@
 #include "runtime/device/sync/cores.h"
 #include "runtime/engine/machines/machines.h"
 #include "runtime/engine/machines/message.h"
+#include "runtime/ranks/supervision.h"
 
 namespace cgraph::engine {
 namespace {
@@ -48,7 +50,10 @@ class Answers final : private ranks::Listener {
     if (message.kind != MachineMessage::kGpus || from >= machines_.size()) return;
     machines_[from].cores = message.gpus.cores;
     machines_[from].gpus = message.gpus.gpus;
-    machines_[from].no_gpus = text;
+    const uint64_t process = std::min<uint64_t>(message.gpus.process_bytes, text.size());
+    machines_[from].name =
+        fmt::format("the machine of rank {} ({})", from, text.substr(0, process));
+    machines_[from].no_gpus = text.substr(process);
     ++count_;
   }
 
@@ -57,13 +62,6 @@ class Answers final : private ranks::Listener {
   std::vector<ranks::ReceiveBuffers> buffers_;
   uint32_t count_ = 0;
 };
-
-std::string NameOf(uint32_t rank, const ranks::Peers& peers) {
-  if (rank == 0) return "the machine of rank 0";
-  const ranks::Process process =
-      peers.supervision == nullptr ? ranks::Process() : peers.supervision->ProcessOf(rank);
-  return fmt::format("the machine of rank {} ({})", rank, process.Text());
-}
 
 Status Ask(const std::vector<uint32_t>& ranks, ranks::Peers& peers,
            std::vector<workers::Machine>& machines) {
@@ -103,7 +101,7 @@ Result<std::vector<workers::Machine>> FindMachines(const plan::Plan& plan, ranks
   for (uint32_t gpu : workers::BusyGpus(plan)) asked[plan.devices[gpu]->node] = true;
   std::vector<uint32_t> others;
   for (uint32_t node = 0; node < machines.size(); ++node) {
-    machines[node].name = NameOf(node, peers);
+    machines[node].name = fmt::format("the machine of rank {}", node);
     machines[node].cores = device::Cores();
     if (asked[node] && node > 0) others.push_back(node);
   }
@@ -119,8 +117,9 @@ Result<std::vector<workers::Machine>> FindMachines(const plan::Plan& plan, ranks
 void TellGpus(ranks::Messenger& messenger) {
   const OwnGpus own = FindOwn();
   MachineMessage answer{.kind = MachineMessage::kGpus};
-  answer.gpus = {own.cores, own.gpus};
-  SendMessage(messenger, 0, answer, own.none);
+  const std::string process = ranks::Process::This().Text();
+  answer.gpus = {own.cores, own.gpus, process.size()};
+  SendMessage(messenger, 0, answer, process + own.none);
 }
 
 }  // namespace cgraph::engine

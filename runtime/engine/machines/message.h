@@ -59,6 +59,7 @@ struct MachineMessage {
     } options{};
     struct {
       uint32_t cores, gpus;
+      uint64_t process_bytes;  // of the text: who answers; why there are no GPUs follows
     } gpus;
     struct {
       bool empty, flagged, failed;
