@@ -25,7 +25,8 @@ Compilation CompileAndReport(const CompileOptions& options, const OutputFlags& o
   Compilation done = Compile(options, sources, diagnostics);
   if (done.plan && !options.device_map.empty()) {
     // The plan may run on another machine, so any number of cores and GPUs is accepted.
-    if (const auto mapped = workers::MapDevices(*done.plan, options.device_map, {});
+    const workers::Machine any;
+    if (const auto mapped = workers::MapDevices(*done.plan, options.device_map, {&any, 1});
         !mapped.ok()) {
       (void)ReportStatus(mapped.status());
       done = {kUsage, nullptr, {}};

@@ -48,6 +48,7 @@ struct QueuedMessage {
   device::Tensor* to = nullptr;                  // the receiver's; null for a send
   uint32_t count = 0;
   bool empty = false;
+  std::span<const uint32_t> checks;  // of a send: the poison flags of what is sent
 };
 
 class Channel {
@@ -73,6 +74,9 @@ class Channel {
   virtual bool ReadyToReceive(uint64_t) const { return true; }
   virtual void IssueSend(Pass, const QueuedMessage&) {}
   virtual void IssueReceive(Pass, const QueuedMessage&) {}
+  // Does what the host has to do for an end on a queue once the queue has done its part. Whoever
+  // goes on with messages between machines calls it, any thread. Returns whether it did anything.
+  virtual bool Relay() { return false; }
 };
 
 }  // namespace cgraph::channel

@@ -103,7 +103,7 @@ EngineOptions MakeEngineOptions(const Options& options, const GpuPlacement& plac
 
 // Does everything that needs no engine: maps devices, finds the graph, reads its inputs, checks
 // where results go.
-Problem Prepare(plan::Plan& plan, const Options& options, const ranks::Peers* machines,
+Problem Prepare(plan::Plan& plan, const Options& options, ranks::Peers* machines,
                 GpuPlacement& placement, uint32_t& graph, Inputs& inputs) {
   // The engine checks the plan again; this check comes first because its ports are read before
   // there is an engine.
@@ -111,7 +111,7 @@ Problem Prepare(plan::Plan& plan, const Options& options, const ranks::Peers* ma
   if (machines != nullptr) {
     if (Problem refused = CheckMachineFlags(options); !refused.ok()) return refused;
   }
-  if (Problem placed = PlaceGpus(plan, options, machines != nullptr, placement); !placed.ok()) {
+  if (Problem placed = PlaceGpus(plan, options, machines, placement); !placed.ok()) {
     return placed;
   }
   const Result<uint32_t> found =
@@ -182,8 +182,9 @@ ExitCode Execute(const Options& options, ranks::Peers* machines, Signals& signal
   }
   Engine& engine = **made;
   running = &engine;
-  for (const std::string& note : {placement.note, NoteOfNodes(engine.plan(), machines),
-                                  NoteOfUnsupervised(machines)}) {
+  placement.notes.push_back(NoteOfNodes(engine.plan(), machines));
+  placement.notes.push_back(NoteOfUnsupervised(machines));
+  for (const std::string& note : placement.notes) {
     if (!note.empty() && !options.quiet) Say(fmt::format("cgrun: note: {}\n", note));
   }
   for (const std::string& warning : device::TakeGpuWarnings()) {

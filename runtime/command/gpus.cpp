@@ -1,5 +1,6 @@
 #include "runtime/command/gpus.h"
 
+#include <algorithm>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -10,6 +11,7 @@
 
 #include "runtime/device/cuda_library/cuda_library.h"
 #include "runtime/device/sync/cores.h"
+#include "runtime/engine/machines/machine_gpus.h"
 #include "runtime/plan/print.h"
 #include "runtime/status/text.h"
 #include "runtime/workers/device_map.h"
@@ -20,28 +22,55 @@ namespace {
 // Of a status of GPUs, the first line is what was seen, the second what to do about it.
 std::string FirstLine(const std::string& text) { return text.substr(0, text.find('\n')); }
 
-workers::Machine MachineFor(const plan::Plan& plan) {
-  workers::Machine machine{.cores = device::Cores()};
-  if (workers::BusyGpus(plan).empty()) return machine;
-  const device::GpuReport& report = device::FindGpus();
-  if (report.usable.ok()) machine.gpus = static_cast<uint32_t>(report.gpus.size());
-  machine.no_gpus = report.usable.message();
-  return machine;
-}
-
-// Returns "gpu[0], gpu[1]"; of many, the first few and how many more.
-std::string Names(const plan::Plan& plan, const std::vector<uint32_t>& devices) {
-  constexpr size_t kMost = 4;
-  std::string names;
-  for (size_t i = 0; i < devices.size() && i < kMost; ++i) {
-    names += fmt::format("{}{}", i == 0 ? "" : ", ", plan::DeviceName(plan, devices[i]));
-  }
-  if (devices.size() > kMost) names += fmt::format(" and {} more", devices.size() - kMost);
-  return names;
-}
+using workers::NamesOf;
 
 std::string_view Runs(const std::vector<uint32_t>& devices) {
   return devices.size() == 1 ? "runs on a CPU thread" : "run on CPU threads";
+}
+
+// Returns the machine of each node or, where all nodes are here, this one.
+Result<std::vector<workers::Machine>> MachinesFor(const plan::Plan& plan, ranks::Peers* peers) {
+  if (peers != nullptr) return engine::FindMachines(plan, *peers);
+  workers::Machine machine{.cores = device::Cores()};
+  if (!workers::BusyGpus(plan).empty()) {
+    const device::GpuReport& report = device::FindGpus();
+    if (report.usable.ok()) machine.gpus = static_cast<uint32_t>(report.gpus.size());
+    machine.no_gpus = report.usable.message();
+  }
+  return std::vector<workers::Machine>{std::move(machine)};
+}
+
+// Returns whose reason it is: "the machine of rank 1 (process 7 on b): "; nothing of this machine.
+std::string Whose(const plan::Plan& plan, const std::vector<uint32_t>& gpus,
+                  const std::vector<workers::Machine>& machines) {
+  if (machines.size() == 1) return "";
+  const workers::Machine& first = workers::MachineOf(plan, gpus.front(), machines);
+  const bool same = std::all_of(gpus.begin(), gpus.end(), [&](uint32_t gpu) {
+    return &workers::MachineOf(plan, gpu, machines) == &first;
+  });
+  return same ? first.name + ": " : "each of their machines: ";
+}
+
+// Refuses gpus on cores where GPUs are required, and notes them where nobody asked for cores.
+Problem CheckLeft(const plan::Plan& plan, const Options& options,
+                  const std::vector<workers::Machine>& machines, const workers::MappedGpus& mapped,
+                  GpuPlacement& placement) {
+  const auto left = workers::ByReason(plan, mapped.left_to_cores, machines);
+  if (options.require_gpu && !left.empty()) {
+    const auto& [gpus, why] = left.front();
+    return {kEnvironment, fmt::format("{} would run on CPU threads: {}{}, or leave out "
+                                      "--require-gpu",
+                                      NamesOf(plan, gpus), Whose(plan, gpus, machines), why)};
+  }
+  if (options.require_gpu && !mapped.on_cores.empty()) {
+    return {kUsage, fmt::format("--require-gpu: --device-map puts {} on cores",
+                                NamesOf(plan, mapped.on_cores))};
+  }
+  for (const auto& [gpus, why] : left) {
+    placement.notes.push_back(fmt::format("{} {}: {}{}", NamesOf(plan, gpus), Runs(gpus),
+                                          Whose(plan, gpus, machines), FirstLine(why)));
+  }
+  return {};
 }
 
 // Of a problem that has two lines, the second one stands below the first.
@@ -62,39 +91,26 @@ std::string ListGpu(size_t number, const device::Gpu& gpu) {
 
 }  // namespace
 
-Problem PlaceGpus(plan::Plan& plan, const Options& options, bool several_machines,
+Problem PlaceGpus(plan::Plan& plan, const Options& options, ranks::Peers* peers,
                   GpuPlacement& placement) {
-  if (options.processes != 0 || several_machines) {
+  if (options.processes != 0) {
     const std::vector<uint32_t> gpus = workers::BusyGpus(plan);
     if (!gpus.empty()) {
-      placement.note = fmt::format("{} {}: {} no GPU yet", Names(plan, gpus), Runs(gpus),
-                                   several_machines ? "processes of several machines serve"
-                                                    : "--processes serves");
+      placement.notes = {fmt::format("{} {}: --processes serves no GPU yet", NamesOf(plan, gpus),
+                                     Runs(gpus))};
     }
     return {};
   }
-  const workers::Machine machine = MachineFor(plan);
+  const auto machines = MachinesFor(plan, peers);
+  if (!machines.ok()) return ProblemOf(machines.status());
   auto mapped =
-      workers::MapDevices(plan, fmt::format("{}", fmt::join(options.device_map, ",")), machine);
+      workers::MapDevices(plan, fmt::format("{}", fmt::join(options.device_map, ",")), *machines);
   if (!mapped.ok()) {
     const bool absent = mapped.status().code() == StatusCode::kNotFound;
     return {absent ? kEnvironment : kUsage, mapped.status().message()};
   }
-  placement.gpus = std::move(mapped->on_gpus);
-  const std::vector<uint32_t>& left = mapped->left_to_cores;
-  if (options.require_gpu && !left.empty()) {
-    return {kEnvironment, fmt::format("{} would run on CPU threads: {}, or leave out --require-gpu",
-                                      Names(plan, left), machine.no_gpus)};
-  }
-  if (options.require_gpu && !mapped->on_cores.empty()) {
-    return {kUsage, fmt::format("--require-gpu: --device-map puts {} on cores",
-                                Names(plan, mapped->on_cores))};
-  }
-  if (!left.empty()) {
-    placement.note = fmt::format("{} {}: {}", Names(plan, left), Runs(left),
-                                 FirstLine(machine.no_gpus));
-  }
-  return {};
+  placement.gpus = mapped->on_gpus;
+  return CheckLeft(plan, options, *machines, *mapped, placement);
 }
 
 std::string ListDevices() {

@@ -5,22 +5,25 @@
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <vector>
 
 #include "runtime/command/messages.h"
 #include "runtime/command/options.h"
 #include "runtime/device/cuda_library/interface.h"
 #include "runtime/plan/plan.h"
+#include "runtime/ranks/launcher.h"
 
 namespace cgraph::command {
 
 struct GpuPlacement {
   device::GpuMap gpus;
-  std::string note;  // for standard error, where gpus run on CPU threads though nobody asked for it
+  // For standard error, where gpus run on CPU threads though nobody asked for it.
+  std::vector<std::string> notes;
 };
 
-// Maps the plan's devices by --device-map, and checks --require-gpu. The driver is asked for GPUs
-// only where the plan has gpus.
-Problem PlaceGpus(plan::Plan& plan, const Options& options, bool several_machines,
+// Maps the plan's devices by --device-map, and checks --require-gpu. Drivers are asked for GPUs
+// only where the plan has gpus; with `peers` (null: none) those of all nodes' machines.
+Problem PlaceGpus(plan::Plan& plan, const Options& options, ranks::Peers* peers,
                   GpuPlacement& placement);
 
 // Returns what this machine has: lines for people.

@@ -39,18 +39,15 @@ Problem CheckMachineFlags(const Options& options) {
   const std::pair<const char*, bool> flags[] = {
       {"--processes", options.processes != 0},
       {"--workers", options.workers != 0},
-      {"--device-map", !options.device_map.empty()},
       {"--unproved", options.unproved},
   };
   for (const auto& [flag, given] : flags) {
     if (!given) continue;
     return {kUsage, fmt::format("{} is about one machine; under a launcher of MPI programs each "
-                                "process serves the devices of one node, on its cores; leave it "
-                                "out",
+                                "process serves the devices of one node; leave it out",
                                 flag)};
   }
-  if (!options.require_gpu) return {};
-  return {kEnvironment, "--require-gpu: processes of several machines serve no GPU yet"};
+  return {};
 }
 
 std::string NoteOfNodes(const plan::Plan& plan, const ranks::Peers* peers) {

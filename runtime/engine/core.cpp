@@ -10,6 +10,7 @@
 #include "runtime/device/cuda_library/cuda_library.h"
 #include "runtime/device/sync/cores.h"
 #include "runtime/engine/execute/finish_recordings.h"
+#include "runtime/engine/load/absent_gpu.h"
 #include "runtime/engine/load/prepare.h"
 #include "runtime/engine/load/support.h"
 #include "runtime/engine/omission.h"
@@ -17,7 +18,6 @@
 #include "runtime/plan/graph_index.h"
 #include "runtime/plan/prove.h"
 #include "runtime/status/text.h"
-#include "runtime/workers/device_map.h"
 #include "runtime/workers/partition.h"
 
 namespace cgraph::engine {
@@ -37,48 +37,14 @@ uint32_t MostLag(const plan::Graph& graph) {
   return lag;
 }
 
-// Returns the GPU of each gpu of the plan that gets one.
-Result<device::GpuMap> GpusFor(plan::Plan& plan, const EngineOptions& options) {
-  if (!options.gpu_map.empty()) return options.gpu_map;
-  const auto count = static_cast<uint32_t>(device::FindGpus().gpus.size());
-  auto mapped = workers::MapDevices(plan, "", {.cores = device::Cores(), .gpus = count});
-  if (!mapped.ok()) return mapped.status();
-  return std::move(mapped->on_gpus);
-}
-
-// Returns the backend that serves the plan's gpus on GPUs, and sets which these are; null where
-// they run on CPU threads.
-Result<std::unique_ptr<device::Backend>> CudaFor(plan::Plan& plan, const EngineOptions& options,
-                                                 device::GpuMap& gpus) {
-  // GPUs lean on what is proved: an extent is one number everywhere.
-  // Processes are on CPU threads.
-  if (!options.gpus || !options.proved || options.processes != 0 || options.peers != nullptr ||
-      workers::BusyGpus(plan).empty()) {
-    return std::unique_ptr<device::Backend>();
-  }
-  const Status& usable = device::FindGpus().usable;
-  if (!usable.ok() && options.require_gpus) return usable;
-  if (!usable.ok()) return std::unique_ptr<device::Backend>();
-  Result<device::GpuMap> given = GpusFor(plan, options);
-  if (!given.ok()) return given.status();
-  gpus = std::move(*given);
-  return device::MakeCudaBackend(gpus);
-}
-
 // Refuses a plan that the processes of a launcher do not fit.
 Status CheckMachines(const plan::Plan& plan, const EngineOptions& options) {
   if (options.peers == nullptr) return Status::Ok();
-  const uint32_t nodes = NodesOf(plan), processes = options.peers->messenger.count();
-  if (nodes != processes) {
-    return Status(StatusCode::kInvalid,
-                  fmt::format("the plan has devices on {}, node[0] to node[{}], and {} processes "
-                              "were started; start one for each node (mpirun -n {})",
-                              Counted(nodes, "node"), nodes - 1, processes, nodes));
-  }
-  if (!options.proved || options.processes != 0 || options.require_gpus) {
+  CGRAPH_RETURN_IF_ERROR(CheckNodes(plan, *options.peers));
+  if (!options.proved || options.processes != 0) {
     return Status(StatusCode::kUnsupported,
-                  "ranks of several machines run proved plans, on CPU threads; do not ask for "
-                  "unproved ones, processes or GPUs");
+                  "ranks of several machines run proved plans, a process for each; do not ask for "
+                  "unproved ones, or for more processes");
   }
   return Status::Ok();
 }
@@ -142,10 +108,19 @@ Status Core::TryLoadPlan() try {
 }
 
 Status Core::OpenDevices() {
-  if (ranks_.region != nullptr) first_backend_ = device::MakeCpuBackend(ranks_.region);
-  auto devices = device::BackendRegistry::Get().OpenAll(*plan_, std::move(first_backend_));
+  std::unique_ptr<device::Backend> first;
+  if (ranks_.region != nullptr) first = device::MakeCpuBackend(ranks_.region);
+  if (const device::GpuMap own = OwnGpus(); !own.empty()) {
+    auto cuda = device::MakeCudaBackend(own);
+    if (!cuda.ok()) return cuda.status();
+    first = std::move(*cuda);
+  }
+  auto devices = device::BackendRegistry::Get().OpenAll(*plan_, std::move(first));
   if (!devices.ok()) return devices.status();
   devices_ = std::move(*devices);
+  for (const auto& [device, gpu] : gpus_) {
+    if (IsElsewhere(device)) devices_[device] = MakeAbsentGpu();
+  }
   heap_ = std::make_unique<device::SharedHeap>(*devices_.front());
   for (const auto& device : devices_) has_queues_ |= !device->immediate();
   return Status::Ok();
@@ -153,10 +128,9 @@ Status Core::OpenDevices() {
 
 Status Core::LoadPlan() {
   Loading("opening devices");
-  auto cuda = CudaFor(*plan_, options_, gpus_);
-  if (!cuda.ok()) return cuda.status();
-  first_backend_ = std::move(*cuda);
-  placement_ = workers::Place(*plan_, WorkersOf(*plan_, options_), options_.proved, gpus_);
+  CGRAPH_RETURN_IF_ERROR(FindGpus());
+  placement_ = workers::Place(*plan_, WorkersOf(*plan_, options_), options_.proved,
+                              NumbersOfGpus());
   CGRAPH_RETURN_IF_ERROR(StartRanks());
   PlaceRanks();
   if (Status loaded = LoadShared(); !loaded.ok()) {
@@ -175,14 +149,14 @@ Status Core::LoadPlan() {
 Status Core::LoadShared() {
   CGRAPH_RETURN_IF_ERROR(OpenDevices());
   CGRAPH_RETURN_IF_ERROR(MakeGraphs());
+  std::vector<bool> elsewhere;
+  for (uint32_t device = 0; device < devices_.size(); ++device) {
+    elsewhere.push_back(IsElsewhere(device));
+  }
   Loading("making the communicators of GPUs");
-  CGRAPH_RETURN_IF_ERROR(native_.Find(*plan_, devices_, graphs_));
+  CGRAPH_RETURN_IF_ERROR(native_.Find(*plan_, devices_, graphs_, elsewhere));
   arenas_ = std::make_unique<Arenas>();
   Loading("allocating memory");
-  std::vector<bool> elsewhere(devices_.size(), false);
-  for (size_t device = 0; device < devices_.size() && machines_ != nullptr; ++device) {
-    elsewhere[device] = plan_->devices[device]->node != ranks_.rank;
-  }
   CGRAPH_RETURN_IF_ERROR(arenas_->Allocate(*plan_, devices_, graphs_, native_, elsewhere));
   Loading("making kernels");
   CGRAPH_RETURN_IF_ERROR(MakeWorkers());
@@ -232,7 +206,10 @@ Status Core::MakeWorkers() {
     workers_.back()->event_count = &event_count;
   }
   if (machines_ != nullptr) {
-    if (Worker* worker = PollingWorker()) worker->machines = machines_.get();
+    if (Worker* worker = PollingWorker()) {
+      worker->machines = machines_.get();
+      machines_->SetRelayer(worker->event_count);
+    }
   }
   return Status::Ok();
 }
@@ -297,7 +274,7 @@ Status Core::OpenQueues() {
   queue_ends_ = std::move(*ends);
   for (size_t q = 0; q < queue_map_.queues.size(); ++q) {
     const QueueMap::Queue& at = queue_map_.queues[q];
-    if (at.slot == 0) continue;
+    if (at.slot == 0 || !IsHere(placement_.worker_of_work_queue[at.work_queue])) continue;
     device::EventCount* issuer = queue_map_.queues[at.work_queue].event_count;
     auto queue = devices_[at.device]->OpenQueue({issuer, kernels_->most_scratch(),
                                                  options_.profile || options_.trace,

@@ -2,7 +2,8 @@
 //
 // Files: load/ prepares a plan, core.cpp starts and tears down, submit.cpp takes executions in,
 // drive.cpp drives workers and watches that they move, ranks.cpp has workers in other processes,
-// wait_report.cpp and report/ say who waits for whom, measurements.cpp what was measured.
+// gpus.cpp says which devices run on GPUs, wait_report.cpp and report/ who waits for whom,
+// measurements.cpp what was measured.
 //
 // Threads. Submission is under `submission_`. Worker 0 is driven by the holder of `driver_lock_`: a
 // caller inside Get() or a full Execute(), or the fallback driver while a caller waits with a
@@ -16,9 +17,11 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -83,6 +86,10 @@ class Core {
   // Returns whether some device does its work later than it is issued.
   bool has_queues() const { return has_queues_; }
   bool several_ranks() const { return ranks_.count != 1; }
+  // Returns whether another machine has this device of the plan.
+  bool IsElsewhere(uint32_t device) const {
+    return machines_ != nullptr && plan_->devices[device]->node != ranks_.rank;
+  }
   // Returns whether this process has the worker.
   bool IsHere(uint32_t worker) const {
     return !several_ranks() || ranks_.of_worker[worker] == ranks_.rank;
@@ -161,6 +168,11 @@ class Core {
   void TellAbandoned(std::string kernels) const;
   void FreeGraphs();
 
+  // gpus.cpp
+  Status FindGpus();
+  device::GpuMap OwnGpus() const;
+  std::map<uint32_t, uint32_t> NumbersOfGpus() const;
+
   // ranks.cpp
   Status StartRanks();
   Status AwaitRanks();
@@ -196,7 +208,8 @@ class Core {
   void AssertSubmittable(const LoadedGraph& graph, const ExecutionState& run) const;
   void SubmitRound(LoadedGraph& graph, ExecutionState* run);
   void ResetFlags(Frame& frame, const LoadedGraph& graph, bool empty);
-  void AcceptRound(uint32_t graph, bool empty, bool flagged);
+  void ClearPoison(Frame& frame);
+  void AcceptRound(uint32_t graph, const RoundMessage& round, std::string_view extents);
   Status FlushUntil(LoadedGraph& graph, uint64_t until);
   void FlushWanted();  // takes submission_
   Status AwaitOldest(LoadedGraph& graph);
@@ -239,8 +252,8 @@ class Core {
   Ranks ranks_;
   std::unique_ptr<Machines> machines_;
   friend class Machines;
-  std::unique_ptr<device::Backend> first_backend_;  // until devices are opened
-  device::GpuMap gpus_;  // the GPU of each device that runs on one
+  // The GPU of each device that runs on one, as the machine of the device's node counts.
+  device::GpuMap gpus_;
   std::vector<std::unique_ptr<device::Device>> devices_;
   std::unique_ptr<device::SharedHeap> heap_;  // of what lanes share beside values
   std::unique_ptr<Kernels> kernels_;

@@ -69,7 +69,7 @@ struct EngineOptions {
   // Where the plan's gpus run: each on the GPU that `gpu_map` names, those that it leaves out on
   // CPU threads; where it is empty, each on one of its own, in order. All of them run on CPU
   // threads where this machine has no GPU that plans can run on (with `require_gpus` that is an
-  // error), or `gpus` is false.
+  // error), or `gpus` is false. With `peers`, all of this is said of each node's machine.
   bool gpus = true;
   bool require_gpus = false;
   device::GpuMap gpu_map;
@@ -231,13 +231,13 @@ class Engine {
       uint64_t busy_ns = 0;            // only when options.profile
     };
     std::vector<Lane> lanes;
-    device::GpuMap gpus;               // the GPU of each device that runs on one
+    device::GpuMap gpus;               // of this machine: the GPU of each device that runs on one
     struct Communicator {
       std::vector<std::string> members;  // as gpu[0], by rank
       uint32_t collectives = 0;        // of all graphs, on GPUs
       uint32_t by_library = 0;         // of these, carried out by NCCL
     };
-    std::vector<Communicator> communicators;  // those among GPUs
+    std::vector<Communicator> communicators;  // those among GPUs of this machine
     uint32_t captures = 0;             // CUDA graphs of an execution: each launched as one
   };
   Stats GetStats() const;

@@ -35,7 +35,7 @@ Engine::Stats Core::GetStats() {
   for (uint32_t lane = 0; lane < plan_->lanes.size(); ++lane) {
     stats.lanes[lane].name = plan::LaneName(*plan_, lane);
   }
-  stats.gpus = gpus_;
+  stats.gpus = OwnGpus();
   stats.communicators = CommunicatorsOnGpus();
   for (const auto& graph : graphs_) {
     const plan::GraphIndex index(*plan_, *graph->plan);
@@ -51,7 +51,8 @@ Engine::Stats Core::GetStats() {
 }
 
 std::vector<Engine::Stats::Communicator> Core::CommunicatorsOnGpus() const {
-  if (gpus_.empty()) return {};
+  const device::GpuMap own = OwnGpus();
+  if (own.empty()) return {};
   std::map<uint32_t, Engine::Stats::Communicator> found;  // by the plan's number
   for (const auto& graph : graphs_) {
     plan::GraphIndex index(*plan_, *graph->plan);
@@ -61,7 +62,7 @@ std::vector<Engine::Stats::Communicator> Core::CommunicatorsOnGpus() const {
       const uint32_t number = parts[first].communicator;
       const auto members = parts.subspan(first, plan_->communicators[number].members());
       const bool on_gpus = std::all_of(members.begin(), members.end(), [&](const auto& part) {
-        return gpus_.contains(index.device(part.instruction));
+        return own.contains(index.device(part.instruction));
       });
       if (on_gpus) {
         Engine::Stats::Communicator& communicator = found[number];

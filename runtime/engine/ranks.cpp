@@ -86,7 +86,7 @@ Status Core::StartRanks() {
     }
     machines_ = std::make_unique<Machines>(*this, *options_.peers, messenger.unused_tag());
     ranks_.count = messenger.count();
-    machines_->SendPlan(plan::ToBytes(*plan_), options_);
+    machines_->SendPlan(plan::ToBytes(*plan_), options_, gpus_);
     return Status::Ok();
   }
   if (!options_.processes || placement_.workers == 1) return Status::Ok();
@@ -275,7 +275,9 @@ Worker* Core::PollingWorker() {
 
 Status Core::LoadRank() {
   ReadDeath(ranks_.rank);
-  placement_ = workers::Place(*plan_, WorkersOf(*plan_, options_), options_.proved, gpus_);
+  gpus_ = options_.gpu_map;  // rank 0 has chosen them
+  placement_ = workers::Place(*plan_, WorkersOf(*plan_, options_), options_.proved,
+                              NumbersOfGpus());
   PlaceRanks();
   CGRAPH_RETURN_IF_ERROR(LoadShared());
   if (ranks_.control == nullptr) return Status::Ok();

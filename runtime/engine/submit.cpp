@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstring>
 #include <new>
 #include <utility>
 
@@ -323,15 +324,10 @@ void Core::SubmitRound(LoadedGraph& graph, ExecutionState* run) {
       if (input.lent) ReadFrom(input, nullptr);
     }
   }
-  const bool flagged = run->empty || frame.flagged;
-  if (flagged) {
+  const RoundMessage round{run->empty, run->empty || frame.flagged, frame.failed};
+  if (round.flagged) {
     ResetFlags(frame, graph, run->empty);
-    if (std::exchange(frame.failed, false)) {
-      for (auto& device : devices_) {
-        Status cleared = device->ClearPoison(frame.bindings);
-        if (!cleared.ok()) End(std::move(cleared));
-      }
-    }
+    if (std::exchange(frame.failed, false)) ClearPoison(frame);
   }
   for (const Frame::Patch& patch : frame.patches) {
     // The run is often the same as last time: then nothing is written, and other cores keep the
@@ -354,7 +350,10 @@ void Core::SubmitRound(LoadedGraph& graph, ExecutionState* run) {
     ending->targets[i].until.store(work_queue.pushed() + 1, std::memory_order_relaxed);
     work_queue.Push(run->graph);
   }
-  if (machines_ != nullptr) machines_->Submitted(graph.index, run->empty, flagged);
+  if (machines_ != nullptr) {
+    const bool tells = !gpus_.empty() && !run->empty;
+    machines_->Submitted(graph.index, round, tells ? frame.taken : std::span<const int64_t>());
+  }
   ++graph.submitted;
   if (++graph.next_frame == graph.frames.size()) graph.next_frame = 0;
 }
@@ -368,15 +367,29 @@ void Core::ResetFlags(Frame& frame, const LoadedGraph& graph, bool empty) {
   frame.words->empty.store(empty, std::memory_order_relaxed);
 }
 
+// Clears the flags of a frame that devices keep for themselves.
+void Core::ClearPoison(Frame& frame) {
+  for (auto& device : devices_) {
+    Status cleared = device->ClearPoison(frame.bindings);
+    if (!cleared.ok()) End(std::move(cleared));
+  }
+}
+
 // Takes a round that rank 0 has submitted, at a rank that shares no memory with it. `flagged`: the
-// frame has flags of another execution, or is to have those of an empty one.
-void Core::AcceptRound(uint32_t g, bool empty, bool flagged) {
+// frame has flags of another execution, or is to have those of an empty one. `extents`: bytes of
+// those that the inputs have.
+void Core::AcceptRound(uint32_t g, const RoundMessage& round, std::string_view extents) {
   if (g >= graphs_.size() || ended()) return;
   LoadedGraph& graph = *graphs_[g];
   Frame& frame = graph.frames[graph.next_frame];
-  if (flagged) {
-    ResetFlags(frame, graph, empty);
+  if (round.flagged) {
+    ResetFlags(frame, graph, round.empty);
     for (FailureSlot& slot : frame.failures.slots) slot.Clear();
+    if (round.failed) ClearPoison(frame);
+  }
+  if (!extents.empty()) {
+    std::memcpy(frame.taken.data(), extents.data(),
+                std::min(extents.size(), frame.taken.size_bytes()));
   }
   for (uint32_t work_queue : graph.participants) {
     if (IsHere(placement_.worker_of_work_queue[work_queue])) work_queues_[work_queue]->Push(g);

@@ -63,7 +63,7 @@ std::vector<std::string> DeviceNames(const Plan& plan) {
   return names;
 }
 
-// Physical: a core or a GPU of this machine.
+// Physical: a core or a GPU of a machine.
 struct Physical {
   bool gpu = false;
   uint32_t number = 0;
@@ -112,17 +112,17 @@ Status Absent(std::string_view entry, const std::string& why) {
   return {StatusCode::kNotFound, fmt::format("--device-map {}: {}", entry, why)};
 }
 
-// Checks that this machine has what the map names.
+// Checks that a machine has what the map names.
 Status CheckHere(std::string_view entry, Physical physical, const Machine& machine) {
   if (machine.cores == 0) return Status::Ok();
   if (!physical.gpu) {
     if (physical.number < machine.cores) return Status::Ok();
-    return Absent(entry, fmt::format("this machine has {}, {}", Counted(machine.cores, "core"),
+    return Absent(entry, fmt::format("{} has {}, {}", machine.name, Counted(machine.cores, "core"),
                                      Numbers("cpu", machine.cores)));
   }
   if (machine.gpus == 0) return Absent(entry, machine.no_gpus);
   if (physical.number < machine.gpus) return Status::Ok();
-  return Absent(entry, fmt::format("this machine has {}, {}", Counted(machine.gpus, "GPU"),
+  return Absent(entry, fmt::format("{} has {}, {}", machine.name, Counted(machine.gpus, "GPU"),
                                    Numbers("cuda", machine.gpus)));
 }
 
@@ -136,7 +136,8 @@ struct Entry {
   bool is_pattern = false;
 };
 
-Result<Entry> ReadEntry(const Plan& plan, std::string_view entry, const Machine& machine) {
+Result<Entry> ReadEntry(const Plan& plan, std::string_view entry,
+                        std::span<const Machine> machines) {
   const size_t equals = entry.find('=');
   if (equals == 0 || equals == std::string_view::npos) {
     return Wrong(entry, "a map is LOGICAL=PHYSICAL, such as gpu[0]=cpu:1, with commas between");
@@ -160,16 +161,18 @@ Result<Entry> ReadEntry(const Plan& plan, std::string_view entry, const Machine&
   if (physical->gpu && plan.devices[devices.front()]->kind != DeviceKind::gpu) {
     return Wrong(entry, fmt::format("{} is no gpu, and runs on a core, such as cpu:0", name));
   }
-  CGRAPH_RETURN_IF_ERROR(CheckHere(entry, *physical, machine));
+  for (const uint32_t device : devices) {
+    CGRAPH_RETURN_IF_ERROR(CheckHere(entry, *physical, MachineOf(plan, device, machines)));
+  }
   return Entry{entry, std::move(devices), *physical, IsPattern(name)};
 }
 
 // Reads the map. What names a device goes before what names all of its kind.
-Status ReadMap(const Plan& plan, const std::string& map, const Machine& machine,
+Status ReadMap(const Plan& plan, const std::string& map, std::span<const Machine> machines,
                Devices& devices) {
   std::vector<Entry> entries;
   for (const std::string_view text : Split(map)) {
-    Result<Entry> entry = ReadEntry(plan, text, machine);
+    Result<Entry> entry = ReadEntry(plan, text, machines);
     if (!entry.ok()) return entry.status();
     entries.push_back(std::move(*entry));
   }
@@ -191,10 +194,9 @@ Status ReadMap(const Plan& plan, const std::string& map, const Machine& machine,
   return Status::Ok();
 }
 
-// Gives each gpu that has no device yet the GPU of its place among those that work.
-Status GiveGpus(const Plan& plan, const std::string& map, const Machine& machine,
-                Devices& devices) {
-  const std::vector<uint32_t> gpus = BusyGpus(plan);
+// Gives each of a machine's gpus that has no device yet the GPU of its place among those that work.
+Status GiveGpus(const Plan& plan, const std::string& map, const std::vector<uint32_t>& gpus,
+                const std::string& where, const Machine& machine, Devices& devices) {
   std::string without;
   std::string full_map = map;
   for (uint32_t i = 0; i < gpus.size(); ++i) {
@@ -206,9 +208,25 @@ Status GiveGpus(const Plan& plan, const std::string& map, const Machine& machine
   }
   if (without.empty()) return Status::Ok();
   return {StatusCode::kNotFound,
-          fmt::format("the plan has {}, and this machine has {}: no GPU is left for {}; a GPU may "
-                      "serve several, as with --device-map {}",
-                      Counted(gpus.size(), "gpu"), machine.gpus, without, full_map)};
+          fmt::format("the plan has {}{}, and {} has {}: no GPU is left for {}; a GPU may serve "
+                      "several, as with --device-map {}",
+                      Counted(gpus.size(), "gpu"), where, machine.name, machine.gpus, without,
+                      full_map)};
+}
+
+// Gives the gpus of each machine that has GPUs one each.
+Status GiveAllGpus(const Plan& plan, const std::string& map, std::span<const Machine> machines,
+                   Devices& devices) {
+  std::map<const Machine*, std::vector<uint32_t>> gpus_of;
+  for (const uint32_t gpu : BusyGpus(plan)) gpus_of[&MachineOf(plan, gpu, machines)].push_back(gpu);
+  for (const auto& [machine, gpus] : gpus_of) {
+    if (machine->gpus == 0) continue;
+    const std::string where =
+        machines.size() == 1 ? ""
+                             : fmt::format(" on node[{}]", plan.devices[gpus.front()]->node);
+    CGRAPH_RETURN_IF_ERROR(GiveGpus(plan, map, gpus, where, *machine, devices));
+  }
+  return Status::Ok();
 }
 
 // Gives each device that has none yet the core of its place among the plan's devices.
@@ -235,13 +253,14 @@ void SetWorkers(Plan& plan, const Devices& devices) {
 
 }  // namespace
 
-Result<MappedGpus> MapDevices(Plan& plan, const std::string& map, const Machine& machine) {
+Result<MappedGpus> MapDevices(Plan& plan, const std::string& map,
+                              std::span<const Machine> machines) {
   Devices devices;
-  if (!map.empty()) CGRAPH_RETURN_IF_ERROR(ReadMap(plan, map, machine, devices));
+  if (!map.empty()) CGRAPH_RETURN_IF_ERROR(ReadMap(plan, map, machines, devices));
   const Devices named = devices;
-  if (machine.gpus > 0) CGRAPH_RETURN_IF_ERROR(GiveGpus(plan, map, machine, devices));
-  GiveCores(plan, machine.cores, devices);
-  if (!map.empty()) SetWorkers(plan, devices);
+  CGRAPH_RETURN_IF_ERROR(GiveAllGpus(plan, map, machines, devices));
+  GiveCores(plan, machines.front().cores, devices);
+  if (!map.empty() && machines.size() == 1) SetWorkers(plan, devices);
   MappedGpus mapped;
   for (uint32_t gpu : BusyGpus(plan)) {
     if (devices.at(gpu).gpu) mapped.on_gpus.emplace(gpu, devices.at(gpu).number);
@@ -249,6 +268,36 @@ Result<MappedGpus> MapDevices(Plan& plan, const std::string& map, const Machine&
     else mapped.left_to_cores.push_back(gpu);
   }
   return mapped;
+}
+
+const Machine& MachineOf(const Plan& plan, uint32_t device, std::span<const Machine> machines) {
+  return machines.size() == 1 ? machines[0] : machines[plan.devices[device]->node];
+}
+
+std::string NamesOf(const Plan& plan, const std::vector<uint32_t>& devices) {
+  constexpr size_t kMost = 4;
+  std::string names;
+  for (size_t i = 0; i < devices.size() && i < kMost; ++i) {
+    names += fmt::format("{}{}", i == 0 ? "" : ", ", DeviceName(plan, devices[i]));
+  }
+  if (devices.size() > kMost) names += fmt::format(" and {} more", devices.size() - kMost);
+  return names;
+}
+
+std::vector<WithoutGpus> ByReason(const Plan& plan, const std::vector<uint32_t>& gpus,
+                                  std::span<const Machine> machines) {
+  std::vector<WithoutGpus> all;
+  for (const uint32_t gpu : gpus) {
+    const std::string& why = MachineOf(plan, gpu, machines).no_gpus;
+    const auto at = std::find_if(all.begin(), all.end(),
+                                 [&](const WithoutGpus& one) { return one.why == why; });
+    if (at != all.end()) {
+      at->gpus.push_back(gpu);
+    } else {
+      all.push_back({{gpu}, why});
+    }
+  }
+  return all;
 }
 
 std::vector<uint32_t> BusyGpus(const Plan& plan) {

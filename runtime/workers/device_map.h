@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,7 @@ struct Machine {
   uint32_t cores = 0;   // 0: the plan is made for another machine, which may have any devices
   uint32_t gpus = 0;    // that can run plans
   std::string no_gpus;  // why there are none; where there are any, empty
+  std::string name = "this machine";
 };
 
 // MappedGpus: where the logical gpus of a plan run, by the numbers of the plan's devices.
@@ -33,10 +35,26 @@ struct MappedGpus {
   std::vector<uint32_t> left_to_cores;   // for want of GPUs
 };
 
-// Sets the workers of the plan and of its lanes, unless the map is empty: then the plan keeps its
-// own. kInvalid says what is wrong with the map, kNotFound that this machine lacks a core or a GPU
-// of it, or has fewer GPUs than the plan needs.
-Result<MappedGpus> MapDevices(plan::Plan& plan, const std::string& map, const Machine& machine);
+// `machines`: those of the plan's nodes, by node, or one that all nodes are on. Sets the workers of
+// the plan and of its lanes, unless the map is empty or there are several machines: then the plan
+// keeps its own. kInvalid says what is wrong with the map, kNotFound that a machine lacks a core or
+// a GPU of it, or has fewer GPUs than the plan needs.
+Result<MappedGpus> MapDevices(plan::Plan& plan, const std::string& map,
+                              std::span<const Machine> machines);
+
+// WithoutGpus: gpus that run on CPU threads for one reason.
+struct WithoutGpus {
+  std::vector<uint32_t> gpus;
+  std::string why;
+};
+// Sorts gpus that are left to cores by the reasons that their machines have.
+std::vector<WithoutGpus> ByReason(const plan::Plan& plan, const std::vector<uint32_t>& gpus,
+                                  std::span<const Machine> machines);
+// Returns the machine of a device.
+const Machine& MachineOf(const plan::Plan& plan, uint32_t device,
+                         std::span<const Machine> machines);
+// Returns "gpu[0], gpu[1]"; of many, the first few and how many more.
+std::string NamesOf(const plan::Plan& plan, const std::vector<uint32_t>& devices);
 
 // Returns the devices of the plan that are gpus and have anything to do.
 std::vector<uint32_t> BusyGpus(const plan::Plan& plan);

@@ -42,6 +42,7 @@ void CommGroup::WithPart(const CommOp& part, device::Queue& queue, const device:
     if (dim.given) tensors[dim.tensor].dims[dim.dim] = frame.taken[dim.symbol];
   }
   const bool gets = part.poison_flag != plan::kNone;
+  const bool empty = frame.words->empty.load(std::memory_order_relaxed);
   const std::span<const uint32_t> checks = program().Checks(part.checks);
   const device::Operation operation{&frame.bindings,
                                     {gets ? checks : std::span<const uint32_t>(),
@@ -57,7 +58,7 @@ void CommGroup::WithPart(const CommOp& part, device::Queue& queue, const device:
     return on_member(channel::QueuedMember{
         &queue, tag.round, part.member, &operation, inputs_.data(),
         part.targets.count != 0 ? tensors + part.targets.first : nullptr, checks,
-        frame.run->empty});
+        empty});
   }
   channel::QueuedMessage message{&queue,
                                  tag.round * part.per_round + part.message,
@@ -65,8 +66,12 @@ void CommGroup::WithPart(const CommOp& part, device::Queue& queue, const device:
                                  tensors + part.sources.first,
                                  nullptr,
                                  part.sources.count,
-                                 frame.run->empty};
-  if (part.kind == CommOp::Kind::kReceive) message.to = tensors + part.targets.first;
+                                 empty,
+                                 checks};
+  if (part.kind == CommOp::Kind::kReceive) {
+    message.to = tensors + part.targets.first;
+    message.count = part.targets.count;  // the sender's values may be on another machine
+  }
   on_message(message);
 }
 
@@ -178,7 +183,7 @@ Status LaneQueues::Record(uint32_t graph, StepList& program, std::span<Frame> fr
 
 void LaneQueues::Replay(const Segment& segment, const device::Tag& tag, const StepList& program,
                         const Frame& frame) {
-  if (frame.run->empty) return;  // all of it is poisoned
+  if (frame.words->empty.load(std::memory_order_relaxed)) return;  // all of it is poisoned
   device::Queue& queue = *queues_[program.steps[segment.steps.front()].queue - 1].queue;
   queue.Replay(*segment.recordings[frame.bindings.frame], tag);
 }

@@ -118,7 +118,7 @@ Position WorkQueue::Where() const {
   position.done = done();
   const uint64_t at = words_->at.load(std::memory_order_relaxed);
   if (at == kIdle) {
-    if (queues_.empty() || pushed() == position.done) return position;
+    if (pushed() == position.done) return position;
     const std::vector<Position> queues = Everywhere();
     return queues.empty() ? position : queues.front();
   }
@@ -140,7 +140,22 @@ std::optional<uint32_t> WorkQueue::NextGraph() const {
   return static_cast<uint32_t>(graph);
 }
 
-std::vector<Position> WorkQueue::Everywhere() const { return PositionsOf(queues_.Heads()); }
+void WorkQueue::SetHeads(std::vector<device::Head> heads) {
+  // Of a process that may be of another mind.
+  std::erase_if(heads, [&](const device::Head& head) {
+    if (head.tag.graph >= tracks_.size()) return true;
+    const size_t steps = tracks_[head.tag.graph].program->steps.size();
+    return head.tag.step >= steps || head.last_step >= steps;
+  });
+  std::lock_guard lock(far_heads_mutex_);
+  far_heads_ = std::move(heads);
+}
+
+std::vector<Position> WorkQueue::Everywhere() const {
+  if (!queues_.empty()) return PositionsOf(queues_.Heads());
+  std::lock_guard lock(far_heads_mutex_);
+  return PositionsOf(far_heads_);
+}
 
 std::vector<Position> WorkQueue::PositionsOf(const std::vector<device::Head>& heads) const {
   std::vector<Position> all;

@@ -20,6 +20,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -117,6 +118,10 @@ class alignas(128) WorkQueue {
   void SetProgress(const Progress& progress);
   // Returns the graph of the first entry that is not finished; for reports.
   std::optional<uint32_t> NextGraph() const;
+  // Of the same: where its queues are, as that rank sees them.
+  bool has_queues() const { return !queues_.empty(); }
+  std::vector<device::Head> Heads() const { return queues_.Heads(); }
+  void SetHeads(std::vector<device::Head> heads);
   // Returns how many failures were noted in their frames, for rank 0 to be told of.
   uint64_t failures() const { return failures_.load(std::memory_order_acquire); }
   // Returns the position of the work queue and of each of its queues, which may all be at different
@@ -215,6 +220,8 @@ class alignas(128) WorkQueue {
   TraceLog traced_;
   LaneQueues queues_;
   std::vector<device::Report> reports_;
+  mutable std::mutex far_heads_mutex_;  // of the next
+  std::vector<device::Head> far_heads_;  // what another rank tells of its queues
   std::unique_ptr<CallRanges> ranges_;  // null: no profiler is attached
 };
 

@@ -291,7 +291,7 @@ class Preparer {
   void AddToSegment(StepList& program, Step& step) {
     const plan::Instruction& at = graph_.instructions[step.instruction];
     const bool may = p_.capture && !p_.profile && step.op == Op::kCall && at.capture_id() != 0 &&
-                     at.kind() == Kind::call && step.queue != 0 &&
+                     at.kind() == Kind::call && step.queue != 0 && IsHere(work_queue_) &&
                      DeviceOf(step.instruction).queues_record();
     if (!may || !IsFixed(program, step)) return;
     const auto [segment, added] = segment_of_.try_emplace(

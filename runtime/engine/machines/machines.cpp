@@ -10,6 +10,7 @@
 #include "runtime/engine/core.h"
 #include "runtime/engine/machines/message.h"
 #include "runtime/status/ranges.h"
+#include "runtime/status/text.h"
 
 namespace cgraph::engine {
 namespace {
@@ -66,11 +67,19 @@ void Machines::SendToAll(const MachineMessage& message, std::string_view text) {
 
 // ---- rank 0 -------------------------------------------------------------------------------------
 
-void Machines::SendPlan(const std::vector<uint8_t>& plan, const EngineOptions& options) {
+void Machines::SendPlan(const std::vector<uint8_t>& plan, const EngineOptions& options,
+                        const device::GpuMap& gpus) {
   MachineMessage message{.kind = MachineMessage::kPlan};
-  message.options = {options.inflight, next_tag_, options.proved, options.profile, options.trace,
-                     options.stall_timeout.count(), options.weights_dir.size()};
+  message.options = {options.inflight,   next_tag_,
+                     options.proved,     options.profile,
+                     options.trace,      options.capture,
+                     options.stall_timeout.count(),
+                     options.weights_dir.size(), gpus.size()};
   std::string text = options.weights_dir;
+  for (const auto& [device, gpu] : gpus) {
+    const MappedGpu mapped{device, gpu};
+    text.append(reinterpret_cast<const char*>(&mapped), sizeof(mapped));
+  }
   text.append(reinterpret_cast<const char*>(plan.data()), plan.size());
   SendToAll(message, text);
 }
@@ -107,10 +116,11 @@ Status Machines::JoinRefusal(Status own) {
   return ranks::JoinRefusals(refusals_, "node[", "]");
 }
 
-void Machines::Submitted(uint32_t graph, bool empty, bool flagged) {
+void Machines::Submitted(uint32_t graph, const RoundMessage& round,
+                         std::span<const int64_t> extents) {
   MachineMessage message{.kind = MachineMessage::kRound, .graph = graph};
-  message.round = {empty, flagged};
-  SendToAll(message, {});
+  message.round = {round.empty, round.flagged, round.failed};
+  SendToAll(message, {reinterpret_cast<const char*>(extents.data()), extents.size_bytes()});
 }
 
 // Called by a thread of the supervision. A rank that goes before all have started is found by
@@ -214,6 +224,7 @@ void Machines::Report() {
       reported.failures = failures;
       ReportFailures(w);
     }
+    ReportHeads(w);
     if (progress.done == reported.done) {
       if (progress.at == reported.at) continue;
       const auto now = Clock::now();
@@ -228,8 +239,35 @@ void Machines::Report() {
   }
 }
 
-// Reports the failures that the work queue has noted since the last time.
+// Reports where the work queue's queues are, while something that was issued to them is not over:
+// the work queue itself is through with it then.
+void Machines::ReportHeads(uint32_t work_queue) {
+  std::unique_lock queues(core_.report_mutex_, std::try_to_lock);
+  if (!queues.owns_lock()) return;  // they are being closed
+  const WorkQueue& from = *core_.work_queues_[work_queue];
+  Reported& reported = reported_[work_queue];
+  const bool pending = from.has_queues() && from.pushed() != from.done();
+  const auto now = Clock::now();
+  if (!pending && !reported.heads) return;
+  if (pending && now - reported.heads_when < kPositionInterval) return;
+  reported.heads_when = now;
+  const std::vector<device::Head> heads =
+      pending ? from.Heads() : std::vector<device::Head>();
+  reported.heads = !heads.empty();
+  SendMessage(messenger_, 0, {.kind = MachineMessage::kHeads, .work_queue = work_queue},
+              {reinterpret_cast<const char*>(heads.data()), heads.size() * sizeof(heads[0])});
+}
+
+// Reports the failures that the work queue has noted since the last time; before them that of a
+// device, whose consequence they may be.
 void Machines::ReportFailures(uint32_t work_queue) {
+  for (const auto& device : core_.devices_) {
+    const Status failure = device->Failure();
+    if (failure.ok()) continue;
+    MachineMessage message{.kind = MachineMessage::kDeviceFailed};
+    message.loaded = {failure.code()};
+    SendMessage(messenger_, 0, message, failure.message());
+  }
   for (uint32_t g = 0; g < core_.graphs_.size(); ++g) {
     std::vector<Frame>& frames = core_.graphs_[g]->frames;
     for (uint32_t f = 0; f < frames.size(); ++f) {
@@ -254,7 +292,8 @@ bool Machines::Poll() {
 }
 
 bool Machines::PollOnce() {
-  const bool any = messenger_.Poll();
+  bool any = messenger_.Poll();
+  for (channel::Channel* channel : relays_) any |= channel->Relay();
   if (messenger_.rank() != 0) {
     Report();
     SendAnswers();
@@ -324,7 +363,8 @@ void Machines::Dispatch(uint32_t from, std::span<const std::byte> bytes) {
       loaded_.fetch_add(1, std::memory_order_release);
       break;
     case MachineMessage::kRound:
-      core_.AcceptRound(message.graph, message.round.empty, message.round.flagged);
+      core_.AcceptRound(message.graph,
+                        {message.round.empty, message.round.flagged, message.round.failed}, text);
       break;
     case MachineMessage::kProgress:
       if (message.work_queue < core_.work_queues_.size()) {
@@ -333,6 +373,16 @@ void Machines::Dispatch(uint32_t from, std::span<const std::byte> bytes) {
       }
       break;
     case MachineMessage::kFailure: OnFailure(from, message, text); break;
+    case MachineMessage::kHeads:
+      if (message.work_queue < core_.work_queues_.size()) {
+        std::vector<device::Head> heads(text.size() / sizeof(device::Head));
+        std::memcpy(heads.data(), text.data(), heads.size() * sizeof(device::Head));
+        core_.work_queues_[message.work_queue]->SetHeads(std::move(heads));
+      }
+      break;
+    case MachineMessage::kDeviceFailed:
+      core_.End(Status(message.loaded.code, std::string(text)));
+      break;
     case MachineMessage::kEnd:
       core_.End(Status(StatusCode::kClosed, "rank 0 has ended the engine"));
       break;
@@ -359,6 +409,7 @@ void Machines::Dispatch(uint32_t from, std::span<const std::byte> bytes) {
       if (messenger_.rank() != 0) core_.ForgetMeasurements();
       break;
     case MachineMessage::kNone:
+    case MachineMessage::kGpus:
     case MachineMessage::kPlan:
     case MachineMessage::kQuit: break;  // while there is an engine neither comes
   }
@@ -368,6 +419,15 @@ uint32_t NodesOf(const plan::Plan& plan) {
   uint32_t nodes = 1;
   for (const auto& device : plan.devices) nodes = std::max(nodes, device->node + 1);
   return nodes;
+}
+
+Status CheckNodes(const plan::Plan& plan, const ranks::Peers& peers) {
+  const uint32_t nodes = NodesOf(plan), processes = peers.messenger.count();
+  if (nodes == processes) return Status::Ok();
+  return Status(StatusCode::kInvalid,
+                fmt::format("the plan has devices on {}, node[0] to node[{}], and {} processes "
+                            "were started; start one for each node (mpirun -n {})",
+                            Counted(nodes, "node"), nodes - 1, processes, nodes));
 }
 
 bool EndMachines(ranks::Peers& peers) {

@@ -22,6 +22,8 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/channel/channel.h"
+#include "runtime/device/sync/event_count.h"
 #include "runtime/engine/engine.h"
 #include "runtime/plan/plan.h"
 #include "runtime/ranks/launcher.h"
@@ -35,6 +37,10 @@ namespace cgraph::engine {
 class Core;
 struct MachineMessage;  // what ranks tell each other
 
+struct RoundMessage {
+  bool empty = false, flagged = false, failed = false;
+};
+
 class Machines final : private ranks::Listener {
  public:
   // `first_tag`: from which on no tag was used before, so that late messages of another engine are
@@ -42,6 +48,11 @@ class Machines final : private ranks::Listener {
   Machines(Core& core, ranks::Peers& peers, uint32_t first_tag);
 
   ranks::Messenger& messenger() { return messenger_; }
+  // The event count of who goes on with messages, which queues' signals notify, and the channels
+  // whose host's part it does; set and added at load.
+  device::EventCount* relayer() const { return relayer_; }
+  void SetRelayer(device::EventCount* relayer) { relayer_ = relayer; }
+  void AddRelay(channel::Channel* channel) { relays_.push_back(channel); }
   // Returns the first of `count` tags that nobody else has; the same at all ranks, which ask for
   // the same ones in the same order. kUnsupported where the wire has no more.
   Result<uint32_t> NewTags(uint32_t count);
@@ -52,16 +63,19 @@ class Machines final : private ranks::Listener {
   Status StartThread();
   void EndThread();
 
-  // At rank 0: has the others load the plan; waits until they have, at most for so long (0: for
-  // ever); tells them of a round; ends their part of the engine, after which none of its
-  // messages is under way any more, unless a rank does not end in time: then the messenger is given
-  // up.
-  void SendPlan(const std::vector<uint8_t>& plan, const EngineOptions& options);
+  // At rank 0: has the others load the plan, with devices on these GPUs; waits until they have, at
+  // most for so long (0: for ever); tells them of a round; ends their part of the engine, after
+  // which none of its messages is under way any more, unless a rank does not end in time: then the
+  // messenger is given up.
+  void SendPlan(const std::vector<uint8_t>& plan, const EngineOptions& options,
+                const device::GpuMap& gpus);
   Status AwaitLoaded(std::chrono::nanoseconds timeout);
   // Returns the error with which this rank does not load the plan, and those of others, which are
   // waited for a moment.
   Status JoinRefusal(Status own);
-  void Submitted(uint32_t graph, bool empty, bool flagged);
+  // A round: `flagged` and `failed` are what its frame's last execution has left. Where other ranks
+  // have GPUs, `extents` are those that the inputs have.
+  void Submitted(uint32_t graph, const RoundMessage& round, std::span<const int64_t> extents);
   void End();
   // Brings what the others have measured, where they measure: times of calls, and steps of traces
   // with times of this rank's clock. Those that do not answer in time are left out.
@@ -105,11 +119,14 @@ class Machines final : private ranks::Listener {
   void OnTimings(const MachineMessage& message, std::string_view text);
   void OnTrace(uint32_t from, const MachineMessage& message, std::string_view text);
   void ReportFailures(uint32_t work_queue);
+  void ReportHeads(uint32_t work_queue);
 
   Core& core_;
   ranks::Peers& peers_;
   ranks::Messenger& messenger_;
   uint32_t next_tag_;
+  device::EventCount* relayer_ = nullptr;
+  std::vector<channel::Channel*> relays_;  // of ends on queues
   std::vector<ranks::ReceiveBuffers> buffers_;  // by rank
 
   // Rank 0: how far the others are.
@@ -134,7 +151,8 @@ class Machines final : private ranks::Listener {
     uint64_t done = 0, at = 0, failures = 0;
     // Of failures, by graph and frame.
     std::map<std::pair<uint32_t, uint32_t>, uint64_t> versions;
-    std::chrono::steady_clock::time_point when;
+    std::chrono::steady_clock::time_point when, heads_when;
+    bool heads = false;  // some were told of
   };
   std::mutex report_mutex_;  // of the next
   std::vector<Reported> reported_;
@@ -150,6 +168,8 @@ class Machines final : private ranks::Listener {
 
 // Returns the number of nodes that a plan has devices of.
 uint32_t NodesOf(const plan::Plan& plan);
+// kInvalid where a launcher has started another number of processes.
+Status CheckNodes(const plan::Plan& plan, const ranks::Peers& peers);
 
 // Serves engines of rank 0 at a rank other than the first, one after the other, until rank 0 ends
 // this; returns the exit code of the process.

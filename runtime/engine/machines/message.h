@@ -25,11 +25,14 @@ inline constexpr std::chrono::seconds kMachineGrace(1);
 struct MachineMessage {
   enum Kind : uint32_t {
     kNone,      // nothing that a rank sends
+    kGpus,      // which GPUs has your machine? or: it has
     kPlan,      // load this plan
     kLoaded,    // it is loaded, or why not
     kRound,     // run a round of a graph
     kProgress,  // of a work queue
     kFailure,   // of an execution
+    kHeads,     // where the queues of a work queue are
+    kDeviceFailed,  // as a whole: the engine ends
     kAlive,     // nothing else is to be sent
     kClock,     // what time is it? or: it is
     kMeasure,   // tell what was measured
@@ -48,13 +51,19 @@ struct MachineMessage {
   union {
     struct {
       uint32_t inflight, first_tag;
-      bool proved, profile, trace;
+      bool proved, profile, trace, capture;
       int64_t stall_timeout_ns;
-      uint64_t weights_dir_bytes;  // of the text; the plan follows
+      // Of the text: the folder of weights, then the GPU of each device that has one (MappedGpu),
+      // then the plan.
+      uint64_t weights_dir_bytes, gpus;
     } options{};
     struct {
-      bool empty, flagged;
-    } round;
+      uint32_t cores, gpus;
+      uint64_t process_bytes;  // of the text: who answers; why there are no GPUs follows
+    } gpus;
+    struct {
+      bool empty, flagged, failed;
+    } round;  // the text: the extents that the inputs have, by symbol, where there are GPUs
     struct {
       uint64_t done, at, round;
     } progress;
@@ -68,6 +77,11 @@ struct MachineMessage {
       int64_t now_ns;
     } clock;
   };
+};
+
+// MappedGpu: the GPU, as its machine's driver counts, that a device of the plan is.
+struct MappedGpu {
+  uint32_t device = 0, gpu = 0;
 };
 
 // TimedStep: what is sent of a step's Timing.

@@ -1,4 +1,6 @@
 // The ranks other than the first: they serve engines of rank 0, one after the other.
+#include <algorithm>
+#include <cstring>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -11,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "runtime/engine/core.h"
+#include "runtime/engine/machines/machine_gpus.h"
 #include "runtime/engine/machines/machines.h"
 #include "runtime/engine/machines/message.h"
 #include "runtime/plan/load.h"
@@ -29,8 +32,22 @@ EngineOptions OptionsOf(const MachineMessage& message, std::string_view text,
   options.profile = message.options.profile;
   options.trace = message.options.trace;
   options.stall_timeout = std::chrono::nanoseconds(message.options.stall_timeout_ns);
+  options.capture = message.options.capture;
   options.weights_dir = text.substr(0, message.options.weights_dir_bytes);
+  text.remove_prefix(std::min<uint64_t>(message.options.weights_dir_bytes, text.size()));
+  const uint64_t gpus = std::min<uint64_t>(message.options.gpus, text.size() / sizeof(MappedGpu));
+  for (uint64_t i = 0; i < gpus; ++i) {
+    MappedGpu mapped;
+    std::memcpy(&mapped, text.data() + i * sizeof(mapped), sizeof(mapped));
+    options.gpu_map.emplace(mapped.device, mapped.gpu);
+  }
   return options;
+}
+
+std::string_view PlanIn(const MachineMessage& message, std::string_view text) {
+  const uint64_t before =
+      message.options.weights_dir_bytes + message.options.gpus * sizeof(MappedGpu);
+  return text.substr(std::min<uint64_t>(before, text.size()));
 }
 
 // Inbox: takes rank 0's messages at another rank, and passes them on to the engine while there is
@@ -115,9 +132,9 @@ int ServeMachine(ranks::Peers& peers) {
     const std::vector<std::byte> bytes = inbox.Await();
     const auto [message, text] = Read(bytes);
     if (message.kind == MachineMessage::kQuit) break;
+    if (message.kind == MachineMessage::kGpus) TellGpus(messenger);
     if (message.kind != MachineMessage::kPlan) continue;
-    const std::string_view copy = text.substr(
-        std::min<uint64_t>(message.options.weights_dir_bytes, text.size()));
+    const std::string_view copy = PlanIn(message, text);
     auto plan = plan::FromBytes({reinterpret_cast<const uint8_t*>(copy.data()), copy.size()});
     if (plan.ok()) {
       Core::ServeMachine(peers, std::move(*plan), OptionsOf(message, text, peers),

@@ -13,6 +13,7 @@ GPU = "runtime/cuda/gpu/gpu.cpp"
 CODE = "runtime/cuda/kernels/device_code.h"
 PRODUCT = "runtime/cuda/kernels/matmul/library_product.cpp"
 QUEUED = "runtime/channel/queued/"
+MESSAGES = "runtime/channel/messages/message_channel.cpp"
 
 DELETIONS = [
     # Streams.
@@ -136,6 +137,18 @@ DELETIONS = [
     ("a staged message: the host has a slot", QUEUED + "staged_channel.cpp",
      "    if (!HasRoom(n)) return false;\n", ""),
     # Collectives.
+    ("a message to a machine: the copies are in the slot", MESSAGES,
+     "std::min(copied_[0].value(), issued_until_.load(std::memory_order_acquire));",
+     "issued_until_.load(std::memory_order_acquire);"),
+    ("a message to a machine: its poison", MESSAGES,
+     "message.empty || device::AnyPoisoned(message.checks, *message.bindings);",
+     "message.empty;"),
+    ("a message of a machine: it has arrived", MESSAGES,
+     "bool ReadyToReceive(uint64_t n) const override { return HasArrived(n); }",
+     "bool ReadyToReceive(uint64_t) const override { return true; }"),
+    ("a message of a machine: its poison", MESSAGES,
+     "if (Poisoned(n, header) || header.values < message.count) return false;",
+     "if (header.values < message.count) return true;"),
     ("a collective: all have arrived", QUEUED + "queued_collective.cpp",
      "          if (other != at.member) at.queue->Wait(&Arrived(other), at.round + 1, tag);\n", ""),
     ("a collective: all have left", QUEUED + "queued_collective.cpp",

@@ -1,6 +1,7 @@
 #include "runtime/engine/load/communication/communications.h"
 
 #include <algorithm>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -64,8 +65,10 @@ class Maker {
       auto channel = MakeChannel(c, shape);
       if (!channel.ok()) return channel.status();
       const uint32_t from = graph_.channels[c].from_lane(), to = graph_.channels[c].to_lane();
-      const bool mixed = LaneCommunicates(from) != LaneCommunicates(to);
-      (*channel)->SetEventCounts(EventCountOf(from, mixed), EventCountOf(to, mixed));
+      // The host has a part in both ends then.
+      const bool hosted =
+          LaneCommunicates(from) != LaneCommunicates(to) || RankOf(from) != RankOf(to);
+      (*channel)->SetEventCounts(EventCountOf(from, hosted), EventCountOf(to, hosted));
       out_.channels.push_back(std::move(*channel));
       for (uint32_t j = 0; j < per_round; ++j) made_.message_of[index_.sends(c)[j].part] = j;
       for (uint32_t j = 0; j < index_.receives(c).size(); ++j) {
@@ -82,12 +85,7 @@ class Maker {
     const uint32_t from_rank = RankOf(graph_.channels[c].from_lane());
     const uint32_t to_rank = RankOf(graph_.channels[c].to_lane());
     if (p_.machines != nullptr && (from_rank != to_rank || from_rank != p_.rank)) {
-      made_.queued_channel.push_back(false);
-      made_.local_channel.push_back(false);
-      // All ranks take tags for the same channels.
-      auto tag = p_.machines->NewTags(from_rank != to_rank ? 1 : 0);
-      if (!tag.ok()) return tag.status();
-      return channel::MakeMessageChannel(shape, p_.machines->messenger(), *tag, from_rank, to_rank);
+      return MakeBetweenMachines(c, shape);
     }
     const bool sends = LaneCommunicates(graph_.channels[c].from_lane());
     const bool receives = LaneCommunicates(graph_.channels[c].to_lane());
@@ -109,10 +107,34 @@ class Maker {
     return channel::MakeRendezvousChannel(Host());
   }
 
+  // Makes a channel between two machines, or of another one. Its messages bring poison flags along,
+  // so in the sense of `queued_channel` no end is on a queue.
+  Result<std::unique_ptr<channel::Channel>> MakeBetweenMachines(
+      uint32_t c, const channel::ChannelShape& shape) {
+    made_.queued_channel.push_back(false);
+    made_.local_channel.push_back(false);
+    const uint32_t from = graph_.channels[c].from_lane(), to = graph_.channels[c].to_lane();
+    const uint32_t from_rank = RankOf(from), to_rank = RankOf(to);
+    // All ranks take tags for the same channels.
+    auto tag = p_.machines->NewTags(from_rank != to_rank ? 1 : 0);
+    if (!tag.ok()) return tag.status();
+    const uint32_t own = from_rank == p_.rank ? from : to;
+    std::optional<channel::QueueEnd> queue_end;
+    if (RankOf(own) == p_.rank && LaneCommunicates(own)) {
+      queue_end = {&Host(), &DeviceOfLane(own), p_.machines->relayer()};
+    }
+    auto channel = channel::MakeMessageChannel(shape, p_.machines->messenger(), *tag, from_rank,
+                                               to_rank, queue_end);
+    if (channel.ok() && queue_end) p_.machines->AddRelay(channel->get());
+    return channel;
+  }
+
   // Returns the rank that serves a lane, where ranks share no memory.
   uint32_t RankOf(uint32_t lane) const {
     return p_.machines == nullptr ? 0 : p_.plan->devices[p_.plan->lanes[lane].device()]->node;
   }
+
+  bool IsHere(uint32_t lane) const { return p_.machines == nullptr || RankOf(lane) == p_.rank; }
 
   device::Device& DeviceOfLane(uint32_t lane) const {
     return *(*p_.devices)[p_.plan->lanes[lane].device()];
@@ -127,9 +149,9 @@ class Maker {
     });
   }
 
-  // Makes a collective among these members, of which some or all are on queues that communicate;
-  // `first`: of their parts, among all. Sets `hosted` where the threads that issue to the queues
-  // take part in it.
+  // Makes a collective among these members, of which some or all are on queues of this process that
+  // communicate (`on_queue`); `first`: of their parts, among all. Sets `hosted` where the threads
+  // that issue to the queues take part in it.
   Result<std::unique_ptr<channel::Collective>> MakeQueued(
       const channel::CollectiveShape& shape, std::span<const plan::CollectivePart> slots,
       size_t first, const std::vector<bool>& on_queue, bool& hosted) {
@@ -140,6 +162,7 @@ class Maker {
     for (const plan::CollectivePart& slot : slots) {
       devices.push_back((*p_.devices)[index_.device(slot.instruction)].get());
     }
+    // A member at another rank is none of a queue of this one.
     hosted = std::find(on_queue.begin(), on_queue.end(), false) != on_queue.end() ||
              !ReachEachOther(devices);
     if (!hosted) {
@@ -154,13 +177,10 @@ class Maker {
   // Makes a collective that the host drives, and says whether it is the local carrier's.
   Result<std::pair<std::unique_ptr<channel::Collective>, bool>> MakeCarried(
       const channel::CollectiveShape& shape, std::span<const plan::CollectivePart> slots) const {
-    std::vector<uint32_t> ranks;
-    for (const plan::CollectivePart& slot : slots) {
-      ranks.push_back(RankOf(index_.lane(slot.instruction)));
-    }
-    const bool apart =
-        std::count(ranks.begin(), ranks.end(), ranks[0]) != static_cast<long>(ranks.size());
-    if (p_.machines != nullptr && (apart || ranks[0] != p_.rank)) {
+    std::vector<uint32_t> ranks = RanksOf(slots);
+    if (!AreHere(ranks)) {
+      const bool apart =
+          std::count(ranks.begin(), ranks.end(), ranks[0]) != static_cast<long>(ranks.size());
       auto tags = p_.machines->NewTags(apart ? shape.members : 0);
       if (!tags.ok()) return tags.status();
       auto made = channel::MakeMessageCollective(shape, p_.machines->messenger(), *tags,
@@ -176,6 +196,19 @@ class Maker {
     return std::pair(std::move(*made), *carrier == &channel::LocalCarrier());
   }
 
+  std::vector<uint32_t> RanksOf(std::span<const plan::CollectivePart> slots) const {
+    std::vector<uint32_t> ranks;
+    for (const plan::CollectivePart& slot : slots) {
+      ranks.push_back(RankOf(index_.lane(slot.instruction)));
+    }
+    return ranks;
+  }
+  // Returns whether this process serves members of all these ranks.
+  bool AreHere(const std::vector<uint32_t>& ranks) const {
+    return p_.machines == nullptr ||
+           std::count(ranks.begin(), ranks.end(), p_.rank) == static_cast<long>(ranks.size());
+  }
+
   // Makes one collective for each collective of a round, with a member slot for each member.
   Status MakeCollectives() {
     return ForEachCollective(*p_.plan, index_, [&](size_t first, auto slots) {
@@ -187,7 +220,8 @@ class Maker {
     const channel::CollectiveShape shape = ShapeOf(graph_, slots);
     std::vector<bool> on_queue;
     for (const plan::CollectivePart& slot : slots) {
-      on_queue.push_back(LaneCommunicates(index_.lane(slot.instruction)));
+      const uint32_t lane = index_.lane(slot.instruction);
+      on_queue.push_back(LaneCommunicates(lane) && IsHere(lane));
       if (on_queue.back()) made_.queued_members_of[slot.part] = {first, shape.members};
     }
     std::unique_ptr<channel::Collective> collective;

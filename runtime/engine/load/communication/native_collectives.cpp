@@ -15,7 +15,8 @@ namespace cgraph::engine {
 
 Status NativeCollectives::Find(const plan::Plan& plan,
                                const std::vector<std::unique_ptr<device::Device>>& devices,
-                               const std::vector<std::unique_ptr<LoadedGraph>>& graphs) {
+                               const std::vector<std::unique_ptr<LoadedGraph>>& graphs,
+                               const std::vector<bool>& elsewhere) {
   const bool communicates = std::any_of(devices.begin(), devices.end(), [](const auto& device) {
     return device->queues_communicate();
   });
@@ -25,7 +26,7 @@ Status NativeCollectives::Find(const plan::Plan& plan,
     plan::GraphIndex index(plan, *graph->plan);
     index.IndexMessages();
     CGRAPH_RETURN_IF_ERROR(ForEachCollective(plan, index, [&](size_t first, auto parts) {
-      return FindOne(*graph, index, devices, first, parts);
+      return FindOne(*graph, index, devices, elsewhere, first, parts);
     }));
   }
   return Status::Ok();
@@ -35,11 +36,13 @@ Status NativeCollectives::Find(const plan::Plan& plan,
 // memory of the GPUs, and where NCCL keeps no order between several, a GPU has the first only.
 Status NativeCollectives::FindOne(LoadedGraph& graph, const plan::GraphIndex& index,
                                   const std::vector<std::unique_ptr<device::Device>>& devices,
-                                  size_t first, std::span<const plan::CollectivePart> parts) {
+                                  const std::vector<bool>& elsewhere, size_t first,
+                                  std::span<const plan::CollectivePart> parts) {
   std::vector<device::Device*> on;
   for (const plan::CollectivePart& part : parts) {
-    on.push_back(devices[index.device(part.instruction)].get());
-    if (!on.back()->queues_communicate()) return Status::Ok();
+    const uint32_t device = index.device(part.instruction);
+    on.push_back(devices[device].get());
+    if (!on.back()->queues_communicate() || elsewhere[device]) return Status::Ok();
   }
   const channel::CollectiveShape shape = ShapeOf(*graph.plan, parts);
   if (!channel::CarriesOut(*on.front(), shape)) return Status::Ok();

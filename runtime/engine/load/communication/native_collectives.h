@@ -26,10 +26,12 @@ class Arenas;
 
 class NativeCollectives {
  public:
-  // Makes the communicators that devices have for collectives of the graphs, in the order of these.
+  // Makes the communicators that devices have for collectives of the graphs, in the order of these;
+  // none between machines, or for another one: `elsewhere` says which devices are on such.
   // kFailed with the error of a device's library.
   Status Find(const plan::Plan& plan, const std::vector<std::unique_ptr<device::Device>>& devices,
-              const std::vector<std::unique_ptr<LoadedGraph>>& graphs);
+              const std::vector<std::unique_ptr<LoadedGraph>>& graphs,
+              const std::vector<bool>& elsewhere);
 
   // Returns who carries out the collective of a graph whose first part is this one, among all parts
   // of collectives; null: not a communicator.
@@ -60,7 +62,8 @@ class NativeCollectives {
   };
   struct Layout;
   Status FindOne(LoadedGraph& graph, const plan::GraphIndex& index,
-                 const std::vector<std::unique_ptr<device::Device>>& devices, size_t first,
+                 const std::vector<std::unique_ptr<device::Device>>& devices,
+                 const std::vector<bool>& elsewhere, size_t first,
                  std::span<const plan::CollectivePart> parts);
   void Add(const plan::GraphIndex& index, std::span<const plan::CollectivePart> parts, Found found);
 

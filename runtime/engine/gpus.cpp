@@ -1,0 +1,84 @@
+// Which devices of a plan run on which GPUs, of this machine and of others.
+#include <map>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "runtime/device/cuda_library/cuda_library.h"
+#include "runtime/device/sync/cores.h"
+#include "runtime/engine/core.h"
+#include "runtime/engine/machines/machine_gpus.h"
+#include "runtime/workers/device_map.h"
+
+namespace cgraph::engine {
+namespace {
+
+// Returns the machine of each node or, where all nodes are here, this one.
+Result<std::vector<workers::Machine>> MachinesOf(const plan::Plan& plan,
+                                                 const EngineOptions& options) {
+  if (options.peers != nullptr) return FindMachines(plan, *options.peers);
+  const device::GpuReport& report = device::FindGpus();
+  workers::Machine machine{.cores = device::Cores(), .no_gpus = report.usable.message()};
+  if (report.usable.ok()) machine.gpus = static_cast<uint32_t>(report.gpus.size());
+  return std::vector<workers::Machine>{std::move(machine)};
+}
+
+// Returns the GPU of each gpu of the plan that gets one.
+Result<device::GpuMap> GpusFor(plan::Plan& plan, const EngineOptions& options) {
+  // GPUs lean on what is proved: an extent is one number everywhere.
+  // Processes of one machine are on CPU threads.
+  if (!options.gpus || !options.proved || options.processes != 0 ||
+      workers::BusyGpus(plan).empty()) {
+    return device::GpuMap();
+  }
+  const bool one_machine = options.peers == nullptr;
+  if (one_machine && !device::FindGpus().usable.ok()) {
+    if (options.require_gpus) return device::FindGpus().usable;
+    return device::GpuMap();
+  }
+  if (!options.gpu_map.empty()) return options.gpu_map;
+  auto machines = MachinesOf(plan, options);
+  if (!machines.ok()) return machines.status();
+  auto mapped = workers::MapDevices(plan, "", *machines);
+  if (!mapped.ok()) return mapped.status();
+  if (options.require_gpus && !mapped->left_to_cores.empty()) {
+    const workers::WithoutGpus first =
+        workers::ByReason(plan, mapped->left_to_cores, *machines).front();
+    return Status(StatusCode::kNotFound,
+                  fmt::format("{} would run on CPU threads: {}",
+                              workers::NamesOf(plan, first.gpus), first.why));
+  }
+  return std::move(mapped->on_gpus);
+}
+
+}  // namespace
+
+Status Core::FindGpus() {
+  auto gpus = GpusFor(*plan_, options_);
+  if (!gpus.ok()) return gpus.status();
+  gpus_ = std::move(*gpus);
+  return Status::Ok();
+}
+
+// Returns those of this machine.
+device::GpuMap Core::OwnGpus() const {
+  device::GpuMap own;
+  for (const auto& [device, gpu] : gpus_) {
+    if (!IsElsewhere(device)) own.emplace(device, gpu);
+  }
+  return own;
+}
+
+// Returns a number of each device's GPU that no other GPU has, on whatever machine.
+std::map<uint32_t, uint32_t> Core::NumbersOfGpus() const {
+  constexpr uint32_t kMostOfMachine = 1 << 16;
+  std::map<uint32_t, uint32_t> numbers;
+  for (const auto& [device, gpu] : gpus_) {
+    const uint32_t node = options_.peers == nullptr ? 0 : plan_->devices[device]->node;
+    numbers.emplace(device, node * kMostOfMachine + gpu);
+  }
+  return numbers;
+}
+
+}  // namespace cgraph::engine

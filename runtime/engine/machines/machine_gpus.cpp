@@ -1,0 +1,125 @@
+#include "runtime/engine/machines/machine_gpus.h"
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "runtime/device/cuda_library/cuda_library.h"
+#include "runtime/device/sync/cores.h"
+#include "runtime/engine/machines/machines.h"
+#include "runtime/engine/machines/message.h"
+#include "runtime/ranks/supervision.h"
+
+namespace cgraph::engine {
+namespace {
+
+// A driver of a machine with many GPUs takes seconds to come up.
+constexpr std::chrono::seconds kPatience(60);
+
+struct OwnGpus {
+  uint32_t cores = 0, gpus = 0;
+  std::string none;  // why plans run on none of them
+};
+OwnGpus FindOwn() {
+  const device::GpuReport& report = device::FindGpus();
+  OwnGpus own{device::Cores(), 0, report.usable.message()};
+  if (report.usable.ok()) own.gpus = static_cast<uint32_t>(report.gpus.size());
+  return own;
+}
+
+// Answers: takes what other ranks tell of their machines.
+class Answers final : private ranks::Listener {
+ public:
+  Answers(ranks::Messenger& messenger, std::vector<workers::Machine>& machines)
+      : messenger_(messenger), machines_(machines), buffers_(messenger.count()) {
+    messenger_.Listen(kMachineTag, this);
+  }
+  ~Answers() override { messenger_.Listen(kMachineTag, nullptr); }
+  uint32_t count() const { return count_; }
+
+ private:
+  std::span<std::byte> BufferFor(uint32_t from, uint64_t bytes) override {
+    return buffers_[from].New(bytes);
+  }
+  void OnMessage(uint32_t from, std::span<const std::byte>) override {
+    const std::vector<std::byte> bytes = buffers_[from].Take();
+    const auto [message, text] = Read(bytes);
+    if (message.kind != MachineMessage::kGpus || from >= machines_.size()) return;
+    machines_[from].cores = message.gpus.cores;
+    machines_[from].gpus = message.gpus.gpus;
+    const uint64_t process = std::min<uint64_t>(message.gpus.process_bytes, text.size());
+    machines_[from].name =
+        fmt::format("the machine of rank {} ({})", from, text.substr(0, process));
+    machines_[from].no_gpus = text.substr(process);
+    ++count_;
+  }
+
+  ranks::Messenger& messenger_;
+  std::vector<workers::Machine>& machines_;  // by rank
+  std::vector<ranks::ReceiveBuffers> buffers_;
+  uint32_t count_ = 0;
+};
+
+Status Ask(const std::vector<uint32_t>& ranks, ranks::Peers& peers,
+           std::vector<workers::Machine>& machines) {
+  ranks::Messenger& messenger = peers.messenger;
+  if (messenger.claimed()) {
+    return Status(StatusCode::kUnsupported,
+                  "the other processes serve another engine, and one at a time; end that first");
+  }
+  const auto lost = [&] {
+    return messenger.given_up() ||
+           (peers.supervision != nullptr && peers.supervision->AnyLost());
+  };
+  const auto end = std::chrono::steady_clock::now() + kPatience;
+  bool late = false;
+  Answers answers(messenger, machines);
+  for (uint32_t rank : ranks) SendMessage(messenger, rank, {.kind = MachineMessage::kGpus});
+  PollUntil(messenger, [&] {
+    late = std::chrono::steady_clock::now() > end;
+    return answers.count() == ranks.size() || late || lost();
+  });
+  if (answers.count() == ranks.size()) return Status::Ok();
+  if (!late) {
+    return Status(StatusCode::kLost, "another process is gone; start all of them again");
+  }
+  messenger.GiveUp();
+  return Status(StatusCode::kTimeout,
+                fmt::format("{} of {} other ranks have not told which GPUs they have in {} s",
+                            ranks.size() - answers.count(), ranks.size(), kPatience.count()));
+}
+
+}  // namespace
+
+Result<std::vector<workers::Machine>> FindMachines(const plan::Plan& plan, ranks::Peers& peers) {
+  CGRAPH_RETURN_IF_ERROR(CheckNodes(plan, peers));
+  std::vector<workers::Machine> machines(peers.messenger.count());
+  std::vector<bool> asked(machines.size(), false);
+  for (uint32_t gpu : workers::BusyGpus(plan)) asked[plan.devices[gpu]->node] = true;
+  std::vector<uint32_t> others;
+  for (uint32_t node = 0; node < machines.size(); ++node) {
+    machines[node].name = fmt::format("the machine of rank {}", node);
+    machines[node].cores = device::Cores();
+    if (asked[node] && node > 0) others.push_back(node);
+  }
+  if (!others.empty()) CGRAPH_RETURN_IF_ERROR(Ask(others, peers, machines));
+  if (asked[0]) {
+    const OwnGpus own = FindOwn();
+    machines[0].gpus = own.gpus;
+    machines[0].no_gpus = own.none;
+  }
+  return machines;
+}
+
+void TellGpus(ranks::Messenger& messenger) {
+  const OwnGpus own = FindOwn();
+  MachineMessage answer{.kind = MachineMessage::kGpus};
+  const std::string process = ranks::Process::This().Text();
+  answer.gpus = {own.cores, own.gpus, process.size()};
+  SendMessage(messenger, 0, answer, process + own.none);
+}
+
+}  // namespace cgraph::engine
