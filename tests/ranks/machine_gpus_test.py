@@ -52,7 +52,7 @@ COLLECTIVE = [case for case in CASES if case[0] in ("state_of_all", "collected",
 
 
 def small(m, *defines):
-    """Returns the plan with less memory for values, which takes an emulated GPU most of its time."""
+    """Returns the plan with less memory for values, whose clearing would take most of the time."""
     source = m.folder / "machines.cgraph"
     if not source.exists():
         source.write_text(machines_test.PROGRAM.read_text().replace("2_000_003", "20_003"))

@@ -240,7 +240,7 @@ struct Transfer {
 
 TEST_CASE("messages go from queue to queue, and between queues and threads, on several machines") {
   uint64_t full = 0, queued = 0;
-  for (uint64_t seed = 1; seed <= 3000 / kSanitizedShare; ++seed) {
+  for (uint64_t seed = 1; seed <= 1000 / kSanitizedShare; ++seed) {
     CAPTURE(seed);
     std::mt19937_64 random(seed);
     Network network(2 + seed % 2, seed);
@@ -281,7 +281,7 @@ TEST_CASE("messages go from queue to queue, and between queues and threads, on s
     REQUIRE(network.fault() == "");
   }
   REQUIRE(full > 0);  // there were channels without room
-  REQUIRE(queued > 1000 / kSanitizedShare);
+  REQUIRE(queued > 300 / kSanitizedShare);
 }
 
 }  // namespace
