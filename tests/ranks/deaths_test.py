@@ -68,7 +68,7 @@ class Suite:
 
     def start(self, graph, *flags, death=None, patient=False):
         """`patient`: the launcher lets the others live for as long as they need to say who is gone.
-        (Else each MPI kills them when it notices a death, which may be before anybody else does.)"""
+        (Else an MPI kills them when it notices a death, which may be before anybody else does.)"""
         self.runs += 1
         inputs = ["--input", "x=1"] + (["--input", f"y={self.y}"] if graph == "each" else [])
         command = [str(self.cgrun), str(self.plan), "-q", "--graph", graph, *inputs, *flags]
@@ -158,7 +158,8 @@ def at_random(suite):
     if hung:
         print(f"  NOTE: {suite.mpi.launcher} itself did not end after {hung} of them, of processes "
               "that died while it connected them; no rank was left")
-    print(f"  from a death to the end of all ranks: median {statistics.median(released) * 1000:.0f} ms, "
+    print("  from a death to the end of all ranks: "
+          f"median {statistics.median(released) * 1000:.0f} ms, "
           f"most {max(released) * 1000:.0f} ms")
 
 
@@ -241,7 +242,8 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         suite = Suite(options, pathlib.Path(folder))
         suite.deaths = options.deaths
-        for part in (each_step, named, at_random, stopped, interrupted, rank_zero, idle, two_at_once):
+        for part in (each_step, named, at_random, stopped, interrupted, rank_zero, idle,
+                     two_at_once):
             begun = time.monotonic()
             part(suite)
             print(f"{part.__name__}: ok, {time.monotonic() - begun:.1f} s", flush=True)

@@ -137,8 +137,8 @@ class Started:
         return found
 
     def await_ranks(self, program, count, seconds=10):
-        """Returns the processes of the ranks, by rank. One that is about to execute the program looks
-        like the one that has started it."""
+        """Returns the processes of the ranks, by rank. One that is about to execute the program
+        looks like the one that has started it."""
         end = time.monotonic() + seconds
         ranks = {}
         while len(ranks) < count and time.monotonic() < end:
