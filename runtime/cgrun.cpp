@@ -21,8 +21,8 @@ using namespace cgraph;
 // Runs before objects of static storage are made, since making them takes memory, too.
 __attribute__((constructor(101))) void DiagnoseFromTheStart() { DiagnoseUncaught("cgrun"); }
 
-ExitCode Run(const command::Options& options, ranks::Peers* machines) {
-  command::Signals signals;
+ExitCode Run(const command::Options& options, ranks::Peers* machines, const sigset_t& mask) {
+  command::Signals signals(mask);
   const ExitCode code = command::Execute(options, machines, signals);
   // A full disk or a closed pipe shows only at this flush: what was printed never arrived.
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
@@ -43,12 +43,13 @@ int main(int argc, char** argv) {
     // Before there is a thread: OpenBLAS reads it while it is loaded (device/libraries/blas.cpp).
     setenv("OPENBLAS_NUM_THREADS", "1", 1);
     if (const auto rank = ranks::RankOf(argc, argv)) engine::ServeRank(*rank);
+    const sigset_t mask = BlockSignals();
     const Result<ranks::Peers*> connected = ConnectMachines();
     if (!connected.ok()) return Fail(parsed.options, connected.status());
     machines = *connected;
     if (machines != nullptr && machines->messenger.rank() != 0) return ServeMachine(*machines);
     parsed = ParseOptions(argc, argv);
-    code = parsed.run ? Run(parsed.options, machines) : parsed.exit_code;
+    code = parsed.run ? Run(parsed.options, machines, mask) : parsed.exit_code;
   } catch (...) {
     const Uncaught uncaught = UncaughtNow();
     code = Fail(parsed.options, uncaught.code, uncaught.text);

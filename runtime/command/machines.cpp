@@ -1,7 +1,5 @@
 #include "runtime/command/machines.h"
 
-#include <signal.h>
-
 #include <chrono>
 #include <cstdio>
 #include <thread>
@@ -23,7 +21,6 @@ Result<ranks::Peers*> ConnectMachines() {
 }
 
 int ServeMachine(ranks::Peers& peers) {
-  for (const int number : {SIGINT, SIGTERM, SIGUSR1}) signal(number, SIG_IGN);
   return engine::ServeMachine(peers);
 }
 

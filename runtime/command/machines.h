@@ -16,8 +16,8 @@ namespace cgraph::command {
 // Connects to the other processes of a launcher, if one has started this process; null otherwise.
 Result<ranks::Peers*> ConnectMachines();
 
-// Serves the engines of rank 0 at another rank; returns the exit code. Interrupts are rank 0's:
-// launchers send them to all.
+// Serves the engines of rank 0 at another rank; returns the exit code. Interrupts, which launchers
+// send to all, are rank 0's; here they stay blocked.
 int ServeMachine(ranks::Peers& peers);
 
 // Ends the other ranks at rank 0, at the end of the process. Where one of them still computes for

@@ -30,6 +30,13 @@ timespec Timespec(Clock::duration duration) {
 // Writes without stdio, whose locks another thread may hold.
 void Say(const char* what) { (void)!write(STDERR_FILENO, what, __builtin_strlen(what)); }
 
+sigset_t Handled() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int signal : {SIGINT, SIGTERM, SIGUSR1, SIGUSR2}) sigaddset(&signals, signal);
+  return signals;
+}
+
 [[noreturn]] void EndNow(const char* why) {
   Say(why);
   _exit(kInterrupted);
@@ -37,10 +44,14 @@ void Say(const char* what) { (void)!write(STDERR_FILENO, what, __builtin_strlen(
 
 }  // namespace
 
-Signals::Signals() {
-  sigemptyset(&signals_);
-  for (const int signal : {SIGINT, SIGTERM, SIGUSR1, SIGUSR2}) sigaddset(&signals_, signal);
-  pthread_sigmask(SIG_BLOCK, &signals_, &original_);
+sigset_t BlockSignals() {
+  const sigset_t signals = Handled();
+  sigset_t original;
+  pthread_sigmask(SIG_BLOCK, &signals, &original);
+  return original;
+}
+
+Signals::Signals(const sigset_t& original) : original_(original) {
   thread_ = std::thread([this] { Loop(); });
 }
 
@@ -75,11 +86,12 @@ void Signals::TearDown() {
 }
 
 void Signals::Loop() {
+  const sigset_t signals = Handled();
   bool told = false;
   Clock::time_point deadline;  // of the next thing to say after an interrupt
   for (;;) {
     const timespec wait = Timespec(interrupted_ ? deadline - Clock::now() : kIdle);
-    const int signal = sigtimedwait(&signals_, nullptr, &wait);
+    const int signal = sigtimedwait(&signals, nullptr, &wait);
     if (signal == SIGUSR2) {
       if (done_) return;
     } else if (signal == SIGUSR1) {

@@ -17,10 +17,15 @@
 
 namespace cgraph::command {
 
+// Blocks the signals in this thread and in those that it starts from now on, and returns the mask
+// that it had. Called before any library starts a thread: one that left a signal unblocked would
+// get it, and the process would end without a word.
+sigset_t BlockSignals();
+
 class Signals {
  public:
-  // Must be made before any other thread, so that all threads inherit the mask.
-  Signals();
+  // `original`: what BlockSignals() returned.
+  explicit Signals(const sigset_t& original);
   ~Signals();
   Signals(const Signals&) = delete;
   Signals& operator=(const Signals&) = delete;
@@ -40,7 +45,7 @@ class Signals {
   void Loop();
   void TearDown();
 
-  sigset_t signals_, original_;
+  const sigset_t original_;
   std::atomic<bool> interrupted_ = false;
   std::atomic<bool> done_ = false;
   std::mutex mutex_;  // guards the two functions, and is held while one runs
