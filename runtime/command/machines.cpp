@@ -1,7 +1,6 @@
 #include "runtime/command/machines.h"
 
 #include <chrono>
-#include <cstdio>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -26,10 +25,7 @@ int ServeMachine(ranks::Peers& peers) {
 
 void EndMachines(ranks::Peers& peers, ExitCode code) {
   if (engine::EndMachines(peers)) return;
-  std::fflush(nullptr);
-  // What was printed goes through the launcher, which may drop what it has not passed on by then.
-  std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  peers.messenger.wire().Abort(code);
+  peers.messenger.EndAll(code);
 }
 
 Problem CheckMachineFlags(const Options& options) {

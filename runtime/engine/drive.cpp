@@ -149,7 +149,7 @@ bool Core::Stalled(Progress& progress) {
     moved |= this_moved;
     progress.seen[2 * s] = position.done;
     progress.seen[2 * s + 1] = at;
-    pending |= work_queues_[s]->pushed() != position.done;
+    pending |= work_queues_[s]->pushed() != work_queues_[s]->done();
   }
   const auto now = progress.Tick();
   if (!pending || moved) progress.since = now;

@@ -1,5 +1,5 @@
 // Omission: a wait, or a look at a semaphore, that a test makes the engine leave out, to see that
-// some check notices. And the step before which a test has a rank die. Both exist only in builds
+// some check notices. And the step after which a test has a rank die. Both exist only in builds
 // with CGRAPH_OMISSIONS; other builds leave nothing out and ask nothing at run time.
 #ifndef CGRAPH_RUNTIME_ENGINE_OMISSION_H_
 #define CGRAPH_RUNTIME_ENGINE_OMISSION_H_

@@ -231,16 +231,21 @@ std::vector<Engine::Stats::Rank> Core::RankStats() const {
 
 // Ends the other ranks. What one of them still computes is for nobody.
 void Core::EndRanks() {
+  // Before queues are closed: they then make signals of what never came, and it would be sent.
+  if (machines_ != nullptr) machines_->EndThread();
   if (machines_ != nullptr && ranks_.rank == 0) {
-    machines_->EndThread();
     GatherMeasurements();
     machines_->End();
   }
   if (ranks_.processes == nullptr) return;
   ranks_.control->changed.Notify();
   ranks_.processes->End(kGrace);
-  std::lock_guard report(report_mutex_);  // which may ask for a rank's process
-  ranks_.processes.reset();
+  std::unique_ptr<ranks::Processes> processes;
+  {
+    std::lock_guard report(report_mutex_);  // which may be asking for a rank's process
+    processes = std::move(ranks_.processes);
+  }
+  processes.reset();  // waits for its thread, which may be about to report a death
 }
 
 Status Core::ShareTrace(WorkQueue& work_queue) {

@@ -29,6 +29,10 @@ struct Peers {
   explicit Peers(Wire& wire) : messenger(wire) {}
   Messenger messenger;
   std::unique_ptr<Supervision> supervision;  // null: nobody is supervised
+  // Returns the first rank that is known to be lost.
+  std::optional<Supervision::Lost> FirstLost() const {
+    return supervision == nullptr ? std::nullopt : supervision->FirstLost();
+  }
 };
 
 // Connects to the other processes of the launch, once in a process. What goes wrong is a sentence

@@ -1,6 +1,10 @@
 #include "runtime/ranks/messenger.h"
 
 #include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <thread>
 #include <utility>
 
 namespace cgraph::ranks {
@@ -74,6 +78,14 @@ bool Messenger::AllSent() {
   SendPostponed();
   PollSends();
   return sends_.empty();
+}
+
+void Messenger::EndAll(int exit_code) {
+  std::fflush(nullptr);
+  // What was printed goes through the launcher, which may drop what it has not passed on by then.
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  wire_.Abort(exit_code);
+  std::abort();
 }
 
 bool Messenger::PollSends() {

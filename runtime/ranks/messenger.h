@@ -27,8 +27,7 @@ class Listener {
  public:
   virtual ~Listener() = default;
   // Returns memory for a message, at least `bytes`, which stays until it has arrived. Others may
-  // come before. Empty: the
-  // message is none that the listener expects, and is dropped.
+  // come before. Empty: the message is none that the listener expects, and is dropped.
   virtual std::span<std::byte> BufferFor(uint32_t from, uint64_t bytes) = 0;
   // Called when a message has arrived in its buffer; those of one rank in the order in which they
   // were sent.
@@ -112,6 +111,8 @@ class Messenger {
   // more for what has begun; memory that it is in must be given to Keep().
   void GiveUp() { given_up_.store(true, std::memory_order_relaxed); }
   bool given_up() const { return given_up_.load(std::memory_order_relaxed); }
+  // Ends all ranks, this one too, with what it has printed; does not return.
+  [[noreturn]] void EndAll(int exit_code);
   // Keeps memory until the process ends.
   template <typename Memory>
   void Keep(Memory memory) {

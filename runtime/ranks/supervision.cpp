@@ -238,7 +238,7 @@ void Supervision::Listen() {
   messenger_.Listen(kAddressTag, nullptr);
   if (const Status differing = builds.Differing(); !differing.ok()) {
     fmt::print(stderr, "cgrun: error: {}\n", differing.message());
-    messenger_.wire().Abort(EXIT_FAILURE);
+    messenger_.EndAll(EXIT_FAILURE);
   }
   if (!well) return;
   try {
@@ -334,13 +334,13 @@ void Supervision::HandleLine(Connection& connection, std::string_view line) {
 void Supervision::OnLost(std::function<void(const Lost&)> lost) {
   std::lock_guard call(call_mutex_);
   lost_ = std::move(lost);
-  std::lock_guard lock(mutex_);
-  if (found_ && lost_) lost_(*found_);
+  const std::optional<Lost> found = FirstLost();
+  if (found && lost_) lost_(*found);
 }
 
-bool Supervision::AnyLost() const {
+std::optional<Supervision::Lost> Supervision::FirstLost() const {
   std::lock_guard lock(mutex_);
-  return found_.has_value();
+  return found_;
 }
 
 std::vector<uint32_t> Supervision::Unconnected() const {
@@ -359,20 +359,20 @@ Process Supervision::ProcessOf(uint32_t rank) const {
 
 // ---- the others ---------------------------------------------------------------------------------
 
-// What ranks send each other has one layout in one build only.
 // Tells rank 0 which build this is. Rank 0 names all that differ in one message and ends them;
 // where its build does not know that, this rank does.
 void Supervision::CheckBuild(std::string_view of_rank_zero) {
   const std::string text =
       fmt::format("{}\n{}", device::InterfaceText(), Process::This().Text());
   messenger_.SendCopy(0, kAddressTag, std::as_bytes(std::span(text.c_str(), text.size() + 1)));
+  // What ranks send each other has one layout in one build only.
   if (of_rank_zero == device::InterfaceText()) return;
   PollFor(messenger_, kOtherBuildPatience, [] { return false; });
   fmt::print(stderr,
              "cgrun: error: rank {} ({}) is {}, and rank 0 is {}; install one build on all "
              "machines\n",
              messenger_.rank(), Process::This().Text(), device::InterfaceText(), of_rank_zero);
-  messenger_.wire().Abort(EXIT_FAILURE);
+  messenger_.EndAll(EXIT_FAILURE);
 }
 
 void Supervision::Connect(std::string_view addresses) {

@@ -51,8 +51,8 @@ class Supervision {
   // has been. Waits for a call that is in progress.
   void OnLost(std::function<void(const Lost&)> lost);
   Process ProcessOf(uint32_t rank) const;
-  // Returns whether a rank is known to be lost.
-  bool AnyLost() const;
+  // Returns the first rank that is known to be lost.
+  std::optional<Lost> FirstLost() const;
   // Returns the ranks that have not connected: they are not supervised.
   std::vector<uint32_t> Unconnected() const;
 

@@ -169,6 +169,11 @@ def measurements(options, plans):
                            "--processes", "device", "--trace", trace, "--profile", profile],
                           text=True, capture_output=True, timeout=60)
     expect(done.returncode == 0, "a run that is measured", done.stderr)
+    told = json.loads(subprocess.run(
+        [options.cgrun, str(plans["slow"]), "--input", "x=1", "--processes", "device", "--json"],
+        text=True, capture_output=True, timeout=60, check=True).stdout)
+    expect([process["devices"] for process in told["processes"]] ==
+           ["caller, gpu[0]", "gpu[1]", "gpu[2]"], f"which process has which devices: {told}")
     calls = json.loads(profile.read_text())["calls"]
     for rank in range(3):
         expect(3e8 < calls[f"stage[{rank}].slow"] < 1e9, f"the times of rank {rank}: {calls}")

@@ -130,6 +130,11 @@ void AddGpus(const Measured& run, nlohmann::ordered_json& json) {
   json["gpus"] = DevicesJson(stats, run.engine.plan());
   json["communicators"] = std::move(communicators);
   json["cuda_graphs"] = stats.captures;
+}
+
+// Adds which processes served which devices; nothing where there was one.
+void AddProcesses(const Measured& run, nlohmann::ordered_json& json) {
+  const Engine::Stats stats = run.engine.GetStats();
   if (stats.ranks.empty()) return;
   nlohmann::ordered_json& processes = json["processes"] = nlohmann::ordered_json::array();
   for (const Engine::Stats::Rank& rank : stats.ranks) {
@@ -185,7 +190,10 @@ ExitCode Conclude(const Options& options, const Outcome& outcome, bool interrupt
   }
   if (options.json) {
     nlohmann::ordered_json json = SummaryJson(measured);
-    if (run != nullptr) AddGpus(*run, json);
+    if (run != nullptr) {
+      AddGpus(*run, json);
+      AddProcesses(*run, json);
+    }
     json["outputs"] = outcome.results.Json(options.outputs);
     if (!ended.ok()) json["error"] = ended.message();
     json["exit_code"] = static_cast<int>(code);

@@ -66,14 +66,11 @@ class Answers final : private ranks::Listener {
 Status Ask(const std::vector<uint32_t>& ranks, ranks::Peers& peers,
            std::vector<workers::Machine>& machines) {
   ranks::Messenger& messenger = peers.messenger;
-  if (messenger.claimed()) {
+  const auto lost = [&] { return messenger.given_up() || peers.FirstLost().has_value(); };
+  if (!lost() && messenger.claimed()) {
     return Status(StatusCode::kUnsupported,
                   "the other processes serve another engine, and one at a time; end that first");
   }
-  const auto lost = [&] {
-    return messenger.given_up() ||
-           (peers.supervision != nullptr && peers.supervision->AnyLost());
-  };
   const auto end = std::chrono::steady_clock::now() + kPatience;
   bool late = false;
   Answers answers(messenger, machines);
@@ -84,7 +81,12 @@ Status Ask(const std::vector<uint32_t>& ranks, ranks::Peers& peers,
   });
   if (answers.count() == ranks.size()) return Status::Ok();
   if (!late) {
-    return Status(StatusCode::kLost, "another process is gone; start all of them again");
+    const auto first = peers.FirstLost();
+    return Status(StatusCode::kLost,
+                  fmt::format("{}; start all of them again",
+                              first ? fmt::format("rank {} ({}) {} before it had loaded the plan",
+                                                  first->rank, first->process.Text(), first->how)
+                                    : "another process has not ended its engine in time"));
   }
   messenger.GiveUp();
   return Status(StatusCode::kTimeout,
@@ -102,10 +104,11 @@ Result<std::vector<workers::Machine>> FindMachines(const plan::Plan& plan, ranks
   std::vector<uint32_t> others;
   for (uint32_t node = 0; node < machines.size(); ++node) {
     machines[node].name = fmt::format("the machine of rank {}", node);
-    machines[node].cores = device::Cores();
     if (asked[node] && node > 0) others.push_back(node);
   }
   if (!others.empty()) CGRAPH_RETURN_IF_ERROR(Ask(others, peers, machines));
+  // Where a rank is not asked, the number of its cores is not known, and any core is taken for one.
+  machines[0].cores = device::Cores();
   if (asked[0]) {
     const OwnGpus own = FindOwn();
     machines[0].gpus = own.gpus;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -84,13 +85,17 @@ void Machines::SendPlan(const std::vector<uint8_t>& plan, const EngineOptions& o
   SendToAll(message, text);
 }
 
+// Once a rank has refused the plan, the others have a moment to refuse it as well.
 Status Machines::AwaitLoaded(std::chrono::nanoseconds timeout) {
   const auto end = Clock::now() + timeout;
   const uint32_t others = messenger_.count() - 1;
   bool late = false;
+  std::optional<Clock::time_point> refused;
   PollUntil(messenger_, [&] {
-    late = timeout.count() > 0 && Clock::now() > end;
-    return late || messenger_.given_up() ||
+    const auto now = Clock::now();
+    late = timeout.count() > 0 && now > end;
+    if (!refused && Refused()) refused = now;
+    return late || (refused && now > *refused + kMachineGrace) || messenger_.given_up() ||
            loaded_.load(std::memory_order_acquire) == others;
   });
   std::lock_guard lock(mutex_);
@@ -102,6 +107,11 @@ Status Machines::AwaitLoaded(std::chrono::nanoseconds timeout) {
                 fmt::format("{} of {} other ranks have not loaded the plan in {} s",
                             others - loaded_.load(), others,
                             std::chrono::duration<double>(timeout).count()));
+}
+
+bool Machines::Refused() const {
+  std::lock_guard lock(mutex_);
+  return !refusals_.empty();
 }
 
 Status Machines::JoinRefusal(Status own) {
@@ -242,11 +252,12 @@ void Machines::Report() {
 // Reports where the work queue's queues are, while something that was issued to them is not over:
 // the work queue itself is through with it then.
 void Machines::ReportHeads(uint32_t work_queue) {
+  if (!core_.work_queues_[work_queue]->has_queues()) return;
   std::unique_lock queues(core_.report_mutex_, std::try_to_lock);
   if (!queues.owns_lock()) return;  // they are being closed
   const WorkQueue& from = *core_.work_queues_[work_queue];
   Reported& reported = reported_[work_queue];
-  const bool pending = from.has_queues() && from.pushed() != from.done();
+  const bool pending = from.pushed() != from.done();
   const auto now = Clock::now();
   if (!pending && !reported.heads) return;
   if (pending && now - reported.heads_when < kPositionInterval) return;
@@ -434,8 +445,7 @@ bool EndMachines(ranks::Peers& peers) {
   Messenger& messenger = peers.messenger;
   // A rank may have gone while there was no engine.
   const auto lost = [&] {
-    return messenger.given_up() ||
-           (peers.supervision != nullptr && peers.supervision->AnyLost());
+    return messenger.given_up() || peers.FirstLost().has_value();
   };
   for (uint32_t rank = 1; rank < messenger.count() && !lost(); ++rank) {
     SendMessage(messenger, rank, {.kind = MachineMessage::kQuit});

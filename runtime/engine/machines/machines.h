@@ -106,6 +106,7 @@ class Machines final : private ranks::Listener {
     return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
   }
   std::optional<std::chrono::nanoseconds> SilenceOf(uint32_t rank) const;  // where it is long
+  bool Refused() const;
   bool PollOnce();
   void RunThread();
   void OnLost(const ranks::Supervision::Lost& lost);

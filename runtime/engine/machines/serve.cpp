@@ -119,7 +119,6 @@ void Core::ServeMachine(ranks::Peers& peers, std::unique_ptr<plan::Plan> plan,
   }
   PollUntil(messenger, [&] { return core->ended(); });
   core->Teardown();
-  core->machines_->EndThread();
   // What the workers have sent has left before the memory that it is in goes.
   PollUntil(messenger, [&] { return messenger.AllSent(); });
   core->Release();

@@ -125,7 +125,7 @@ TEST_CASE("a rank whose connection ends is lost, unless it has said that it ends
   CHECK(ranks.losses == 1);
   CHECK(ranks.lost_rank == 2);
   CHECK(ranks.text == "process 77 on far has ended");
-  CHECK(ranks.supervision->AnyLost());
+  CHECK(ranks.supervision->FirstLost()->rank == 2);
   // Who asks later hears of it at once.
   int told = 0;
   ranks.supervision->OnLost([&](const Supervision::Lost& lost) { told += lost.rank == 2; });
