@@ -1,7 +1,6 @@
 #include "runtime/command/phases.h"
 
 #include <spawn.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,28 +13,12 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "runtime/command/memory_file.h"
 #include "runtime/command/messages.h"
 #include "runtime/plan/load.h"
 
 namespace cgraph::command {
 namespace {
-
-// A file in memory that another process writes and this one reads. Nothing is left over, however
-// either process ends.
-class MemoryFile {
- public:
-  explicit MemoryFile(const char* name) : descriptor_(memfd_create(name, MFD_CLOEXEC)) {}
-  ~MemoryFile() {
-    if (descriptor_ >= 0) close(descriptor_);
-  }
-  MemoryFile(const MemoryFile&) = delete;
-  MemoryFile& operator=(const MemoryFile&) = delete;
-  int descriptor() const { return descriptor_; }  // -1: there is none, errno says why
-  std::string path() const { return fmt::format("/proc/self/fd/{}", descriptor_); }
-
- private:
-  int descriptor_;
-};
 
 // The compiler's descriptor of the plan.
 constexpr int kPlanDescriptor = 3;

@@ -28,20 +28,9 @@ std::string_view Runs(const std::vector<uint32_t>& devices) {
   return devices.size() == 1 ? "runs on a CPU thread" : "run on CPU threads";
 }
 
-// Returns the machine of each node or, where all nodes are here, this one.
-Result<std::vector<workers::Machine>> MachinesFor(const plan::Plan& plan, ranks::Peers* peers) {
-  if (peers != nullptr) return engine::FindMachines(plan, *peers);
-  workers::Machine machine{.cores = device::Cores()};
-  if (!workers::BusyGpus(plan).empty()) {
-    const device::GpuReport& report = device::FindGpus();
-    if (report.usable.ok()) machine.gpus = static_cast<uint32_t>(report.gpus.size());
-    machine.no_gpus = report.usable.message();
-  }
-  return std::vector<workers::Machine>{std::move(machine)};
-}
-
-// Returns whose reason it is: "the machine of rank 1 (process 7 on b): "; nothing of this machine.
-std::string Whose(const plan::Plan& plan, const std::vector<uint32_t>& gpus,
+// Returns what a reason begins with: "the machine of rank 1 (process 7 on b): "; nothing of this
+// machine.
+std::string MachinePrefix(const plan::Plan& plan, const std::vector<uint32_t>& gpus,
                   const std::vector<workers::Machine>& machines) {
   if (machines.size() == 1) return "";
   const workers::Machine& first = workers::MachineOf(plan, gpus.front(), machines);
@@ -52,15 +41,15 @@ std::string Whose(const plan::Plan& plan, const std::vector<uint32_t>& gpus,
 }
 
 // Refuses gpus on cores where GPUs are required, and notes them where nobody asked for cores.
-Problem CheckLeft(const plan::Plan& plan, const Options& options,
-                  const std::vector<workers::Machine>& machines, const workers::MappedGpus& mapped,
-                  GpuPlacement& placement) {
+Problem CheckGpusOnCores(const plan::Plan& plan, const Options& options,
+                         const std::vector<workers::Machine>& machines,
+                         const workers::MappedGpus& mapped, GpuPlacement& placement) {
   const auto left = workers::ByReason(plan, mapped.left_to_cores, machines);
   if (options.require_gpu && !left.empty()) {
     const auto& [gpus, why] = left.front();
-    return {kEnvironment, fmt::format("{} would run on CPU threads: {}{}, or leave out "
-                                      "--require-gpu",
-                                      NamesOf(plan, gpus), Whose(plan, gpus, machines), why)};
+    return {kEnvironment,
+            fmt::format("{} would run on CPU threads: {}{}, or leave out --require-gpu",
+                        NamesOf(plan, gpus), MachinePrefix(plan, gpus, machines), why)};
   }
   if (options.require_gpu && !mapped.on_cores.empty()) {
     return {kUsage, fmt::format("--require-gpu: --device-map puts {} on cores",
@@ -68,7 +57,7 @@ Problem CheckLeft(const plan::Plan& plan, const Options& options,
   }
   for (const auto& [gpus, why] : left) {
     placement.notes.push_back(fmt::format("{} {}: {}{}", NamesOf(plan, gpus), Runs(gpus),
-                                          Whose(plan, gpus, machines), FirstLine(why)));
+                                          MachinePrefix(plan, gpus, machines), FirstLine(why)));
   }
   return {};
 }
@@ -101,7 +90,7 @@ Problem PlaceGpus(plan::Plan& plan, const Options& options, ranks::Peers* peers,
     }
     return {};
   }
-  const auto machines = MachinesFor(plan, peers);
+  const auto machines = engine::FindMachines(plan, peers);
   if (!machines.ok()) return ProblemOf(machines.status());
   auto mapped =
       workers::MapDevices(plan, fmt::format("{}", fmt::join(options.device_map, ",")), *machines);
@@ -110,7 +99,7 @@ Problem PlaceGpus(plan::Plan& plan, const Options& options, ranks::Peers* peers,
     return {absent ? kEnvironment : kUsage, mapped.status().message()};
   }
   placement.gpus = mapped->on_gpus;
-  return CheckLeft(plan, options, *machines, *mapped, placement);
+  return CheckGpusOnCores(plan, options, *machines, *mapped, placement);
 }
 
 std::string ListDevices() {

@@ -9,6 +9,7 @@
 #include "runtime/device/backends.h"
 #include "runtime/device/cuda_library/cuda_library.h"
 #include "runtime/device/sync/cores.h"
+#include "runtime/engine/death.h"
 #include "runtime/engine/execute/finish_recordings.h"
 #include "runtime/engine/load/absent_gpu.h"
 #include "runtime/engine/load/prepare.h"

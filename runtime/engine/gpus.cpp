@@ -6,23 +6,12 @@
 #include <fmt/format.h>
 
 #include "runtime/device/cuda_library/cuda_library.h"
-#include "runtime/device/sync/cores.h"
 #include "runtime/engine/core.h"
 #include "runtime/engine/machines/machine_gpus.h"
 #include "runtime/workers/device_map.h"
 
 namespace cgraph::engine {
 namespace {
-
-// Returns the machine of each node or, where all nodes are here, this one.
-Result<std::vector<workers::Machine>> MachinesOf(const plan::Plan& plan,
-                                                 const EngineOptions& options) {
-  if (options.peers != nullptr) return FindMachines(plan, *options.peers);
-  const device::GpuReport& report = device::FindGpus();
-  workers::Machine machine{.cores = device::Cores(), .no_gpus = report.usable.message()};
-  if (report.usable.ok()) machine.gpus = static_cast<uint32_t>(report.gpus.size());
-  return std::vector<workers::Machine>{std::move(machine)};
-}
 
 // Returns the GPU of each gpu of the plan that gets one.
 Result<device::GpuMap> GpusFor(plan::Plan& plan, const EngineOptions& options) {
@@ -38,7 +27,7 @@ Result<device::GpuMap> GpusFor(plan::Plan& plan, const EngineOptions& options) {
     return device::GpuMap();
   }
   if (!options.gpu_map.empty()) return options.gpu_map;
-  auto machines = MachinesOf(plan, options);
+  auto machines = FindMachines(plan, options.peers);
   if (!machines.ok()) return machines.status();
   auto mapped = workers::MapDevices(plan, "", *machines);
   if (!mapped.ok()) return mapped.status();

@@ -1,6 +1,6 @@
 // Omission: a wait, or a look at a semaphore, that a test makes the engine leave out, to see that
-// some check notices. And the step after which a test has a rank die. Both exist only in builds
-// with CGRAPH_OMISSIONS; other builds leave nothing out and ask nothing at run time.
+// some check notices. It exists only in builds with CGRAPH_OMISSIONS; other builds leave nothing
+// out and ask nothing at run time.
 #ifndef CGRAPH_RUNTIME_ENGINE_OMISSION_H_
 #define CGRAPH_RUNTIME_ENGINE_OMISSION_H_
 
@@ -8,12 +8,7 @@
 #include <vector>
 
 #ifdef CGRAPH_OMISSIONS
-#include <signal.h>
-
-#include <atomic>
 #include <chrono>
-#include <cstdio>
-#include <cstdlib>
 #include <thread>
 #endif
 
@@ -87,26 +82,11 @@ inline bool Omits(Omission what, uint32_t which) { return Omits(what) && omitted
 inline void Stretch(Omission what) {
   if (stretched == what) std::this_thread::sleep_for(std::chrono::milliseconds(30));
 }
-
-// What is left until the process is killed; 0 or less: it is not.
-inline std::atomic<int64_t> steps_until_death{0};
-// Has rank R killed after its N-th step, where CGRAPH_DEATH is "R:N".
-inline void ReadDeath(uint32_t rank) {
-  const char* const text = std::getenv("CGRAPH_DEATH");
-  unsigned of = 0, steps = 0;
-  if (text == nullptr || std::sscanf(text, "%u:%u", &of, &steps) != 2 || of != rank) return;
-  steps_until_death.store(steps, std::memory_order_relaxed);
-}
-inline void CountStep() {
-  if (steps_until_death.fetch_sub(1, std::memory_order_relaxed) == 1) raise(SIGKILL);
-}
 #else
 inline void OmitKeptWait(uint32_t, std::vector<bool>&) {}
 constexpr bool Omits(Omission) { return false; }
 constexpr bool Omits(Omission, uint32_t) { return false; }
 constexpr void Stretch(Omission) {}
-constexpr void ReadDeath(uint32_t) {}
-constexpr void CountStep() {}
 #endif
 
 }  // namespace cgraph::engine

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "runtime/engine/core.h"
-#include "runtime/engine/omission.h"
+#include "runtime/engine/death.h"
 #include "runtime/engine/rank.h"
 #include "runtime/plan/load.h"
 #include "runtime/plan/print.h"

@@ -35,7 +35,7 @@ void Messenger::SendCopy(uint32_t to, uint32_t tag, std::span<const std::byte> f
   BeginSend(to, tag, CopyOf(first, second));
 }
 
-void Messenger::SendCopySoon(uint32_t to, uint32_t tag, std::span<const std::byte> message) {
+void Messenger::SendCopyLater(uint32_t to, uint32_t tag, std::span<const std::byte> message) {
   if (poller_.load(std::memory_order_relaxed) != std::this_thread::get_id()) {
     return SendCopy(to, tag, message);
   }

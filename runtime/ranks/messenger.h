@@ -94,7 +94,7 @@ class Messenger {
 
   // As SendCopy, but where the thread that calls is the one that polls, when it polls next: what it
   // sends until then goes first.
-  void SendCopySoon(uint32_t to, uint32_t tag, std::span<const std::byte> message);
+  void SendCopyLater(uint32_t to, uint32_t tag, std::span<const std::byte> message);
 
   // Goes on with everything that was begun; returns whether anything has happened that somebody may
   // wait for. Returns at once where another thread is doing that.
@@ -161,7 +161,7 @@ class Messenger {
   std::mutex mutex_;  // of all that follows
   std::vector<Listener*> listeners_;  // by tag
   std::vector<Sending> sends_;
-  std::vector<Postponed> postponed_;  // of SendCopySoon()
+  std::vector<Postponed> postponed_;  // of SendCopyLater()
   std::vector<Receiving> receives_;   // in the order in which they were begun
   std::vector<Copy> copies_;          // free
   // By rank, with kControlTag: what came before anybody listened.

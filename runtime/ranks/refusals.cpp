@@ -47,7 +47,7 @@ Status JoinRefusals(std::span<const Refusal> refusals, std::string_view before,
   std::map<std::string, size_t> known;  // by shape
   for (const Refusal* refusal : sorted) {
     const auto [found, added] =
-        known.try_emplace(ShapeOf(refusal->status.message()), groups.size());
+        known.try_emplace(PatternOf(refusal->status.message()), groups.size());
     if (added) groups.emplace_back();
     groups[found->second].push_back(refusal);
   }

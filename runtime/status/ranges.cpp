@@ -20,7 +20,7 @@ std::string RangesText(std::span<const uint32_t> numbers, std::string_view befor
   return text;
 }
 
-std::string ShapeOf(std::string_view text) {
+std::string PatternOf(std::string_view text) {
   std::string shape;
   for (size_t at = 0; at < text.size(); ++at) {
     shape += text[at];

@@ -14,8 +14,8 @@ std::string RangesText(std::span<const uint32_t> numbers, std::string_view befor
                        std::string_view after);
 
 // Returns a text with a # in place of numbers in brackets: "stage[#].run(#)". Texts of the same
-// shape say the same of different things.
-std::string ShapeOf(std::string_view text);
+// pattern say the same of different things.
+std::string PatternOf(std::string_view text);
 
 }  // namespace cgraph
 

@@ -3,10 +3,11 @@
 --processes: everything else ends, soon, and the message says who it was and what it was doing.
 
   deaths_test.py --cgc build/release/cgc --cgrun build/release/tests/cgrun_deaths [--mpi openmpi]
-                 [--deaths 20]
+                 [--deaths 20] [--every 1]
 
 `cgrun_deaths` is cgrun whose rank R is killed after its N-th step where CGRAPH_DEATH is R:N, so
-that each step of a small plan is tried in turn. CGRAPH_SEED chooses the times of the other deaths.
+that each step of a small plan is tried in turn, or each third (--every 3). CGRAPH_SEED chooses which,
+and the times of the other deaths.
 """
 import argparse
 import os
@@ -64,7 +65,8 @@ class Suite:
             "{'descr': '<f4', 'fortran_order': False, 'shape': (300,), }".ljust(117) + "\n"
         ).encode() + bytes(1200))
         self.y = folder / "y.npy"
-        self.runs = 0
+        self.runs, self.deaths, self.every = 0, options.deaths, options.every
+        self.seed = int(os.environ.get("CGRAPH_SEED", "1"))
 
     def start(self, graph, *flags, death=None, patient=False):
         """`patient`: the launcher lets the others live for as long as they need to say who is gone.
@@ -103,21 +105,21 @@ def said(error, rank):
 
 
 def each_step(suite):
-    """Each rank dies after each of its steps in turn, until it has no further one."""
+    """Each rank dies after each of its steps in turn, or after each `--every`-th, from one that the
+    seed chooses, until it has no further one."""
     for rank in range(RANKS):
-        steps = named = 0
+        step = 1 + (suite.seed + rank) % suite.every
         while True:
-            what = f"rank {rank} dies after step {steps + 1}"
-            run = suite.start("each", "-n", "2", death=f"{rank}:{steps + 1}")
-            code, error = run.end(what, 20)
+            what = f"rank {rank} dies after step {step}"
+            code, error = suite.start("each", "-n", "2", death=f"{rank}:{step}").end(what, 20)
             if code == 0:
                 break
-            steps += 1
-            expect(steps < 200, f"{what}: no end of steps")
+            expect(step < 200, f"{what}: no end of steps")
             if rank != 0 and suite.mpi is None:
                 expect(said(error, rank), f"{what}: who it was", error)
-        expect(steps >= 8, f"rank {rank} has {steps} steps in 2 executions")
-        print(f"  rank {rank}: {steps} steps", flush=True)
+            step += suite.every
+        expect(step > 8, f"rank {rank} has only {step - 1} steps in 2 executions")
+        print(f"  rank {rank}: steps up to {step - 1}, 1 of {suite.every}", flush=True)
 
 
 def named(suite):
@@ -132,11 +134,10 @@ def named(suite):
 
 def at_random(suite):
     """The same at any time: while processes start, load the plan, run, and end."""
-    seed = int(os.environ.get("CGRAPH_SEED", "1"))
-    source = random.Random(seed)
+    source = random.Random(suite.seed)
     released, hung = [], 0
     for i in range(suite.deaths):
-        what = f"seed {seed}, death {i}"
+        what = f"seed {suite.seed}, death {i}"
         run = suite.start("fast", "-n", "1000000", "--timeout", "10")
         ranks = suite.await_ranks(run)
         time.sleep(source.choice([0, 0.01, 0.1, 0.3]) * source.random())
@@ -178,7 +179,7 @@ def stopped(suite):
 
 def interrupted(suite):
     """Signals to what the user has started, once and twice, at any time; and its death."""
-    source = random.Random(7)
+    source = random.Random(suite.seed)
     for number, times in [(signal.SIGINT, 1), (signal.SIGTERM, 1), (signal.SIGINT, 2),
                           (signal.SIGKILL, 1)] * 2:
         what = f"signal {int(number)}, {times} times"
@@ -239,10 +240,10 @@ def main():
     parser.add_argument("--cgrun", required=True, type=lambda p: pathlib.Path(p).resolve())
     parser.add_argument("--mpi", choices=sorted(mpirun.PACKAGES))
     parser.add_argument("--deaths", type=int, default=20)
+    parser.add_argument("--every", type=int, default=1)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         suite = Suite(options, pathlib.Path(folder))
-        suite.deaths = options.deaths
         for part in (each_step, named, at_random, stopped, interrupted, rank_zero, idle,
                      two_at_once):
             begun = time.monotonic()

@@ -283,11 +283,11 @@ class Receiver : public Channel, public ranks::Listener {
   static bool Poisoned(uint64_t n, const Header& header) {
     return header.poison != 0 || header.number != n;
   }
-  // Tells the sender how many messages were taken out; `soon`: behind what this rank sends next.
-  void Answer(uint64_t taken, bool soon = false) {
+  // Tells the sender how many messages were taken out; `later`: behind what this rank sends next.
+  void Answer(uint64_t taken, bool later = false) {
     taken_.store(taken, std::memory_order_release);
     const auto answer = std::as_bytes(std::span(&taken, 1));
-    if (soon) messenger_.SendCopySoon(from_, tag_, answer);
+    if (later) messenger_.SendCopyLater(from_, tag_, answer);
     else messenger_.SendCopy(from_, tag_, answer);
   }
   uint64_t answered() const { return taken_.load(std::memory_order_relaxed); }

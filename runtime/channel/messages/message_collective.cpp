@@ -5,9 +5,9 @@
 #include <set>
 #include <utility>
 
-#include "runtime/channel/messages/outgoing.h"
-#include "runtime/channel/messages/parcel.h"
-#include "runtime/channel/messages/parts.h"
+#include "runtime/channel/messages/outgoing_message.h"
+#include "runtime/channel/messages/message_layout.h"
+#include "runtime/channel/messages/sections.h"
 #include "runtime/device/kernels/reductions/across.h"
 #include "runtime/device/memory.h"
 #include "runtime/kinds/collective.h"
@@ -27,14 +27,14 @@ struct Round {
   std::atomic<uint64_t> number{0};          // plus one
   bool poison = false;
   std::vector<BufferSpan> inputs, outputs;  // of a member of this rank
-  std::vector<BufferSpan> pieces;           // of a member of another rank
+  std::vector<BufferSpan> sections;           // of a member of another rank
 };
 
 // MemberHere: a member of this rank.
 struct MemberHere {
   device::EventCount* event_count = nullptr;
-  std::vector<Outgoing> inputs;  // sent on arrival
-  std::vector<Outgoing> slices;  // sent when it has reduced them; one, or none
+  std::vector<OutgoingMessage> inputs;  // sent on arrival
+  std::vector<OutgoingMessage> slices;  // sent when it has reduced them; one, or none
 };
 
 class MessageCollective;
@@ -43,16 +43,16 @@ class MessageCollective;
 // with what this rank needs of its inputs and, where there are slices, one with the slices that it
 // has reduced.
 struct RemoteMember final : ranks::Listener {
-  RemoteMember(MessageCollective& collective, uint32_t member, uint32_t rank, Parcel inputs,
-               Parcel slices)
+  RemoteMember(MessageCollective& collective, uint32_t member, uint32_t rank, MessageLayout inputs,
+               MessageLayout slices)
       : collective(collective),
         member(member),
         rank(rank),
         inputs(std::move(inputs)),
         slices(std::move(slices)),
-        slice_pieces(this->slices.pieces().size()) {}
+        slice_sections(this->slices.sections().size()) {}
 
-  uint32_t per_round() const { return slices.pieces().empty() ? 1 : 2; }
+  uint32_t per_round() const { return slices.sections().empty() ? 1 : 2; }
   std::span<std::byte> BufferFor(uint32_t from, uint64_t bytes) override {
     const uint64_t each = inputs.most_bytes();
     std::span<std::byte> buffer(memory.data() + (begun / per_round() & 1) * each, each);
@@ -65,9 +65,9 @@ struct RemoteMember final : ranks::Listener {
 
   MessageCollective& collective;
   const uint32_t member, rank;
-  const Parcel inputs, slices;
-  std::vector<BufferSpan> slice_pieces;
-  std::vector<size_t> piece_of;  // by tensor and member here: the index of its piece of an input
+  const MessageLayout inputs, slices;
+  std::vector<BufferSpan> slice_sections;
+  std::vector<size_t> section_of;  // by tensor and member here: the index of its section
   device::Memory memory;         // for inputs of two rounds, and the slices of one
   uint64_t begun = 0, arrived = 0;  // messages
 };
@@ -99,7 +99,7 @@ class MessageCollective final : public Collective {
       if (!Here(m)) messenger_.Listen(first_tag_ + m, nullptr);
       if (!messenger_.given_up()) continue;
       for (auto* messages : {&members_[m].inputs, &members_[m].slices}) {
-        for (Outgoing& message : *messages) message.KeepIn(messenger_);
+        for (OutgoingMessage& message : *messages) message.KeepIn(messenger_);
       }
       if (remote_[m] != nullptr) messenger_.Keep(std::move(remote_[m]->memory));
     }
@@ -123,7 +123,7 @@ class MessageCollective final : public Collective {
 
   void Arrive(uint32_t member, uint64_t n, std::span<const BufferSpan> inputs,
               std::span<const BufferSpan> outputs, bool poison) override {
-    for (Outgoing& message : members_[member].inputs) {
+    for (OutgoingMessage& message : members_[member].inputs) {
       message.Send(messenger_, first_tag_ + member, n, poison, inputs);
     }
     Round& round = RoundOf(member, n);
@@ -158,7 +158,7 @@ class MessageCollective final : public Collective {
       for (uint32_t other = 0; other < shape_.members; ++other) poison |= RoundOf(other, n).poison;
     }
     for (uint32_t t = 0; t < shape_.tensors.size() && !poison; ++t) Compute(member, n, t);
-    for (Outgoing& message : members_[member].slices) {
+    for (OutgoingMessage& message : members_[member].slices) {
       message.Send(messenger_, first_tag_ + member, n, poison, RoundOf(member, n).outputs);
     }
     Leave(member, n);
@@ -170,7 +170,7 @@ class MessageCollective final : public Collective {
     for (uint32_t m = 0; m < shape_.members; ++m) {
       if (left_[m].load(std::memory_order_acquire) <= n) return false;
       for (const auto* messages : {&members_[m].inputs, &members_[m].slices}) {
-        for (const Outgoing& message : *messages) {
+        for (const OutgoingMessage& message : *messages) {
           if (!message.Left(n)) return false;
         }
       }
@@ -182,7 +182,7 @@ class MessageCollective final : public Collective {
 
   void OnInputs(const RemoteMember& from, uint64_t n, std::span<std::byte> message) {
     Round& round = RoundOf(from.member, n);
-    round.poison = from.inputs.Read(n, message, round.pieces);
+    round.poison = from.inputs.Read(n, message, round.sections);
     round.number.store(n + 1, std::memory_order_release);
     if (from.per_round() == 1) {
       Leave(from.member, n);  // nothing more of it is to come
@@ -193,10 +193,10 @@ class MessageCollective final : public Collective {
   // Such a message comes when all members here have arrived: the sender has reduced their inputs.
   void OnSlices(RemoteMember& from, uint64_t n, std::span<std::byte> message) {
     // What comes while this is destroyed must not be written where the results once were.
-    const bool unwanted = from.slices.Read(n, message, from.slice_pieces) ||
+    const bool unwanted = from.slices.Read(n, message, from.slice_sections) ||
                           closing_.load(std::memory_order_relaxed);
-    for (size_t i = 0; i < from.slice_pieces.size() && !unwanted; ++i) {
-      TakeSlice(n, from.slices.pieces()[i], from.slice_pieces[i]);
+    for (size_t i = 0; i < from.slice_sections.size() && !unwanted; ++i) {
+      TakeSlice(n, from.slices.sections()[i], from.slice_sections[i]);
     }
     Leave(from.member, n);
   }
@@ -204,46 +204,46 @@ class MessageCollective final : public Collective {
  private:
   Status MakeMember(uint32_t member) {
     const std::set<uint32_t> all(ranks_.begin(), ranks_.end());
-    std::vector<std::pair<std::vector<Piece>, std::vector<uint32_t>>> to;
+    std::vector<std::pair<std::vector<Section>, std::vector<uint32_t>>> to;
     std::vector<uint32_t> others;
     for (uint32_t rank : all) {
       if (rank == messenger_.rank()) continue;
       others.push_back(rank);
-      std::vector<Piece> pieces = PiecesFor(shape_, ranks_, member, rank);
+      std::vector<Section> sections = SectionsFor(shape_, ranks_, member, rank);
       auto same = std::find_if(to.begin(), to.end(),
-                               [&](const auto& other) { return other.first == pieces; });
-      if (same == to.end()) same = to.insert(to.end(), {std::move(pieces), {}});
+                               [&](const auto& other) { return other.first == sections; });
+      if (same == to.end()) same = to.insert(to.end(), {std::move(sections), {}});
       same->second.push_back(rank);
     }
     MemberHere& at = members_[member];
-    for (auto& [pieces, ranks] : to) {
-      at.inputs.emplace_back(Parcel(shape_, std::move(pieces)), std::move(ranks));
+    for (auto& [sections, ranks] : to) {
+      at.inputs.emplace_back(MessageLayout(shape_, std::move(sections)), std::move(ranks));
       CGRAPH_RETURN_IF_ERROR(at.inputs.back().Allocate());
     }
-    std::vector<Piece> slices = SlicesOf(shape_, member);
+    std::vector<Section> slices = SlicesOf(shape_, member);
     if (slices.empty()) return Status::Ok();
-    at.slices.emplace_back(Parcel(shape_, std::move(slices)), std::move(others));
+    at.slices.emplace_back(MessageLayout(shape_, std::move(slices)), std::move(others));
     return at.slices.back().Allocate();
   }
 
   Status MakeRemoteMember(uint32_t member) {
     auto made = std::make_unique<RemoteMember>(
         *this, member, ranks_[member],
-        Parcel(shape_, PiecesFor(shape_, ranks_, member, messenger_.rank())),
-        Parcel(shape_, SlicesOf(shape_, member)));
+        MessageLayout(shape_, SectionsFor(shape_, ranks_, member, messenger_.rank())),
+        MessageLayout(shape_, SlicesOf(shape_, member)));
     auto memory =
         device::Memory::Allocate(2 * made->inputs.most_bytes() + made->slices.most_bytes(),
                                  "a collective's messages");
     if (!memory.ok()) return memory.status();
     made->memory = std::move(*memory);
-    const std::vector<Piece>& pieces = made->inputs.pieces();
-    made->piece_of.assign(shape_.tensors.size() * shape_.members, 0);
-    for (size_t i = 0; i < pieces.size(); ++i) {
-      const auto first = made->piece_of.begin() + pieces[i].tensor * shape_.members;
-      if (pieces[i].division == Division::kWhole) std::fill_n(first, shape_.members, i);
-      else first[pieces[i].member] = i;
+    const std::vector<Section>& sections = made->inputs.sections();
+    made->section_of.assign(shape_.tensors.size() * shape_.members, 0);
+    for (size_t i = 0; i < sections.size(); ++i) {
+      const auto first = made->section_of.begin() + sections[i].tensor * shape_.members;
+      if (sections[i].division == Division::kWhole) std::fill_n(first, shape_.members, i);
+      else first[sections[i].member] = i;
     }
-    for (uint64_t n : {0, 1}) RoundOf(member, n).pieces.resize(pieces.size());
+    for (uint64_t n : {0, 1}) RoundOf(member, n).sections.resize(sections.size());
     remote_[member] = std::move(made);
     messenger_.Listen(first_tag_ + member, remote_[member].get());
     return Status::Ok();
@@ -276,10 +276,10 @@ class MessageCollective final : public Collective {
   BufferSpan Source(uint32_t member, uint32_t reader, uint64_t n, uint32_t tensor) const {
     const Round& round = RoundOf(member, n);
     if (!Here(member)) {
-      return round.pieces[remote_[member]->piece_of[tensor * shape_.members + reader]];
+      return round.sections[remote_[member]->section_of[tensor * shape_.members + reader]];
     }
     const BufferSpan& input = round.inputs[tensor];
-    const Range part = PartFor(divisions_[tensor], shape_.members, reader, input.bytes);
+    const ByteRange part = SectionRange(divisions_[tensor], shape_.members, reader, input.bytes);
     return {static_cast<std::byte*>(input.data) + part.begin, part.bytes};
   }
 
@@ -317,7 +317,7 @@ class MessageCollective final : public Collective {
 
   // Reduces a member's slice, into its own result and those of the others here.
   void ReduceSlice(uint32_t member, uint64_t n, uint32_t tensor) {
-    const Range slice = SliceHere(n, tensor, member);
+    const ByteRange slice = SliceHere(n, tensor, member);
     auto [from, bytes] = Sources(member, n, tensor, slice.bytes);
     for (uint64_t at = 0; at < bytes; at += kSliceTileBytes) {
       const uint64_t count = std::min(kSliceTileBytes, bytes - at);
@@ -329,20 +329,20 @@ class MessageCollective final : public Collective {
       }
     }
   }
-  void TakeSlice(uint64_t n, const Piece& piece, const BufferSpan& from) {
-    const Range slice = SliceHere(n, piece.tensor, piece.member);
-    CopyToMembersHere(n, piece.tensor, slice.begin, from.data, std::min(slice.bytes, from.bytes));
+  void TakeSlice(uint64_t n, const Section& section, const BufferSpan& from) {
+    const ByteRange slice = SliceHere(n, section.tensor, section.member);
+    CopyToMembersHere(n, section.tensor, slice.begin, from.data, std::min(slice.bytes, from.bytes));
   }
   // Returns a member's slice of a result for which all members here have room; none before they
   // have arrived.
-  Range SliceHere(uint64_t n, uint32_t tensor, uint32_t member) const {
+  ByteRange SliceHere(uint64_t n, uint32_t tensor, uint32_t member) const {
     uint64_t bytes = shape_.tensors[tensor].bytes;
     for (uint32_t m = 0; m < shape_.members; ++m) {
       if (!Here(m)) continue;
       const BufferSpan& output = RoundOf(m, n).outputs[tensor];
       bytes = Arrived(m, n) && output.data != nullptr ? std::min(bytes, output.bytes) : 0;
     }
-    return PartFor(Division::kSlices, shape_.members, member, bytes);
+    return SectionRange(Division::kSlices, shape_.members, member, bytes);
   }
   void CopyToMembersHere(uint64_t n, uint32_t tensor, uint64_t begin, const void* from,
                          uint64_t bytes) {

@@ -1,6 +1,7 @@
 // A collective whose members are at several ranks, some of which share no memory. Each member
-// sends every other rank what the members there need of its input (parts.h), and each makes its own
-// result of what came, reducing in the order of members, so results have the same bits everywhere.
+// sends every other rank what the members there need of its input (sections.h), and each makes its
+// own result of what came, reducing in the order of members, so results have the same bits
+// everywhere.
 // A large all_reduce has a second round of messages: each member reduces a slice and sends it to
 // the other ranks. A rank without a member has an object that does nothing.
 #ifndef CGRAPH_RUNTIME_CHANNEL_MESSAGES_MESSAGE_COLLECTIVE_H_

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <utility>
 
+#include "runtime/engine/death.h"
 #include "runtime/engine/omission.h"
 #include "runtime/plan/print.h"
 

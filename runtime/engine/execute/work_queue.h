@@ -118,9 +118,10 @@ class alignas(128) WorkQueue {
   void SetProgress(const Progress& progress);
   // Returns the graph of the first entry that is not finished; for reports.
   std::optional<uint32_t> NextGraph() const;
-  // Of the same: where its queues are, as that rank sees them.
   bool has_queues() const { return !queues_.empty(); }
+  // Returns where its queues are.
   std::vector<device::Head> Heads() const { return queues_.Heads(); }
+  // Sets where they are, as the rank has told that drives the work queue.
   void SetHeads(std::vector<device::Head> heads);
   // Returns how many failures were noted in their frames, for rank 0 to be told of.
   uint64_t failures() const { return failures_.load(std::memory_order_acquire); }

@@ -72,7 +72,7 @@ struct Worker {
   // that a message is late by little of the wait, and a long wait takes little of the processor.
   static std::chrono::nanoseconds NapAfter(std::chrono::nanoseconds waited) {
     constexpr std::chrono::nanoseconds kShortest = std::chrono::microseconds(20);
-    constexpr std::chrono::nanoseconds kLongest = std::chrono::milliseconds(4);
+    constexpr std::chrono::nanoseconds kLongest = std::chrono::milliseconds(10);
     return std::clamp(waited / 64, kShortest, kLongest);
   }
   bool PollMachines();

@@ -19,15 +19,14 @@ namespace {
 // A driver of a machine with many GPUs takes seconds to come up.
 constexpr std::chrono::seconds kPatience(60);
 
-struct OwnGpus {
-  uint32_t cores = 0, gpus = 0;
-  std::string none;  // why plans run on none of them
-};
-OwnGpus FindOwn() {
+// `with_gpus`: also looks for GPUs, which takes time.
+workers::Machine ThisMachine(bool with_gpus) {
+  workers::Machine machine{.cores = device::Cores()};
+  if (!with_gpus) return machine;
   const device::GpuReport& report = device::FindGpus();
-  OwnGpus own{device::Cores(), 0, report.usable.message()};
-  if (report.usable.ok()) own.gpus = static_cast<uint32_t>(report.gpus.size());
-  return own;
+  machine.no_gpus = report.usable.message();
+  if (report.usable.ok()) machine.gpus = static_cast<uint32_t>(report.gpus.size());
+  return machine;
 }
 
 // Answers: takes what other ranks tell of their machines.
@@ -96,33 +95,30 @@ Status Ask(const std::vector<uint32_t>& ranks, ranks::Peers& peers,
 
 }  // namespace
 
-Result<std::vector<workers::Machine>> FindMachines(const plan::Plan& plan, ranks::Peers& peers) {
-  CGRAPH_RETURN_IF_ERROR(CheckNodes(plan, peers));
-  std::vector<workers::Machine> machines(peers.messenger.count());
+Result<std::vector<workers::Machine>> FindMachines(const plan::Plan& plan, ranks::Peers* peers) {
+  const std::vector<uint32_t> gpus = workers::BusyGpus(plan);
+  if (peers == nullptr) return std::vector<workers::Machine>{ThisMachine(!gpus.empty())};
+  CGRAPH_RETURN_IF_ERROR(CheckNodes(plan, *peers));
+  std::vector<workers::Machine> machines(peers->messenger.count());
   std::vector<bool> asked(machines.size(), false);
-  for (uint32_t gpu : workers::BusyGpus(plan)) asked[plan.devices[gpu]->node] = true;
+  for (uint32_t gpu : gpus) asked[plan.devices[gpu]->node] = true;
   std::vector<uint32_t> others;
+  machines[0] = ThisMachine(asked[0]);
   for (uint32_t node = 0; node < machines.size(); ++node) {
     machines[node].name = fmt::format("the machine of rank {}", node);
     if (asked[node] && node > 0) others.push_back(node);
   }
-  if (!others.empty()) CGRAPH_RETURN_IF_ERROR(Ask(others, peers, machines));
   // Where a rank is not asked, the number of its cores is not known, and any core is taken for one.
-  machines[0].cores = device::Cores();
-  if (asked[0]) {
-    const OwnGpus own = FindOwn();
-    machines[0].gpus = own.gpus;
-    machines[0].no_gpus = own.none;
-  }
+  if (!others.empty()) CGRAPH_RETURN_IF_ERROR(Ask(others, *peers, machines));
   return machines;
 }
 
 void TellGpus(ranks::Messenger& messenger) {
-  const OwnGpus own = FindOwn();
+  const workers::Machine own = ThisMachine(true);
   MachineMessage answer{.kind = MachineMessage::kGpus};
   const std::string process = ranks::Process::This().Text();
   answer.gpus = {own.cores, own.gpus, process.size()};
-  SendMessage(messenger, 0, answer, process + own.none);
+  SendMessage(messenger, 0, answer, process + own.no_gpus);
 }
 
 }  // namespace cgraph::engine

@@ -12,10 +12,11 @@
 
 namespace cgraph::engine {
 
-// Returns the machine of each node of the plan, by node. Only those whose nodes have gpus with
-// something to do are asked. kInvalid where a rank is no node's or a node no rank's, kLost where a
-// rank is gone, kTimeout where one does not answer.
-Result<std::vector<workers::Machine>> FindMachines(const plan::Plan& plan, ranks::Peers& peers);
+// Returns the machine of each node of the plan, by node; without `peers` this machine, which all
+// nodes are on. Only those whose nodes have gpus with something to do are asked. kInvalid where a
+// rank is no node's or a node no rank's, kLost where a rank is gone, kTimeout where one does not
+// answer.
+Result<std::vector<workers::Machine>> FindMachines(const plan::Plan& plan, ranks::Peers* peers);
 
 // Answers rank 0 at another rank.
 void TellGpus(ranks::Messenger& messenger);

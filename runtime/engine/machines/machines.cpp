@@ -422,7 +422,7 @@ void Machines::Dispatch(uint32_t from, std::span<const std::byte> bytes) {
     case MachineMessage::kNone:
     case MachineMessage::kGpus:
     case MachineMessage::kPlan:
-    case MachineMessage::kQuit: break;  // while there is an engine neither comes
+    case MachineMessage::kQuit: break;  // while there is an engine none of these comes
   }
 }
 

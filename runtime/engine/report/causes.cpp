@@ -29,8 +29,8 @@ std::vector<uint32_t> FindCircle(std::span<const WaitingLane> lanes,
 
 std::string KeyOf(const WaitingLane& lane) {
   return fmt::format("{} {} {}\n{}", static_cast<int>(lane.state), lane.halted, lane.execution,
-                     ShapeOf(fmt::format("{}\n{}\n{}\n{}\n{}\n{}", lane.name, lane.doing, lane.why,
-                                         lane.others, lane.progress, lane.before)));
+                     PatternOf(fmt::format("{}\n{}\n{}\n{}\n{}\n{}", lane.name, lane.doing,
+                                           lane.why, lane.others, lane.progress, lane.before)));
 }
 
 }  // namespace

@@ -51,8 +51,8 @@ struct Causes {
 };
 Causes FindCauses(std::span<const WaitingLane> lanes);
 
-// Groups lanes that do alike: equal but for numbers in brackets, of execution and time too. The
-// lanes of a group are in the order of `among`, and so are groups, by their first lanes.
+// Groups lanes that do alike: the same in the same execution, but for numbers in brackets and
+// times. The lanes of a group are in the order of `among`, and so are groups, by their first lanes.
 std::vector<std::vector<uint32_t>> GroupAlike(std::span<const WaitingLane> lanes,
                                               std::span<const uint32_t> among);
 

@@ -32,7 +32,7 @@ std::string TimeOf(std::span<const WaitingLane> lanes, std::span<const uint32_t>
 
 // Says what a lane does, behind its name: "is inside stage[1].run of execution 7 of `train`, for
 // 4.2 s, pipeline.cgraph:31:5".
-std::string DeedOf(const WaitingLane& lane) {
+std::string ActivityText(const WaitingLane& lane) {
   if (lane.state == State::kNotBegun) {
     return fmt::format("has not begun {}{}", lane.execution,
                        lane.seconds ? fmt::format(", for {:.1f} s", *lane.seconds) : "");
@@ -71,9 +71,9 @@ std::string CircleText(std::span<const WaitingLane> lanes, std::span<const uint3
 // Says which lanes a cause is, and what they do.
 std::string CauseText(std::span<const WaitingLane> lanes, std::span<const uint32_t> group) {
   const WaitingLane& first = lanes[group.front()];
-  if (group.size() == 1) return fmt::format("{}, which {}", NameOf(first), DeedOf(first));
+  if (group.size() == 1) return fmt::format("{}, which {}", NameOf(first), ActivityText(first));
   return fmt::format("{} of {}, which do alike: {} {}", Counted(group.size(), "lane"),
-                     DevicesText(DevicesOf(lanes, group)), NameOf(first), DeedOf(first));
+                     DevicesText(DevicesOf(lanes, group)), NameOf(first), ActivityText(first));
 }
 
 // Says of the lanes of a group but the first which they are and, unless they wait for the same as

@@ -61,7 +61,7 @@ TEST_CASE("numbers are joined to ranges, and texts to shapes") {
         "gpu[1] to gpu[3], gpu[7], gpu[9], gpu[10]");
   CHECK(RangesText(Indices{4}, "rank ", "") == "rank 4");
   CHECK(RangesText({}, "rank ", "").empty());
-  CHECK(ShapeOf("stage[12].run(3, -1) of node[1].gpu[0] (p.cgraph:1:2): x[], y[1, y[a], z(1") ==
+  CHECK(PatternOf("stage[12].run(3, -1) of node[1].gpu[0] (p.cgraph:1:2): x[], y[1, y[a], z(1") ==
         "stage[#].run(#) of node[#].gpu[#] (p.cgraph:1:2): x[], y[1, y[a], z(1");
 }
 

@@ -11,7 +11,7 @@
 #include "runtime/channel/local/local_collective.h"
 #include "runtime/channel/messages/message_channel.h"
 #include "runtime/channel/messages/message_collective.h"
-#include "runtime/channel/messages/parts.h"
+#include "runtime/channel/messages/sections.h"
 #include "runtime/plan/kinds.h"
 #include "tests/support/host_memory.h"
 #include "tests/unit/runtime/messages/wires.h"
@@ -314,8 +314,8 @@ struct Gathering {
             case CollectiveKind::kAllReduce:
               if (shape.tensors[t].bytes >= channel::kSlicedBytes) {
                 for (uint32_t of = 0; of < shape.members; ++of) {
-                  const auto slice = channel::PartFor(channel::Division::kSlices, shape.members,
-                                                      of, s);
+                  const auto slice = channel::SectionRange(channel::Division::kSlices,
+                                                           shape.members, of, s);
                   if (rank_of[of] != rank_of[m]) inputs += slice.bytes;
                   if (of == m) slices = others * slice.bytes;
                 }
@@ -339,7 +339,7 @@ struct Gathering {
     return bytes;
   }
   // Compares it with what was sent. A message has a header of a unit or more, and ends with a unit;
-  // its pieces, at most one for each member and tensor, begin at multiples of 16.
+  // its sections, at most one for each member and tensor, begin at multiples of 16.
   void CheckSent(Ranks& ranks) const {
     const auto [messages, sent] = ranks.network.Sent(first_tag, first_tag + shape.members);
     const uint64_t values = FormulaBytes();

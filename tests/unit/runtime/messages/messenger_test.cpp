@@ -242,15 +242,15 @@ TEST_CASE("what is postponed goes when its thread polls, or before another copy"
   Office office(2, 1);
   const auto sent = [&] { return office.network.Sent(1, 2).first; };
   office.messengers[0]->Poll();
-  office.messengers[0]->SendCopySoon(1, 1, Write(1, 100));
+  office.messengers[0]->SendCopyLater(1, 1, Write(1, 100));
   REQUIRE(sent() == 0);
-  std::thread([&] { office.messengers[0]->SendCopySoon(1, 1, Write(2, 100)); }).join();
+  std::thread([&] { office.messengers[0]->SendCopyLater(1, 1, Write(2, 100)); }).join();
   REQUIRE(sent() == 2);  // of a thread that does not poll at once, and in their order
-  office.messengers[0]->SendCopySoon(1, 1, Write(3, 100));
+  office.messengers[0]->SendCopyLater(1, 1, Write(3, 100));
   REQUIRE(sent() == 2);
   office.messengers[0]->Poll();
   REQUIRE(sent() == 3);
-  office.messengers[0]->SendCopySoon(1, 1, Write(4, 100));
+  office.messengers[0]->SendCopyLater(1, 1, Write(4, 100));
   REQUIRE(office.messengers[0]->under_way());
   office.Settle();  // all that was sent has left
   REQUIRE(sent() == 4);

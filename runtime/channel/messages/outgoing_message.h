@@ -1,6 +1,7 @@
-// Outgoing: a member's message to the ranks that get the same pieces of it, once in each round.
-#ifndef CGRAPH_RUNTIME_CHANNEL_MESSAGES_OUTGOING_H_
-#define CGRAPH_RUNTIME_CHANNEL_MESSAGES_OUTGOING_H_
+// OutgoingMessage: a member's message to the ranks that get the same sections of its values, once
+// in each round.
+#ifndef CGRAPH_RUNTIME_CHANNEL_MESSAGES_OUTGOING_MESSAGE_H_
+#define CGRAPH_RUNTIME_CHANNEL_MESSAGES_OUTGOING_MESSAGE_H_
 
 #include <algorithm>
 #include <atomic>
@@ -9,31 +10,31 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/channel/messages/parcel.h"
+#include "runtime/channel/messages/message_layout.h"
 #include "runtime/device/memory.h"
 #include "runtime/ranks/messenger.h"
 
 namespace cgraph::channel {
 
-class Outgoing {
+class OutgoingMessage {
  public:
-  Outgoing(Parcel parcel, std::vector<uint32_t> to)
-      : parcel_(std::move(parcel)), to_(std::move(to)), busy_(2 * to_.size()) {}
+  OutgoingMessage(MessageLayout layout, std::vector<uint32_t> to)
+      : layout_(std::move(layout)), to_(std::move(to)), busy_(2 * to_.size()) {}
 
   Status Allocate() {
-    auto memory = device::Memory::Allocate(parcel_.most_bytes(), "a collective's messages");
+    auto memory = device::Memory::Allocate(layout_.most_bytes(), "a collective's messages");
     if (!memory.ok()) return memory.status();
     memory_ = std::move(*memory);
     return Status::Ok();
   }
 
-  const std::vector<Piece>& pieces() const { return parcel_.pieces(); }
+  const std::vector<Section>& sections() const { return layout_.sections(); }
 
   // A member sends nothing of a round before all of the round before has left it, which Left()
   // tells; so memory for one message is enough.
   void Send(ranks::Messenger& messenger, uint32_t tag, uint64_t n, bool poison,
             std::span<const BufferSpan> values) {
-    const uint64_t bytes = parcel_.Write(n, poison, values, memory_.data());
+    const uint64_t bytes = layout_.Write(n, poison, values, memory_.data());
     for (size_t i = 0; i < to_.size(); ++i) {
       messenger.Send(to_[i], tag, {memory_.data(), bytes}, &busy_[(n & 1) * to_.size() + i]);
     }
@@ -53,7 +54,7 @@ class Outgoing {
   }
 
  private:
-  Parcel parcel_;
+  MessageLayout layout_;
   std::vector<uint32_t> to_;
   device::Memory memory_;
   std::vector<std::atomic<bool>> busy_;  // by round and rank: a message that has not left yet
@@ -61,4 +62,4 @@ class Outgoing {
 
 }  // namespace cgraph::channel
 
-#endif  // CGRAPH_RUNTIME_CHANNEL_MESSAGES_OUTGOING_H_
+#endif  // CGRAPH_RUNTIME_CHANNEL_MESSAGES_OUTGOING_MESSAGE_H_

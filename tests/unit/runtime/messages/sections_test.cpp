@@ -5,8 +5,8 @@
 #include <cstring>
 #include <vector>
 
-#include "runtime/channel/messages/parcel.h"
-#include "runtime/channel/messages/parts.h"
+#include "runtime/channel/messages/message_layout.h"
+#include "runtime/channel/messages/sections.h"
 #include "runtime/kinds/collective.h"
 
 namespace cgraph::testing {
@@ -24,9 +24,9 @@ CollectiveShape ShapeOf(CollectiveKind kind, uint64_t bytes) {
 }
 const std::vector<uint32_t> kRanks = {0, 0, 1, 2};  // of the four members
 
-std::vector<uint32_t> MembersOf(const std::vector<Piece>& pieces) {
+std::vector<uint32_t> MembersOf(const std::vector<Section>& sections) {
   std::vector<uint32_t> members;
-  for (const Piece& piece : pieces) members.push_back(piece.member);
+  for (const Section& section : sections) members.push_back(section.member);
   return members;
 }
 
@@ -37,9 +37,9 @@ TEST_CASE("parts and slices cover an input once") {
         const uint64_t bytes = 4 * units * (division == Division::kEqual ? members : 1);
         uint64_t end = 0;
         for (uint32_t m = 0; m < members; ++m) {
-          const Range part = PartFor(division, members, m, bytes);
+          const ByteRange part = SectionRange(division, members, m, bytes);
           REQUIRE(part.begin == end);
-          REQUIRE(part.bytes <= MostPartBytes(division, members, bytes + 4 * members));
+          REQUIRE(part.bytes <= MostSectionBytes(division, members, bytes + 4 * members));
           if (division == Division::kSlices && part.bytes != 0) REQUIRE(part.begin % 64 == 0);
           end += part.bytes;
         }
@@ -50,30 +50,30 @@ TEST_CASE("parts and slices cover an input once") {
 }
 
 TEST_CASE("a rank is sent what its members need") {
-  const auto pieces = [](CollectiveKind kind, uint32_t from, uint32_t rank) {
-    return PiecesFor(ShapeOf(kind, 400), kRanks, from, rank);
+  const auto sections = [](CollectiveKind kind, uint32_t from, uint32_t rank) {
+    return SectionsFor(ShapeOf(kind, 400), kRanks, from, rank);
   };
   using Kind = CollectiveKind;
-  const std::vector<Piece> whole = {{0, 0, Division::kWhole}};
+  const std::vector<Section> whole = {{0, 0, Division::kWhole}};
   for (Kind kind : {Kind::kAllGather, Kind::kAllReduce}) {
-    REQUIRE(pieces(kind, 2, 0) == whole);  // once for both members there
-    REQUIRE(pieces(kind, 0, 2) == whole);
+    REQUIRE(sections(kind, 2, 0) == whole);  // once for both members there
+    REQUIRE(sections(kind, 0, 2) == whole);
   }
   for (Kind kind : {Kind::kGather, Kind::kReduce}) {
-    REQUIRE(pieces(kind, 2, 0) == whole);  // where the root is
-    REQUIRE(pieces(kind, 2, 2).empty());
+    REQUIRE(sections(kind, 2, 0) == whole);  // where the root is
+    REQUIRE(sections(kind, 2, 2).empty());
   }
-  REQUIRE(pieces(Kind::kBroadcast, 1, 2) == whole);
-  REQUIRE(pieces(Kind::kBroadcast, 0, 2).empty());
-  REQUIRE(MembersOf(pieces(Kind::kScatter, 1, 2)) == std::vector<uint32_t>{3});
-  REQUIRE(pieces(Kind::kScatter, 3, 0).empty());
+  REQUIRE(sections(Kind::kBroadcast, 1, 2) == whole);
+  REQUIRE(sections(Kind::kBroadcast, 0, 2).empty());
+  REQUIRE(MembersOf(sections(Kind::kScatter, 1, 2)) == std::vector<uint32_t>{3});
+  REQUIRE(sections(Kind::kScatter, 3, 0).empty());
   for (Kind kind : {Kind::kAllToAll, Kind::kReduceScatter}) {
-    REQUIRE(MembersOf(pieces(kind, 3, 0)) == std::vector<uint32_t>{0, 1});
-    REQUIRE(MembersOf(pieces(kind, 0, 1)) == std::vector<uint32_t>{2});
+    REQUIRE(MembersOf(sections(kind, 3, 0)) == std::vector<uint32_t>{0, 1});
+    REQUIRE(MembersOf(sections(kind, 0, 1)) == std::vector<uint32_t>{2});
   }
   CollectiveShape barrier = ShapeOf(Kind::kBarrier, 0);
   barrier.tensors.clear();
-  REQUIRE(PiecesFor(barrier, kRanks, 0, 1).empty());
+  REQUIRE(SectionsFor(barrier, kRanks, 0, 1).empty());
 }
 
 TEST_CASE("a large all_reduce goes in slices, a small one whole") {
@@ -82,7 +82,7 @@ TEST_CASE("a large all_reduce goes in slices, a small one whole") {
   REQUIRE(DivisionOf(small, 0) == Division::kWhole);
   REQUIRE(SlicesOf(small, 0).empty());
   REQUIRE(DivisionOf(large, 0) == Division::kSlices);
-  REQUIRE(MembersOf(PiecesFor(large, kRanks, 3, 0)) == std::vector<uint32_t>{0, 1});
+  REQUIRE(MembersOf(SectionsFor(large, kRanks, 3, 0)) == std::vector<uint32_t>{0, 1});
   REQUIRE(MembersOf(SlicesOf(large, 3)) == std::vector<uint32_t>{3});
   REQUIRE(SlicesOf(ShapeOf(CollectiveKind::kReduce, kSlicedBytes), 0).empty());
 }
@@ -91,19 +91,20 @@ TEST_CASE("a large all_reduce goes in slices, a small one whole") {
 
 struct Message {
   CollectiveShape shape = ShapeOf(CollectiveKind::kAllToAll, 400);
-  Parcel parcel{shape, PiecesFor(shape, kRanks, 3, 0)};  // 100 bytes each for members 0 and 1
-  std::vector<std::byte> value, bytes = std::vector<std::byte>(parcel.most_bytes());
+  // 100 bytes each for members 0 and 1
+  MessageLayout layout{shape, SectionsFor(shape, kRanks, 3, 0)};
+  std::vector<std::byte> value, bytes = std::vector<std::byte>(layout.most_bytes());
   std::vector<BufferSpan> found = std::vector<BufferSpan>(2);
 
   explicit Message(uint64_t size, bool poison = false) : value(size) {
     for (size_t i = 0; i < size; ++i) value[i] = static_cast<std::byte>(i);
     const BufferSpan span{value.data(), size};
-    bytes.resize(parcel.Write(5, poison, {&span, 1}, bytes.data()));
+    bytes.resize(layout.Write(5, poison, {&span, 1}, bytes.data()));
   }
-  bool Read(uint64_t round = 5) { return parcel.Read(round, bytes, found); }
+  bool Read(uint64_t round = 5) { return layout.Read(round, bytes, found); }
 };
 
-TEST_CASE("a message has the pieces, as large as they are in its round") {
+TEST_CASE("a message has the sections, as large as they are in its round") {
   for (uint64_t size : {400, 80, 0}) {
     Message message(size);
     REQUIRE(!message.Read());
@@ -134,11 +135,11 @@ TEST_CASE("sizes that a message states wrongly stay in its memory") {
       message.bytes.resize(length);
       for (size_t i : {0, 1}) std::memcpy(message.bytes.data() + 16 + 8 * i, &stated, 8);
       message.Read();
-      for (const BufferSpan& piece : message.found) {
-        const auto* const data = static_cast<const std::byte*>(piece.data);
-        REQUIRE(piece.bytes <= 100);
+      for (const BufferSpan& section : message.found) {
+        const auto* const data = static_cast<const std::byte*>(section.data);
+        REQUIRE(section.bytes <= 100);
         REQUIRE(data >= message.bytes.data());
-        REQUIRE(data + piece.bytes <= message.bytes.data() + message.bytes.size());
+        REQUIRE(data + section.bytes <= message.bytes.data() + message.bytes.size());
       }
     }
   }

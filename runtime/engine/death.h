@@ -1,0 +1,38 @@
+// The step after which a test has a rank die. It exists only in builds with CGRAPH_OMISSIONS; other
+// builds count nothing.
+#ifndef CGRAPH_RUNTIME_ENGINE_DEATH_H_
+#define CGRAPH_RUNTIME_ENGINE_DEATH_H_
+
+#include <cstdint>
+
+#ifdef CGRAPH_OMISSIONS
+#include <signal.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#endif
+
+namespace cgraph::engine {
+
+#ifdef CGRAPH_OMISSIONS
+// What is left until the process is killed; 0 or less: it is not.
+inline std::atomic<int64_t> steps_until_death{0};
+// Has rank R killed after its N-th step, where CGRAPH_DEATH is "R:N".
+inline void ReadDeath(uint32_t rank) {
+  const char* const text = std::getenv("CGRAPH_DEATH");
+  unsigned of = 0, steps = 0;
+  if (text == nullptr || std::sscanf(text, "%u:%u", &of, &steps) != 2 || of != rank) return;
+  steps_until_death.store(steps, std::memory_order_relaxed);
+}
+inline void CountStep() {
+  if (steps_until_death.fetch_sub(1, std::memory_order_relaxed) == 1) raise(SIGKILL);
+}
+#else
+constexpr void ReadDeath(uint32_t) {}
+constexpr void CountStep() {}
+#endif
+
+}  // namespace cgraph::engine
+
+#endif  // CGRAPH_RUNTIME_ENGINE_DEATH_H_
