@@ -6,8 +6,8 @@
                  [--deaths 20] [--every 1]
 
 `cgrun_deaths` is cgrun whose rank R is killed after its N-th step where CGRAPH_DEATH is R:N, so
-that each step of a small plan is tried in turn, or each third (--every 3). CGRAPH_SEED chooses which,
-and the times of the other deaths.
+that each step of a small plan is tried in turn, or each third (--every 3). CGRAPH_SEED chooses
+which, and the times of the other deaths.
 """
 import argparse
 import os
