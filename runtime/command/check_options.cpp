@@ -86,9 +86,11 @@ Problem CheckInflight(const plan::Graph& graph, const Options& options) {
 
 }  // namespace
 
-Problem CheckOptions(const plan::Plan& plan, const plan::Graph& graph, const Options& options) {
+Problem CheckOptions(const plan::Plan& plan, const plan::Graph& graph, const Options& options,
+                     const ranks::Peers* machines) {
   Problem problem = CheckOutputs(graph, options);
-  if (problem.ok()) problem = CheckWeights(options);
+  // Of several machines each looks for weights itself; this one may need none.
+  if (problem.ok() && machines == nullptr) problem = CheckWeights(options);
   if (problem.ok()) problem = CheckWritten(plan, options);
   if (problem.ok()) problem = CheckEvery(options);
   if (problem.ok()) problem = CheckInflight(graph, options);

@@ -118,7 +118,7 @@ Problem Prepare(plan::Plan& plan, const Options& options, ranks::Peers* machines
       plan::FindGraph(plan, options.graphs.empty() ? "" : options.graphs[0]);
   if (!found.ok()) return {plan.graphs.empty() ? kFailure : kUsage, found.status().message()};
   graph = *found;
-  Problem problem = CheckOptions(plan, *plan.graphs[graph], options);
+  Problem problem = CheckOptions(plan, *plan.graphs[graph], options, machines);
   if (problem.ok()) problem = Inputs::Read(plan, *plan.graphs[graph], options, inputs);
   if (!problem.ok()) return problem;
   uint64_t total = 0;

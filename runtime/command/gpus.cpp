@@ -37,7 +37,7 @@ std::string MachinePrefix(const plan::Plan& plan, const std::vector<uint32_t>& g
   const bool same = std::all_of(gpus.begin(), gpus.end(), [&](uint32_t gpu) {
     return &workers::MachineOf(plan, gpu, machines) == &first;
   });
-  return same ? first.name + ": " : "each of their machines: ";
+  return same ? first.name + ": " : "each of their machines says: ";
 }
 
 // Refuses gpus on cores where GPUs are required, and notes them where nobody asked for cores.

@@ -24,7 +24,8 @@ plan::LoadedPlan LoadPlan(const Options& options, Signals& signals);
 
 // Checks the flags against one graph of the plan, before anything runs. Inputs are checked where
 // they are read (inputs/).
-Problem CheckOptions(const plan::Plan& plan, const plan::Graph& graph, const Options& options);
+Problem CheckOptions(const plan::Plan& plan, const plan::Graph& graph, const Options& options,
+                     const ranks::Peers* machines);
 
 // Executes a graph as often as asked, keeps `inflight` executions in progress, and measures.
 // `graph` is an index into the plan's.

@@ -74,7 +74,7 @@ Result<Core*> Core::Load(std::unique_ptr<plan::Plan> plan, const EngineOptions& 
   CGRAPH_RETURN_IF_ERROR(CheckMachines(*plan, options));
   if (options.proved) {
     if (options.peers != nullptr) {
-      workers::DealByNode(*plan, device::Cores());
+      workers::DealByNode(*plan, options.peers->own_cores());
     } else if (options.processes == kProcessPerDevice) {
       workers::DealByDevice(*plan);
     } else {
@@ -263,7 +263,8 @@ Status Core::MakeWorkQueues() {
   }
   uint32_t here = 0;
   for (uint32_t w = 0; w < workers_.size(); ++w) here += IsHere(w);
-  spins_ = (machines_ != nullptr ? here : workers_.size()) <= device::Cores();
+  spins_ = machines_ != nullptr ? here <= options_.peers->own_cores()
+                                : workers_.size() <= device::Cores();
   return OpenQueues();
 }
 

@@ -2,7 +2,9 @@
 
 #include <dlfcn.h>
 #include <signal.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
@@ -11,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "runtime/device/cuda_library/interface.h"
+#include "runtime/device/sync/cores.h"
 #include "runtime/status/library_path.h"
 
 namespace cgraph::ranks {
@@ -19,14 +22,15 @@ namespace {
 // By what a launcher tells its processes how many they are, the first that is there.
 struct Kind {
   const char* variable;
+  const char* here;  // how many of them are on this machine
   const char* launcher;
   const char* library;
 };
 constexpr const char* kOpenMpi = "libcgraph_openmpi.so";
 constexpr const char* kMpich = "libcgraph_mpich.so";
 constexpr Kind kKinds[] = {
-    {"OMPI_COMM_WORLD_SIZE", "mpirun of Open MPI", kOpenMpi},
-    {"PMI_SIZE", "mpirun of MPICH", kMpich},
+    {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE", "mpirun of Open MPI", kOpenMpi},
+    {"PMI_SIZE", "MPI_LOCALNRANKS", "mpirun of MPICH", kMpich},
 };
 
 std::optional<uint32_t> NumberIn(const char* variable) {
@@ -74,7 +78,8 @@ Result<std::optional<Launch>> FindLaunch() {
     const std::optional<uint32_t> processes = NumberIn(kind.variable);
     if (!processes) continue;
     if (*processes < 2) return std::optional<Launch>();
-    return std::optional<Launch>({kind.launcher, kind.library, *processes});
+    const uint32_t here = std::max(1u, NumberIn(kind.here).value_or(1));
+    return std::optional<Launch>({kind.launcher, kind.library, *processes, here});
   }
   // srun tells an MPI's own way of connecting processes, if it was asked for one.
   const std::optional<uint32_t> tasks = NumberIn("SLURM_STEP_NUM_TASKS");
@@ -86,6 +91,15 @@ Result<std::optional<Launch>> FindLaunch() {
                 fmt::format("srun has started {} processes without a way for them to connect; use "
                             "`srun --mpi=pmix` (Open MPI) or `srun --mpi=pmi2` (MPICH)",
                             *tasks));
+}
+
+// A process that may use fewer cores than the machine has was given its own; one that may use all
+// shares them with the other processes.
+uint32_t Peers::own_cores() const {
+  const uint32_t cores = device::Cores();
+  const long online = sysconf(_SC_NPROCESSORS_ONLN);
+  const bool given = online > 0 && cores < static_cast<unsigned long>(online);
+  return given ? cores : std::max(1u, cores / processes_here_);
 }
 
 Result<Peers*> Connect(const Launch& launch) {
@@ -103,7 +117,8 @@ Result<Peers*> Connect(const Launch& launch) {
                               launch.launcher, launch.processes, launch.library, (*wire)->count(),
                               (*wire)->library()));
   }
-  Peers* const peers = new Peers(**wire);  // goes with the process, as its connection does
+  // Goes with the process, as its connection does.
+  Peers* const peers = new Peers(**wire, launch.processes_here);
   pthread_sigmask(SIG_BLOCK, &all, &before);
   peers->supervision = std::make_unique<Supervision>(peers->messenger);
   pthread_sigmask(SIG_SETMASK, &before, nullptr);

@@ -18,6 +18,7 @@ struct Launch {
   const char* launcher;  // "mpirun of Open MPI"
   const char* library;   // that connects to its processes: "libcgraph_openmpi.so"
   uint32_t processes = 1;
+  uint32_t processes_here = 1;  // on this machine, as far as the launcher tells
 };
 
 // Returns what the environment says of a launcher that has started several processes; nothing where
@@ -26,13 +27,19 @@ Result<std::optional<Launch>> FindLaunch();
 
 // Peers: this process and the others of a launch, as ranks.
 struct Peers {
-  explicit Peers(Wire& wire) : messenger(wire) {}
+  Peers(Wire& wire, uint32_t processes_here)
+      : messenger(wire), processes_here_(processes_here) {}
+  // Returns how many cores this process may keep busy.
+  uint32_t own_cores() const;
   Messenger messenger;
   std::unique_ptr<Supervision> supervision;  // null: nobody is supervised
   // Returns the first rank that is known to be lost.
   std::optional<Supervision::Lost> FirstLost() const {
     return supervision == nullptr ? std::nullopt : supervision->FirstLost();
   }
+
+ private:
+  const uint32_t processes_here_;
 };
 
 // Connects to the other processes of the launch, once in a process. What goes wrong is a sentence

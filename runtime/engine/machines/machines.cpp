@@ -435,6 +435,13 @@ uint32_t NodesOf(const plan::Plan& plan) {
 Status CheckNodes(const plan::Plan& plan, const ranks::Peers& peers) {
   const uint32_t nodes = NodesOf(plan), processes = peers.messenger.count();
   if (nodes == processes) return Status::Ok();
+  if (nodes == 1) {
+    return Status(StatusCode::kInvalid,
+                  fmt::format("the plan has devices of one machine, and {} processes were started, "
+                              "of which each serves a machine; run it without a launcher, or put "
+                              "actors on node[1]",
+                              processes));
+  }
   return Status(StatusCode::kInvalid,
                 fmt::format("the plan has devices on {}, node[0] to node[{}], and {} processes "
                             "were started; start one for each node (mpirun -n {})",
