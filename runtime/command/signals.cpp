@@ -110,8 +110,8 @@ void Signals::Loop() {
     } else if (interrupted_ && !told) {
       told = true;
       deadline = Clock::now() + kTeardown;
-      Say("\ninterrupted: waiting for the kernel that runs, or for files, at most 10 seconds; interrupt again to "
-          "end at once\n");
+      Say("\ninterrupted: waiting for the kernel that runs, or for files, at most 10 seconds; "
+          "interrupt again to end at once\n");
     } else if (interrupted_) {
       EndNow("\ninterrupted: a kernel that still runs is abandoned\n");
     }
