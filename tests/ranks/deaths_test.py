@@ -124,12 +124,17 @@ def each_step(suite):
 
 def named(suite):
     """Under mpirun, too, the message says who it was; where the launcher leaves time for that.
-    (MPICH's launcher crashes where a process dies as soon as it has connected.)"""
+    (MPICH's crashes now and then when a process dies, and all others end with it: so each is tried
+    again.)"""
     for rank, step in ((1, 5), (1, 8), (2, 6), (2, 9)):
         what = f"rank {rank} dies after step {step}"
-        code, error = suite.start("each", "-n", "2", death=f"{rank}:{step}", patient=True).end(
-            what, 20)
-        expect(code != 0 and said(error, rank), f"{what}: who it was", error)
+        errors = []
+        while not any(said(error, rank) for error in errors) and len(errors) < 4:
+            run = suite.start("each", "-n", "2", death=f"{rank}:{step}", patient=True)
+            code, error = run.end(what, 20)
+            expect(code != 0, f"{what}: the run ends well", error)
+            errors.append(error)
+        expect(said(errors[-1], rank), f"{what}: who it was", "\n".join(errors))
 
 
 def at_random(suite):
