@@ -182,7 +182,7 @@ ExitCode Execute(const Options& options, ranks::Peers* machines, Signals& signal
   }
   Engine& engine = **made;
   running = &engine;
-  placement.notes.push_back(NoteOfNodes(engine.plan(), machines));
+  placement.notes.push_back(NoteOfNodes(engine.plan(), options, machines));
   if (!options.quiet) placement.notes.push_back(NoteOfUnsupervised(machines));
   for (const std::string& note : placement.notes) {
     if (!note.empty() && !options.quiet) Say(fmt::format("cgrun: note: {}\n", note));

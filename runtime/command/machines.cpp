@@ -43,12 +43,14 @@ Problem CheckMachineFlags(const Options& options) {
   return {};
 }
 
-std::string NoteOfNodes(const plan::Plan& plan, const ranks::Peers* peers) {
+std::string NoteOfNodes(const plan::Plan& plan, const Options& options,
+                        const ranks::Peers* peers) {
   const uint32_t nodes = engine::NodesOf(plan);
   if (peers != nullptr || nodes == 1) return "";
-  return fmt::format("node[0] to node[{}] are all in this process; `mpirun -n {} cgrun ...` gives "
-                     "each a process of its own",
-                     nodes - 1, nodes);
+  return fmt::format("node[0] to node[{}] are all {}; `mpirun -n {} cgrun ...` gives each a "
+                     "process of its own",
+                     nodes - 1, options.processes == 0 ? "in this process" : "on this machine",
+                     nodes);
 }
 
 std::string NoteOfUnsupervised(const ranks::Peers* peers) {

@@ -28,7 +28,7 @@ void EndMachines(ranks::Peers& peers, ExitCode code);
 Problem CheckMachineFlags(const Options& options);
 
 // Returns what is to be said of where a plan's nodes run; empty: nothing.
-std::string NoteOfNodes(const plan::Plan& plan, const ranks::Peers* peers);
+std::string NoteOfNodes(const plan::Plan& plan, const Options& options, const ranks::Peers* peers);
 
 // Returns what is to be said of processes whose death this one would not hear of; empty: nothing.
 std::string NoteOfUnsupervised(const ranks::Peers* peers);

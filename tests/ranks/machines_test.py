@@ -258,6 +258,9 @@ def numbers_of_ranks(m):
     expect((alone.returncode, alone.stdout) == (0, none.stdout), "mpirun -n 1", alone.stderr)
     expect("are all in this process" in alone.stderr and "mpirun -n 2" in alone.stderr,
            "what is said of nodes in one process", alone.stderr)
+    several = m.run(0, m.plan(), "--graph", "other", "--input", "x=[1]", "--processes", "2")
+    expect(several.returncode == 0 and "are all on this machine" in several.stderr,
+           "what is said of nodes in processes of one machine", several.stderr)
 
 
 def mistakes(m):
