@@ -14,7 +14,7 @@
 #include "runtime/device/backends.h"
 #include "runtime/device/semaphore_array.h"
 #include "runtime/device/sync/semaphore.h"
-#include "tests/support/deferred/deferred.h"
+#include "tests/support/deferred/queue_of_device.h"
 
 namespace cgraph::channel {
 
@@ -22,12 +22,7 @@ inline constexpr uint32_t kResult = 0, kUse = 1;  // flags: of what is received,
 inline constexpr uint32_t kChecks[] = {kResult};
 
 // A queue of a device, and a frame with two values: what is received, and a copy of it.
-struct QueuedEnd {
-  std::unique_ptr<device::Backend> backend;
-  plan::Plan plan;
-  std::unique_ptr<device::Device> host, device;
-  std::unique_ptr<device::Queue> queue;
-  device::EventCount event_count;
+struct QueuedEnd : cgraph::testing::QueueOfDevice {
   device::SemaphoreArray done;
   uint64_t finished = 0;
   device::Memory memory;
@@ -36,19 +31,9 @@ struct QueuedEnd {
   std::atomic<bool> poisoned{false};
   device::Bindings bindings{tensors, nullptr, flags, &poisoned};
   device::Operation receive{&bindings, {{}, kResult}, {}, {}};
-  std::vector<device::Report> reports;
 
   // Each value has `count` numbers.
-  explicit QueuedEnd(uint64_t seed, uint64_t count = 1)
-      : backend(cgraph::testing::MakeDeferredBackend(
-            {.seed = seed,
-             .communicates = cgraph::testing::DeferredOptions::Communicates::kAll})) {
-    plan.devices.push_back(std::make_unique<plan::Device>());
-    plan.devices.push_back(std::make_unique<plan::Device>());
-    plan.devices[1]->kind = plan::DeviceKind::gpu;
-    host = std::move(*backend->Open(plan, 0));
-    device = std::move(*backend->Open(plan, 1));
-    queue = std::move(*device->OpenQueue({&event_count, 0, false}));
+  explicit QueuedEnd(uint64_t seed, uint64_t count = 1) : QueueOfDevice(seed) {
     done = std::move(*device::SemaphoreArray::Make(*host, 1, "an end"));
     memory = std::move(*device->Allocate(2 * 8 * count, device::MemoryKind::plain, "numbers"));
     for (uint32_t i = 0; i < 2; ++i) {

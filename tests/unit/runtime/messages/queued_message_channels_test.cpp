@@ -11,7 +11,7 @@
 #include "runtime/channel/messages/message_channel.h"
 #include "runtime/device/semaphore_array.h"
 #include "runtime/ranks/messenger.h"
-#include "tests/support/deferred/deferred.h"
+#include "tests/support/deferred/queue_of_device.h"
 #include "tests/unit/runtime/messages/wires.h"
 
 namespace cgraph::testing::queued {
@@ -53,26 +53,12 @@ std::vector<BufferSpan> SpansOf(std::vector<Value>& values) {
 }
 
 // Machine: a rank with one queue.
-struct Machine {
-  std::unique_ptr<device::Backend> backend;
-  plan::Plan plan;
-  std::unique_ptr<device::Device> host, device;
-  std::unique_ptr<device::Queue> queue;
-  device::EventCount event_count;
+struct Machine : QueueOfDevice {
   std::unique_ptr<ranks::Messenger> messenger;
   std::vector<Channel*> relays;
-  std::vector<device::Report> reports;
 
   Machine(ranks::Wire& wire, uint64_t seed)
-      : backend(MakeDeferredBackend(
-            {.seed = seed, .communicates = DeferredOptions::Communicates::kAll})),
-        messenger(std::make_unique<ranks::Messenger>(wire)) {
-    for (int i = 0; i < 2; ++i) plan.devices.push_back(std::make_unique<plan::Device>());
-    plan.devices[1]->kind = plan::DeviceKind::gpu;
-    host = std::move(*backend->Open(plan, 0));
-    device = std::move(*backend->Open(plan, 1));
-    queue = std::move(*device->OpenQueue({&event_count, 0, false}));
-  }
+      : QueueOfDevice(seed), messenger(std::make_unique<ranks::Messenger>(wire)) {}
   void Poll(uint64_t what) {
     if (what % 3 == 0) messenger->Poll();
     if (what % 3 == 1) queue->Poll(reports);
