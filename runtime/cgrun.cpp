@@ -11,6 +11,7 @@
 #include "runtime/command/options.h"
 #include "runtime/command/signals.h"
 #include "runtime/engine/rank.h"
+#include "runtime/native/running_call.h"
 #include "runtime/ranks/lifeline.h"
 #include "runtime/status/process.h"
 
@@ -42,6 +43,7 @@ int main(int argc, char** argv) {
   try {
     // Before there is a thread: OpenBLAS reads it while it is loaded (device/libraries/blas.cpp).
     setenv("OPENBLAS_NUM_THREADS", "1", 1);
+    native::ReportCrashes();
     if (const auto rank = ranks::RankOf(argc, argv)) engine::ServeRank(*rank);
     const sigset_t mask = BlockSignals();
     const Result<ranks::Peers*> connected = ConnectMachines();

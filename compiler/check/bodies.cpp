@@ -5,6 +5,7 @@
 
 #include "compiler/check/calls/calls.h"
 #include "compiler/check/checker.h"
+#include "compiler/check/clauses.h"
 #include "compiler/check/expressions/resolve.h"
 #include "compiler/check/scope/scope.h"
 #include "compiler/check/statements/statements.h"
@@ -63,25 +64,6 @@ void TransportBody(Checker& checker, TransportId id) {
 
 // ---- ops ----------------------------------------------------------------------------------------
 
-void OpCost(Checker& checker, OpId id, Scope& scope) {
-  Op& op = checker.program.ops[id];
-  for (const syntax::Argument& part : checker.ops[id].decl->cost) {
-    Value value = ResolveInt(scope, part.value, "a cost");
-    std::string label = part.label ? part.label->text : "";
-    Range at = part.label ? part.label->range : checker.program.exprs[value.id].range;
-    if (label != "flops" && label != "bytes") {
-      checker.diagnostics.Report(Code::kE0315, at, "a cost has the parts `flops:` and `bytes:`");
-      continue;
-    }
-    ExprId& slot = label == "flops" ? op.flops : op.bytes;
-    if (slot.valid()) {
-      checker.diagnostics.Report(Code::kE0404, at, fmt::format("`{}` is given twice", label))
-          .AddNote(checker.program.exprs[slot].range, "the first time here");
-    }
-    slot = value.id;
-  }
-}
-
 // Returns whether the type is T[*s] or T[*broadcast(...)]: the whole shape is one run.
 bool IsOneRun(const Checker& checker, TypeId type) {
   const auto* tensor = std::get_if<TensorType>(&checker.program.types[type].node);
@@ -116,7 +98,7 @@ void OpBody(Checker& checker, OpId id) {
   Scope& scope = *checker.op_scopes[id];
   ResolveDefaults(scope, decl->parameters, op.signature.parameters);
   if (decl->where.valid()) op.where = ResolveCondition(scope, decl->where).id;
-  OpCost(checker, id, scope);
+  ResolveCost(scope, decl->cost, op.flops, op.bytes);
   op.kernel = decl->kernel.empty() ? op.name : decl->kernel;
   op.effect = decl->effect ? decl->effect->text : "";
   op.fails = decl->fails;
@@ -290,7 +272,11 @@ void ResolveBodies(Checker& checker) {
     const syntax::MethodDecl& decl = *checker.methods[id].decl;
     Method& method = program.methods[id];
     ResolveDefaults(*checker.method_scopes[id], decl.parameters, method.signature.parameters);
-    method.body.statements = ResolveBody(*checker.method_scopes[id], decl.body, decl.name);
+    if (decl.native) {
+      ResolveExtern(checker, id);
+    } else {
+      method.body.statements = ResolveBody(*checker.method_scopes[id], decl.body, decl.name);
+    }
   }
   for (PlaceId id : program.places.Ids()) PlaceBody(checker, id);
   for (GraphId id : program.graphs.Ids()) GraphBody(checker, id);

@@ -65,6 +65,7 @@ void ElaborateStart(ElaborationContext& elaboration) {
       StoreState(elaboration, details.layout[i], value);
       CommitStates(elaboration, scope);
     }
+    if (details.object.valid()) CreateObject(elaboration, id);
   }
 }
 

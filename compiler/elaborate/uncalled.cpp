@@ -81,7 +81,11 @@ void TryMethod(ElaborationContext& elaboration, const program::Method& method,
   const graph::DeviceId device = elaboration.module.instances[id].device;
   MethodScope scope{MakeCall(elaboration, id, method.name, device, method.range)};
   llvm::SaveAndRestore<MethodScope*> inside(elaboration.method, &scope);
-  CallBody(elaboration, method.signature, method.body, frame, method.range);
+  if (method.native) {
+    CallExtern(elaboration, method, frame, method.range);
+  } else {
+    CallBody(elaboration, method.signature, method.body, frame, method.range);
+  }
 }
 
 struct Suspect {

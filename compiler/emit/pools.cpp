@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include "compiler/base/check.h"
+#include "compiler/base/kernels.h"
 #include "llvm/Support/JSON.h"
 
 namespace cgraph::emit {
@@ -66,9 +67,22 @@ std::vector<graph::Attribute> AttributesOf(const graph::Op& op) {
   return attributes;
 }
 
+// Returns an attribute that is a text; a bug of ours where there is none.
+std::string TextAttribute(const graph::Op& op, const std::string& name) {
+  for (const graph::Attribute& attribute : op.attributes) {
+    const std::string* text = std::get_if<std::string>(&attribute.value);
+    if (attribute.name == name && text) return *text;
+  }
+  CheckFailed("emit", op.name + " without its text `" + name + "`", __FILE__, __LINE__);
+}
+
 std::unique_ptr<plan::Kernel> MakeKernel(const graph::Op& op) {
   auto kernel = std::make_unique<plan::Kernel>();
   kernel->name = op.kernel;
+  if (op.kernel == kExternKernel || op.kernel == kExternCreateKernel) {
+    kernel->library = TextAttribute(op, "library");
+    kernel->symbol = TextAttribute(op, "symbol");
+  }
   if (op.steps.empty()) {
     kernel->body.push_back(MakePrimitive(op.kernel, AttributesOf(op)));
     for (size_t i = 0; i < op.operands.size() + op.results.size(); ++i) {
@@ -104,14 +118,6 @@ std::string Identity(const plan::Kernel& kernel) {
     text += fmt::format(" {}={}", pair.input(), pair.output());
   }
   return text;
-}
-
-std::string TextAttribute(const graph::Op& op, const std::string& name) {
-  for (const graph::Attribute& attribute : op.attributes) {
-    const std::string* text = std::get_if<std::string>(&attribute.value);
-    if (attribute.name == name && text) return *text;
-  }
-  CheckFailed("emit", "load without its text `" + name + "`", __FILE__, __LINE__);
 }
 
 }  // namespace

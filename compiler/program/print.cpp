@@ -127,7 +127,22 @@ class ProgramPrinter {
       TextPrinter body(program_, &method.signature, &method.body.locals);
       out_ << "  method " << method.name << SignatureText(body, method.signature) << "\n";
       PrintStatements(body, method.body.statements, 2);
+      if (method.native) PrintExtern(body, *method.native);
     }
+  }
+
+  void PrintExtern(const TextPrinter& text, const Extern& native) {
+    out_ << "    extern " << Quoted(native.library + ":" + native.symbol);
+    const auto print_states = [&](const char* clause, const std::vector<StateId>& states) {
+      for (StateId id : states) {
+        out_ << (id == states.front() ? clause : ", ") << program_.states[id].name;
+      }
+    };
+    print_states(" reads ", native.reads);
+    print_states(" writes ", native.writes);
+    if (native.flops.valid()) out_ << " flops " << text.Text(native.flops);
+    if (native.bytes.valid()) out_ << " bytes " << text.Text(native.bytes);
+    out_ << "\n";
   }
 
   std::string IndicesText(const TextPrinter& text, const std::vector<IndexRange>& indices) {

@@ -340,11 +340,19 @@ struct State {
   ExprId value;  // over the actor's parameters
   Range range;
 };
+// Extern: a method in native code, a function of a library that is named when the plan runs.
+struct Extern {
+  std::string library, symbol;        // "libmine.so", "f"
+  std::vector<StateId> reads, writes; // states that it is given; those in `writes` it may change
+  ExprId flops, bytes;                // may be invalid
+  Range range;
+};
 struct Method {
   std::string name;
   ActorId actor;
   Signature signature;
   Body body;
+  std::optional<Extern> native;  // instead of the body's statements
   Range range;
 };
 struct Actor {
@@ -354,6 +362,7 @@ struct Actor {
   std::vector<StateId> states;
   std::vector<MethodId> methods;
   std::map<std::string, MethodId> method_names;  // of those with one name the first
+  std::string library;                // of its native methods; empty: it has none
   Range range;
 };
 struct IndexRange {  // i in a..b

@@ -100,7 +100,22 @@ class Validator {
       PROGRAM_CHECK(method.body.locals.size() >= actor.parameters.size(),
                     method.name + " lacks its actor's parameters");
       ValidateBody({&method.signature, &method.body.locals, id}, method.body);
+      if (method.native) {
+        ValidateExtern({&method.signature, &method.body.locals, id}, *method.native);
+      }
     }
+  }
+
+  void ValidateExtern(const Context& context, const Extern& native) {
+    PROGRAM_CHECK(native.library == program_.actors[context.actor].library,
+                  "an actor has native methods of two libraries");
+    for (const std::vector<StateId>* states : {&native.reads, &native.writes}) {
+      for (StateId id : *states) {
+        PROGRAM_CHECK(program_.states[id].actor == context.actor, "a state of another actor");
+      }
+    }
+    OptionalExpr(context, native.flops);
+    OptionalExpr(context, native.bytes);
   }
 
   void ValidatePlace(const Place& place) {

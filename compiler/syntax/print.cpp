@@ -98,7 +98,7 @@ class Printer {
         Line("method " + method.name.text);
         In([&] {
           Signature(method.parameters, method.result);
-          Body("", method.body);
+          method.native ? Extern(*method.native) : Body("", method.body);
         });
       }
     });
@@ -222,6 +222,22 @@ class Printer {
       if (argument.label) role_ = argument.label->text + ": ";
       Node(argument.value);
     }
+  }
+  void Extern(const ExternBody& native) {
+    Line("extern " + Quoted(native.library + ":" + native.symbol));
+    In([&] {
+      const auto states = [&](const char* clause, const std::optional<std::vector<Name>>& list) {
+        if (!list) return;
+        std::string names;
+        for (const Name& name : *list) names += (names.empty() ? " " : ", ") + name.text;
+        Line(clause + names);
+      };
+      states("reads", native.reads);
+      states("writes", native.writes);
+      if (native.cost.empty()) return;
+      Line("cost");
+      In([&] { Arguments(native.cost); });
+    });
   }
   void Body(llvm::StringRef title, const std::vector<StatementId>& body) {
     Line(title.empty() ? "body" : title);

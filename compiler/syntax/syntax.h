@@ -253,11 +253,19 @@ struct StateDecl {
   ExprId value;
   Range range;
 };
+// = extern "libmine.so:f" reads w writes v cost(flops: 2 * n, bytes: 8 * n)
+struct ExternBody {
+  std::string library, symbol;
+  std::optional<std::vector<Name>> reads, writes;  // states; neither given: all of the actor's
+  std::vector<Argument> cost;                      // flops:, bytes:
+  Range range;
+};
 struct MethodDecl {
   Name name;
   std::vector<Parameter> parameters;
   Result result;
   std::vector<StatementId> body;
+  std::optional<ExternBody> native;  // instead of `body`
   Range range;
 };
 struct ActorDecl {

@@ -130,6 +130,7 @@ class Validator {
       parent_ = method.range;
       Signature(method.parameters, method.result);
       Body(method.body);
+      if (method.native) Arguments(method.native->cost);
     }
     parent_ = actor;
   }

@@ -44,6 +44,24 @@ Problem CheckWeights(const Options& options) {
                               options.weights, folder.empty() ? "." : folder)};
 }
 
+// Of several machines each has libraries of its own; this one may need none.
+Problem CheckLibraries(const Options& options, const ranks::Peers* machines) {
+  for (const std::string& path : options.libraries) {
+    std::error_code error;
+    if (path.find('\n') != std::string::npos) {
+      return {kUsage, "--lib: a path has no line ends"};
+    }
+    if (machines != nullptr || std::filesystem::is_regular_file(path, error)) continue;
+    if (std::filesystem::exists(path, error)) {
+      return {kUsage, fmt::format("--lib {}: it is a folder, and a library's own path is wanted: "
+                                  "--lib {}/libmine.so",
+                                  path, path)};
+    }
+    return {kEnvironment, fmt::format("--lib {}: there is no such file", path)};
+  }
+  return {};
+}
+
 // Checks before the run that the files which it will write can be written, and that nothing is
 // lost.
 Problem CheckWritten(const plan::Plan& plan, const Options& options) {
@@ -91,6 +109,7 @@ Problem CheckOptions(const plan::Plan& plan, const plan::Graph& graph, const Opt
   Problem problem = CheckOutputs(graph, options);
   // Of several machines each looks for weights itself; this one may need none.
   if (problem.ok() && machines == nullptr) problem = CheckWeights(options);
+  if (problem.ok()) problem = CheckLibraries(options, machines);
   if (problem.ok()) problem = CheckWritten(plan, options);
   if (problem.ok()) problem = CheckEvery(options);
   if (problem.ok()) problem = CheckInflight(graph, options);

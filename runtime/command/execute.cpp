@@ -88,6 +88,7 @@ EngineOptions MakeEngineOptions(const Options& options, const GpuPlacement& plac
   EngineOptions engine;
   const std::string folder = std::filesystem::path(options.file).parent_path().string();
   engine.weights_dir = !options.weights.empty() ? options.weights : folder.empty() ? "." : folder;
+  engine.libraries = options.libraries;
   engine.workers = options.workers;
   engine.processes = options.processes;
   engine.inflight = options.inflight;

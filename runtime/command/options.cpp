@@ -121,6 +121,10 @@ void AddFlags(CLI::App& app, Options& options, Raw& raw) {
   app.add_flag("--unproved", options.unproved,
                "run without proving the plan first: it may deadlock");
   app.add_option("--weights", options.weights, "where files named by load are (FILE's folder)");
+  app.add_option("--lib", options.libraries,
+                 "a shared library with methods that are `extern`; several may be given")
+      ->option_text("PATH/LIBRARY.so")
+      ->take_all()->allow_extra_args(false);
   app.add_option("--profile", options.profile,
                  "write mean times of method calls, for cgc --profile; without those of --warmup");
   app.add_option("--trace", options.trace,

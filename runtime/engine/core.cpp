@@ -216,7 +216,8 @@ Status Core::MakeWorkers() {
 }
 
 Status Core::MakeWorkQueues() {
-  kernels_ = std::make_unique<Kernels>(plan_.get(), &devices_, options_.weights_dir);
+  kernels_ = std::make_unique<Kernels>(plan_.get(), &devices_, options_.weights_dir,
+                                       options_.libraries);
   std::vector<device::EventCount*> event_counts;
   for (uint32_t worker : placement_.worker_of_work_queue) {
     event_counts.push_back(workers_[worker]->event_count);

@@ -52,6 +52,9 @@ inline constexpr uint32_t kProcessPerDevice = UINT32_MAX;
 
 struct EngineOptions {
   std::string weights_dir = ".";   // files named by `load` are looked up here, and nowhere else
+  // The shared libraries in which native methods of the plan are looked up, by their paths. A plan
+  // names one by its file name alone.
+  std::vector<std::string> libraries;
   uint32_t workers = 0;            // threads that drive lanes, the caller among them; 0: the
                                    // plan's, at most as many as cores
   // Processes that the plan's devices are dealt to, this one among them; kProcessPerDevice: one for

@@ -20,6 +20,7 @@
 #include "runtime/plan/load.h"
 #include "runtime/plan/print.h"
 #include "runtime/ranks/lifeline.h"
+#include "runtime/status/text.h"
 
 namespace cgraph::engine {
 namespace {
@@ -56,6 +57,7 @@ void SetOptions(const EngineOptions& from, uint32_t ranks, ranks::RankOptions& t
   to.trace = from.trace;
   to.stall_timeout_ns = from.stall_timeout.count();
   to.weights_dir.Set(from.weights_dir);
+  to.libraries.Set(JoinLines(from.libraries));
 }
 EngineOptions OptionsOf(const ranks::RankOptions& from) {
   EngineOptions to;
@@ -66,6 +68,7 @@ EngineOptions OptionsOf(const ranks::RankOptions& from) {
   to.trace = from.trace;
   to.stall_timeout = std::chrono::nanoseconds(from.stall_timeout_ns);
   to.weights_dir = from.weights_dir.Get();
+  to.libraries = SplitLines(from.libraries.Get());
   return to;
 }
 
@@ -106,6 +109,11 @@ Status Core::StartRanks() {
                   fmt::format("{} is a lane of the caller and has worker {}, and only worker 0 is "
                               "in the caller's process; compile for another number of workers",
                               plan::LaneName(*plan_, lane), worker));
+  }
+  if (JoinLines(options_.libraries).size() > ranks::RankOptions::kMostLibraryBytes) {
+    return Status(StatusCode::kUnsupported,
+                  "the paths of the libraries with native methods are longer than processes can "
+                  "tell each other; name fewer of them");
   }
   auto region = ranks::Region::Make();
   if (!region.ok()) return region.status();

@@ -25,11 +25,14 @@ struct alignas(128) RankState {
 
 // What the other ranks load the plan with.
 struct RankOptions {
+  static constexpr uint32_t kMostLibraryBytes = 16384;
+
   uint32_t ranks = 1;
   uint32_t inflight = 0;
   bool proved = true, profile = false, trace = false;
   int64_t stall_timeout_ns = 0;
   SharedText<4096> weights_dir;
+  SharedText<kMostLibraryBytes> libraries;  // a path in each line
 };
 
 struct Control {

@@ -108,6 +108,22 @@ size_t EditDistance(std::string_view a, std::string_view b) {
   return above[b.size()];
 }
 
+std::string JoinLines(std::span<const std::string> lines) {
+  std::string text;
+  for (const std::string& line : lines) text += line + "\n";
+  return text;
+}
+
+std::vector<std::string> SplitLines(std::string_view text) {
+  std::vector<std::string> lines;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    lines.emplace_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return lines;
+}
+
 namespace {
 
 // Returns the only candidate that begins with all of `name`: `--out`, `transp`.

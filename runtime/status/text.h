@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace cgraph {
 
@@ -18,6 +19,10 @@ std::string BytesText(uint64_t bytes);  // "24.1 KiB"
 std::string LoaderFoldersText();
 // Returns "1 graph", "2 graphs".
 std::string Counted(uint64_t count, std::string_view noun);
+
+// Lists of texts without line ends as one text, and back.
+std::string JoinLines(std::span<const std::string> lines);
+std::vector<std::string> SplitLines(std::string_view text);
 
 // In double quotes, with escapes, as JSON and Graphviz's dot read it; and what is between them.
 std::string Quoted(std::string_view text);

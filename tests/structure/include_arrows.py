@@ -55,8 +55,9 @@ ARROWS = {
     # Loaded late, by name, as runtime/cuda is.
     "runtime/mpi": ["runtime/device", "runtime/ranks"],
     "runtime/ranks": ["runtime/device", "runtime/status"],
+    "runtime/native": ["runtime/device", "runtime/plan", "runtime/status"],
     "runtime/engine": ["runtime/channel", "runtime/device", "runtime/files", "runtime/kinds",
-                       "runtime/plan", "runtime/ranks", "runtime/status", "runtime/workers"],
+                       "runtime/native", "runtime/plan", "runtime/ranks", "runtime/status", "runtime/workers"],
     "runtime/command": ["runtime"],
     "runtime/cgrun.cpp": ["runtime/command", "runtime/engine", "runtime/ranks", "runtime/status"],
     # The interpreter judges the prover, so it knows nothing but the plan.

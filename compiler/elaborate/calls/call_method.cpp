@@ -102,7 +102,9 @@ Value Eval(ElaborationContext& elaboration, const program::CallMethod& e, const 
   MethodScope scope{
       MakeCall(elaboration, *instance_id, method.name, instance.device, context.range)};
   llvm::SaveAndRestore<MethodScope*> inside(elaboration.method, &scope);
-  Value result = CallBody(elaboration, method.signature, method.body, callee, context.range);
+  Value result = method.native
+                     ? CallExtern(elaboration, method, callee, context.range)
+                     : CallBody(elaboration, method.signature, method.body, callee, context.range);
   if (result.poisoned()) return result;
   result = LeaveMethod(elaboration, scope, result);
   if (!scope.call_id.valid() && !method.signature.result.valid()) {

@@ -16,6 +16,14 @@ Value CallBody(ElaborationContext& elaboration, const program::Signature& signat
 Value RunBody(ElaborationContext& elaboration, const program::Signature& signature,
               const program::Body& body, Frame& callee, Range site);
 
+// Native code, as one op: it takes the arguments, the states that the method names, and the actor's
+// object; its costs are those that the method states, else the bytes of all of these.
+Value CallExtern(ElaborationContext& elaboration, const program::Method& method, Frame& callee,
+                 Range site);
+
+// The object that native methods of an instance share is made once, before anything runs.
+void CreateObject(ElaborationContext& elaboration, graph::InstanceId id);
+
 // What the method's body sees before its parameters are bound: those of its actor.
 Frame FrameOf(const ElaborationContext& elaboration, const program::Method& method,
               graph::InstanceId id);

@@ -17,19 +17,6 @@
 namespace cgraph::elaborate {
 namespace {
 
-// Returns a list of compile-time ints, which is one attribute.
-std::optional<std::vector<int64_t>> IntsOf(const Value& value) {
-  const List* list = value.As<List>();
-  if (!list || list->items->empty()) return std::nullopt;
-  std::vector<int64_t> ints;
-  for (const Value& item : *list->items) {
-    const int64_t* number = item.As<int64_t>();
-    if (!number) return std::nullopt;
-    ints.push_back(*number);
-  }
-  return ints;
-}
-
 // Returns the device of an op. In a method it is the actor's. Elsewhere it is the one that `on`
 // names; else the home of the first placed operand, where values of the caller count only when
 // nothing else is placed.
@@ -79,6 +66,33 @@ void AddParameters(ElaborationContext& elaboration, const OpCall& call, Frame& o
   }
 }
 
+// Returns whether a result is as long as an operand says, which may be more than its bound.
+bool MakesExtents(const ElaborationContext& elaboration, const graph::Op& op,
+                  const std::vector<graph::Type>& types) {
+  const graph::Graph& graph = elaboration.builder->graph();
+  return llvm::any_of(types, [&](const graph::Type& type) {
+    return llvm::any_of(type.dims, [&](const graph::Dim& dim) {
+      return dim.symbol.valid() && llvm::any_of(op.operands, [&](const graph::Use& operand) {
+        return operand.value == graph.symbols[dim.symbol].extent;
+      });
+    });
+  });
+}
+
+}  // namespace
+
+std::optional<std::vector<int64_t>> IntsOf(const Value& value) {
+  const List* list = value.As<List>();
+  if (!list || list->items->empty()) return std::nullopt;
+  std::vector<int64_t> ints;
+  for (const Value& item : *list->items) {
+    const int64_t* number = item.As<int64_t>();
+    if (!number) return std::nullopt;
+    ints.push_back(*number);
+  }
+  return ints;
+}
+
 bool ResultTypes(ElaborationContext& elaboration, program::TypeId type_id, Frame& op_frame,
                  std::vector<graph::Type>& types, Range range) {
   const auto& type = elaboration.program.types[type_id].node;
@@ -107,7 +121,6 @@ bool ResultTypes(ElaborationContext& elaboration, program::TypeId type_id, Frame
   return false;
 }
 
-// Returns the values of an op in the shape of its result type; takes them from the front of `rest`.
 Value TakeResults(ElaborationContext& elaboration, program::TypeId type_id, Frame& op_frame,
                   Range range, llvm::ArrayRef<graph::ValueId>& rest) {
   const auto& type = elaboration.program.types[type_id].node;
@@ -134,8 +147,6 @@ Value TakeResults(ElaborationContext& elaboration, program::TypeId type_id, Fram
   return value;
 }
 
-// Returns a cost. One that does not fit becomes the largest number: costs order and time ops, and
-// give no sizes.
 int64_t CostOf(ElaborationContext& elaboration, program::ExprId expr, Frame& op_frame) {
   if (!expr.valid()) return 0;
   llvm::SaveAndRestore<ArithmeticMode> at_bounds(elaboration.arithmetic, ArithmeticMode::kCost);
@@ -143,21 +154,6 @@ int64_t CostOf(ElaborationContext& elaboration, program::ExprId expr, Frame& op_
   const int64_t* number = cost.As<int64_t>();
   return number ? std::max<int64_t>(*number, 0) : 0;
 }
-
-// Returns whether a result is as long as an operand says, which may be more than its bound.
-bool MakesExtents(const ElaborationContext& elaboration, const graph::Op& op,
-                  const std::vector<graph::Type>& types) {
-  const graph::Graph& graph = elaboration.builder->graph();
-  return llvm::any_of(types, [&](const graph::Type& type) {
-    return llvm::any_of(type.dims, [&](const graph::Dim& dim) {
-      return dim.symbol.valid() && llvm::any_of(op.operands, [&](const graph::Use& operand) {
-        return operand.value == graph.symbols[dim.symbol].extent;
-      });
-    });
-  });
-}
-
-}  // namespace
 
 Value EmitOp(ElaborationContext& elaboration, const OpCall& call, Frame& op_frame) {
   const program::Op& op = elaboration.program.ops[call.op];

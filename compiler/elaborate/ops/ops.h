@@ -7,6 +7,7 @@
 
 #include "compiler/elaborate/calls/arguments.h"
 #include "compiler/elaborate/expressions/evaluate.h"
+#include "llvm/ADT/ArrayRef.h"
 
 namespace cgraph::elaborate {
 
@@ -32,6 +33,21 @@ bool CheckSame(ElaborationContext& elaboration, const OpCall& call, Frame& op_fr
 
 // An op whose parameters are bound goes into the graph: where the home rule puts it, with its cost.
 Value EmitOp(ElaborationContext& elaboration, const OpCall& call, Frame& op_frame);
+
+// A list of compile-time ints, which is one attribute.
+std::optional<std::vector<int64_t>> IntsOf(const Value& value);
+
+// The types of the tensors in a declared result, in order; false where that is reported.
+bool ResultTypes(ElaborationContext& elaboration, program::TypeId type_id, Frame& frame,
+                 std::vector<graph::Type>& types, Range range);
+
+// The values of an op in the shape of its result type, taken from the front of `rest`.
+Value TakeResults(ElaborationContext& elaboration, program::TypeId type_id, Frame& frame,
+                  Range range, llvm::ArrayRef<graph::ValueId>& rest);
+
+// A cost, 0 where none is given. One that does not fit becomes the largest number: costs order and
+// time ops, and give no sizes.
+int64_t CostOf(ElaborationContext& elaboration, program::ExprId expr, Frame& frame);
 
 // Collectives: what comes of them, by rank.
 Value CallCollective(ElaborationContext& elaboration, const program::CallCollective& e,

@@ -20,6 +20,8 @@ namespace {
 // and their names more.
 constexpr int64_t kStepsPerState = 8;
 constexpr int64_t kStepsPerPlace = 16;
+// The state that stands for an actor's object in native code; no declared name has a space.
+constexpr char kObjectState[] = "native object";
 
 // Makes one state per tensor of the declared type: "w", "xs[3]", "pair.x".
 Value StateLayout(ElaborationContext& elaboration, program::TypeId type_id, const std::string& name,
@@ -89,10 +91,15 @@ void CreateInstance(ElaborationContext& elaboration, program::PlaceId id,
                          : Value());
   }
   elaboration.backtrace.calls.pop_back();
+  graph::StateId object;
+  if (!actor.library.empty()) {
+    object = elaboration.module.states.Add({instance_id, kObjectState, {DType::kI64, {{1, {}}}}});
+    elaboration.module.instances[instance_id].states.push_back(object);
+  }
   std::vector<std::pair<std::string, int64_t>> named;
   for (size_t i = 0; i < indices.size(); ++i) named.emplace_back(place.indices[i].name, indices[i]);
   elaboration.places.instances.push_back(
-      {place.actor, std::move(parameters), std::move(named), std::move(layout)});
+      {place.actor, std::move(parameters), std::move(named), std::move(layout), object});
   elaboration.backtrace.loops.resize(elaboration.backtrace.loops.size() - indices.size());
 }
 

@@ -27,6 +27,7 @@ struct InstanceDetails {
   Frame frame;                // the actor's parameters
   std::vector<std::pair<std::string, int64_t>> indices;  // of its place
   std::vector<Value> layout;  // per state of the actor: a tree with StateLeaf leaves
+  graph::StateId object;      // of native methods; else invalid
 };
 
 struct Places {

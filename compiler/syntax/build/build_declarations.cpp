@@ -68,21 +68,25 @@ OpDecl Builder::BuildOp(Grammar::OpDeclContext* context) {
   node.generics = BuildGenerics(context->generics());
   node.parameters = BuildParameters(context->parameters());
   node.result = BuildResult(context->result());
-  uint32_t seen = 0;
+  uint64_t seen = 0;
   for (Grammar::OpClauseContext* clause : context->opClause()) BuildOpClause(clause, node, seen);
   return node;
 }
 
-// `seen` has a bit per kind of clause.
-void Builder::BuildOpClause(Grammar::OpClauseContext* context, OpDecl& op, uint32_t& seen) {
-  const antlr4::Token* keyword = context->start;
-  const uint32_t bit = 1u << keyword->getType();  // the soft keywords are the first token types
+// Reports a clause that was there before. `seen` has a bit per kind of clause.
+void Builder::RefuseSecond(const antlr4::Token* keyword, const std::string& rule, uint64_t& seen) {
+  const uint64_t bit = uint64_t{1} << keyword->getType();  // soft keywords are the first types
   if ((seen & bit) != 0) {
     const Range range = RangeOf(keyword);
     errors_.Report(Code::kE0217, range.begin, range.end,
-                   "a second `" + TextOf(keyword).str() + "`; an op has each clause once");
+                   "a second `" + TextOf(keyword).str() + "`; " + rule);
   }
   seen |= bit;
+}
+
+void Builder::BuildOpClause(Grammar::OpClauseContext* context, OpDecl& op, uint64_t& seen) {
+  const antlr4::Token* keyword = context->start;
+  RefuseSecond(keyword, "an op has each clause once", seen);
   switch (keyword->getType()) {
     case Lexer::WHERE:
       op.where = BuildExpr(context->expr());
@@ -151,10 +155,35 @@ MethodDecl Builder::BuildMethod(Grammar::MethodDeclContext* context) {
   if (context->block() != nullptr) {
     node.body = BuildBlock(context->block());
   } else {
-    const Range range = RangeOf(context->externBody()->EXTERN()->getSymbol());
-    errors_.Report(Code::kE0703, range.begin, range.end,
-                   "`extern` is not in the language yet; write the method's body with operations "
-                   "of the library");
+    node.native = BuildExtern(context->externBody());
+  }
+  return node;
+}
+
+ExternBody Builder::BuildExtern(Grammar::ExternBodyContext* context) {
+  ExternBody node;
+  const std::string text = PlainString(context->STRING());
+  const size_t colon = text.find(':');
+  node.range = RangeOf(context);
+  node.library = text.substr(0, colon);
+  if (colon != std::string::npos) node.symbol = text.substr(colon + 1);
+  const Range at = RangeOf(context->STRING()->getSymbol());
+  if (node.library.empty() || node.symbol.empty() || node.library.find('/') != std::string::npos) {
+    errors_.Report(Code::kE0218, at.begin, at.end,
+                   "native code is named by a library's file name and a function in it, as in "
+                   "\"libmine.so:function\"; cgrun --lib says where the file is");
+  }
+  uint64_t seen = 0;
+  for (Grammar::ExternClauseContext* clause : context->externClause()) {
+    const antlr4::Token* keyword = clause->start;
+    RefuseSecond(keyword, "a native method has each clause once", seen);
+    if (keyword->getType() == Lexer::COST) {
+      node.cost = BuildArguments(clause->arguments()->argument());
+      continue;
+    }
+    std::vector<Name> states;
+    for (Grammar::NameContext* name : clause->name()) states.push_back(BuildName(name));
+    (keyword->getType() == Lexer::READS ? node.reads : node.writes) = std::move(states);
   }
   return node;
 }

@@ -30,10 +30,12 @@ class Builder {
   TransportDecl BuildTransport(Grammar::TransportDeclContext* context);
   FnDecl BuildFn(Grammar::FnDeclContext* context);
   OpDecl BuildOp(Grammar::OpDeclContext* context);
-  void BuildOpClause(Grammar::OpClauseContext* context, OpDecl& op, uint32_t& seen);
+  void BuildOpClause(Grammar::OpClauseContext* context, OpDecl& op, uint64_t& seen);
   ActorDecl BuildActor(Grammar::ActorDeclContext* context);
   StateDecl BuildState(Grammar::StateDeclContext* context);
   MethodDecl BuildMethod(Grammar::MethodDeclContext* context);
+  ExternBody BuildExtern(Grammar::ExternBodyContext* context);
+  void RefuseSecond(const antlr4::Token* keyword, const std::string& rule, uint64_t& seen);
   PlaceDecl BuildPlace(Grammar::PlaceDeclContext* context);
   GraphDecl BuildGraph(Grammar::GraphDeclContext* context);
   Attribute BuildAttribute(Grammar::AttributeContext* context);

@@ -118,8 +118,25 @@ Result<std::unique_ptr<device::Executable>> Kernels::Make(
   }
   const plan::Kernel& kernel = *plan_->kernels[at.subject()];
   most_scratch_ = std::max(most_scratch_, kernel.scratch);
+  if (!kernel.library.empty()) {
+    return MakeNative(kernel, device, types.first(at.inputs()), types.subspan(at.inputs()));
+  }
   return (*devices_)[device]->MakeKernel(kernel, types.first(at.inputs()),
                                          types.subspan(at.inputs()));
+}
+
+Result<std::unique_ptr<device::Executable>> Kernels::MakeNative(
+    const plan::Kernel& kernel, uint32_t device, std::span<const device::OperandType> inputs,
+    std::span<const device::OperandType> outputs) {
+  if (!(*devices_)[device]->host_reaches_memory()) {
+    return Status(StatusCode::kUnsupported,
+                  fmt::format("`{}` of {} is native code, which runs on CPU threads only so far; "
+                              "place its actor on a cpu",
+                              kernel.symbol, kernel.library));
+  }
+  auto made = native::MakeKernel(kernel, inputs, outputs, native_);
+  if (!made.ok()) return made.status();
+  return std::unique_ptr<device::Executable>(std::move(*made));
 }
 
 Result<std::unique_ptr<device::Executable>> Kernels::MakeLoad(const plan::WeightFile& slice,

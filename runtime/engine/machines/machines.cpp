@@ -71,12 +71,13 @@ void Machines::SendToAll(const MachineMessage& message, std::string_view text) {
 void Machines::SendPlan(const std::vector<uint8_t>& plan, const EngineOptions& options,
                         const device::GpuMap& gpus) {
   MachineMessage message{.kind = MachineMessage::kPlan};
+  const std::string libraries = JoinLines(options.libraries);
   message.options = {options.inflight,   next_tag_,
                      options.proved,     options.profile,
                      options.trace,      options.capture,
                      options.stall_timeout.count(),
-                     options.weights_dir.size(), gpus.size()};
-  std::string text = options.weights_dir;
+                     options.weights_dir.size(), libraries.size(), gpus.size()};
+  std::string text = options.weights_dir + libraries;
   for (const auto& [device, gpu] : gpus) {
     const MappedGpu mapped{device, gpu};
     text.append(reinterpret_cast<const char*>(&mapped), sizeof(mapped));

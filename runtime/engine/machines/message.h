@@ -53,9 +53,9 @@ struct MachineMessage {
       uint32_t inflight, first_tag;
       bool proved, profile, trace, capture;
       int64_t stall_timeout_ns;
-      // Of the text: the folder of weights, then the GPU of each device that has one (MappedGpu),
-      // then the plan.
-      uint64_t weights_dir_bytes, gpus;
+      // Of the text: the folder of weights, then the paths of libraries in lines, then the GPU of
+      // each device that has one (MappedGpu), then the plan.
+      uint64_t weights_dir_bytes, libraries_bytes, gpus;
     } options{};
     struct {
       uint32_t cores, gpus;

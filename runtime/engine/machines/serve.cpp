@@ -35,6 +35,8 @@ EngineOptions OptionsOf(const MachineMessage& message, std::string_view text,
   options.capture = message.options.capture;
   options.weights_dir = text.substr(0, message.options.weights_dir_bytes);
   text.remove_prefix(std::min<uint64_t>(message.options.weights_dir_bytes, text.size()));
+  options.libraries = SplitLines(text.substr(0, message.options.libraries_bytes));
+  text.remove_prefix(std::min<uint64_t>(message.options.libraries_bytes, text.size()));
   const uint64_t gpus = std::min<uint64_t>(message.options.gpus, text.size() / sizeof(MappedGpu));
   for (uint64_t i = 0; i < gpus; ++i) {
     MappedGpu mapped;
@@ -46,7 +48,8 @@ EngineOptions OptionsOf(const MachineMessage& message, std::string_view text,
 
 std::string_view PlanIn(const MachineMessage& message, std::string_view text) {
   const uint64_t before =
-      message.options.weights_dir_bytes + message.options.gpus * sizeof(MappedGpu);
+      message.options.weights_dir_bytes + message.options.libraries_bytes +
+      message.options.gpus * sizeof(MappedGpu);
   return text.substr(std::min<uint64_t>(before, text.size()));
 }
 

@@ -1,0 +1,121 @@
+/* Methods in native code: what a library exports so that `extern "libmine.so:f"` can call it. C99;
+ * tensors are DLPack's (<dlpack/dlpack.h>; Debian: libdlpack-dev).
+ *
+ *   #include <cgraph_extern.h>
+ *   CGRAPH_EXTERN_LIBRARY
+ *   int32_t twice(const cgraph_call* call) {
+ *     const float* x = cgraph_data(&call->arguments[0]);
+ *     float* y = cgraph_data(&call->results[0]);
+ *     for (int64_t i = 0; i < cgraph_size(&call->arguments[0]); ++i) y[i] = 2 * x[i];
+ *     return 0;
+ *   }
+ *
+ * An actor `Layer` may have an object, which all its native methods are given: the library exports
+ * Layer_create and Layer_destroy (types below). Without them the object is null.
+ *
+ * Rules. A method is called by one thread at a time for one object, not always by the same thread;
+ * methods of different objects run at the same time. Tensors are dense and row-major, and valid
+ * until the method returns. It reads arguments, writes every element of every result, and may
+ * change those states only that its clause `writes` names (they hold their old values). It must not
+ * fork without exec, change the working directory or the locale, or end the process; the rounding
+ * mode and the signals that its thread blocks are restored when it returns. A method that fails
+ * returns another number than 0, best after cgraph_fail; its execution fails then, the states are
+ * as they were, and the object is as the method left it. So it should change the object last.
+ */
+#ifndef CGRAPH_EXTERN_H_
+#define CGRAPH_EXTERN_H_
+
+#include <dlpack/dlpack.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Raised when what is below changes; a library of another version is refused. */
+#define CGRAPH_EXTERN_VERSION 1
+#define CGRAPH_EXTERN_LIBRARY \
+  int32_t cgraph_extern_version(void) { return CGRAPH_EXTERN_VERSION; }
+#if defined(__cplusplus)
+#undef CGRAPH_EXTERN_LIBRARY
+#define CGRAPH_EXTERN_LIBRARY \
+  extern "C" int32_t cgraph_extern_version(void) { return CGRAPH_EXTERN_VERSION; }
+#endif
+
+/* The type code of bool elements, one byte each (DLPack has it from 0.8 on, as kDLBool). */
+#define CGRAPH_DLBOOL 6
+
+/* A value that is known when the graph is compiled: an actor's parameter, or a method's. */
+typedef struct cgraph_parameter {
+  const char* name;
+  const int64_t* ints; /* of an int or bool one, of a list of ints all; else null */
+  int64_t count;       /* of ints */
+  const double* real;  /* of a float; else null */
+  const char* text;    /* of a str; else null */
+} cgraph_parameter;
+
+/* What an object is made for. Pointers are valid while the library may be called. */
+typedef struct cgraph_actor {
+  const char* place;          /* "stage[2]" */
+  const char* actor;          /* "Stage" */
+  const char* const* symbols; /* of its native methods, as the source names them */
+  int32_t symbol_count;
+  const cgraph_parameter* parameters; /* of the actor */
+  int32_t parameter_count;
+  DLDevice device;
+  void (*fail)(void* error, const char* text); /* see cgraph_fail */
+  void* error;
+} cgraph_actor;
+
+typedef struct cgraph_call {
+  void* object;              /* as Layer_create made it */
+  void* method;              /* as cgraph_find_method found it; else null */
+  const DLTensor* arguments; /* a tensor for each tensor in the arguments, in order */
+  int32_t argument_count;
+  const DLTensor* results; /* likewise, with the extents of this execution */
+  int32_t result_count;
+  const DLTensor* states; /* those of `reads`, then those of `writes` */
+  int32_t state_count;
+  const cgraph_parameter* parameters; /* of the method */
+  int32_t parameter_count;
+  void* stream; /* a CUstream, on which a GPU's method works; else null */
+  void (*fail)(void* error, const char* text);
+  void* error;
+} cgraph_call;
+
+/* extern "libmine.so:f" calls the exported function f. Returns 0, or any other number when it has
+ * failed. An exception that leaves it is a failure, too. */
+typedef int32_t cgraph_method(const cgraph_call* call);
+
+/* NAME_create of an actor NAME: makes the object of a place, before anything runs. Null: it has
+ * failed. */
+typedef void* cgraph_create(const cgraph_actor* actor);
+/* NAME_destroy: called once for each object, when nothing runs any more. */
+typedef void cgraph_destroy(void* object);
+
+/* Instead of exported functions, a library may find methods by their symbols itself (an interpreter
+ * does): cgraph_find_method returns what `method` of a call is then, and cgraph_call_method calls
+ * it; null: there is none, and `fail` says why. Such a library makes all objects by
+ * cgraph_create_object and ends them by cgraph_destroy_object. */
+typedef void* cgraph_find(const char* symbol, void (*fail)(void* error, const char* text),
+                          void* error);
+
+/* Says why a method or an object failed; the text is copied. */
+static inline int32_t cgraph_fail(const cgraph_call* call, const char* text) {
+  call->fail(call->error, text);
+  return 1;
+}
+static inline void* cgraph_data(const DLTensor* tensor) {
+  return (char*)tensor->data + tensor->byte_offset;
+}
+static inline int64_t cgraph_size(const DLTensor* tensor) {
+  int64_t size = 1;
+  for (int32_t i = 0; i < tensor->ndim; ++i) size *= tensor->shape[i];
+  return size;
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* CGRAPH_EXTERN_H_ */

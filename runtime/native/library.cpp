@@ -1,0 +1,100 @@
+#include "runtime/native/library.h"
+
+#include <dlfcn.h>
+
+#include <filesystem>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "runtime/status/library_path.h"
+#include "runtime/status/text.h"
+
+namespace cgraph::native {
+namespace {
+
+constexpr char kVersionSymbol[] = "cgraph_extern_version";
+constexpr char kFindSymbol[] = "cgraph_find_method";
+constexpr char kCallSymbol[] = "cgraph_call_method";
+constexpr char kCreateSymbol[] = "cgraph_create_object";
+constexpr char kDestroySymbol[] = "cgraph_destroy_object";
+
+}  // namespace
+
+Library::Library(std::string path, void* handle)
+    : path_(std::move(path)),
+      handle_(handle),
+      find_(reinterpret_cast<cgraph_find*>(Symbol(kFindSymbol))) {}
+
+Result<std::unique_ptr<Library>> Library::Open(const std::string& path) {
+  // With a slash the loader takes the file itself, and looks nowhere else.
+  const std::string file = path.find('/') == std::string::npos ? "./" + path : path;
+  void* handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) {
+    return Status(StatusCode::kNotFound,
+                  fmt::format("{} cannot be loaded ({})", path, LoaderError(file)));
+  }
+  using Version = int32_t();
+  auto* version = reinterpret_cast<Version*>(dlsym(handle, kVersionSymbol));
+  if (version == nullptr) {
+    return Status(StatusCode::kInvalid,
+                  fmt::format("{} has no methods for cgraph: it does not export {}; include "
+                              "cgraph_extern.h and write CGRAPH_EXTERN_LIBRARY once",
+                              path, kVersionSymbol));
+  }
+  if (const int32_t made_for = version(); made_for != CGRAPH_EXTERN_VERSION) {
+    return Status(StatusCode::kInvalid,
+                  fmt::format("{} is made for version {} of cgraph_extern.h, and this is version "
+                              "{}; compile it again",
+                              path, made_for, CGRAPH_EXTERN_VERSION));
+  }
+  return std::unique_ptr<Library>(new Library(path, handle));
+}
+
+void* Library::Symbol(const std::string& name) const { return dlsym(handle_, name.c_str()); }
+
+Result<Library::Method> Library::FindMethod(const std::string& symbol) const {
+  Method found;
+  if (find_ != nullptr) {
+    std::string error;
+    found.method = find_(symbol.c_str(), SetText, &error);
+    if (found.method == nullptr) {
+      return Status(StatusCode::kNotFound, fmt::format("no method `{}`: {}", symbol, error));
+    }
+  }
+  found.call = reinterpret_cast<cgraph_method*>(Symbol(find_ == nullptr ? symbol : kCallSymbol));
+  if (found.call != nullptr) return found;
+  return Status(StatusCode::kNotFound,
+                fmt::format("{} does not export `{}`; in C++ it is declared extern \"C\"", path_,
+                            find_ == nullptr ? symbol : kCallSymbol));
+}
+
+cgraph_create* Library::FindCreate(const std::string& actor) const {
+  return reinterpret_cast<cgraph_create*>(
+      Symbol(find_ == nullptr ? actor + "_create" : kCreateSymbol));
+}
+
+cgraph_destroy* Library::FindDestroy(const std::string& actor) const {
+  return reinterpret_cast<cgraph_destroy*>(
+      Symbol(find_ == nullptr ? actor + "_destroy" : kDestroySymbol));
+}
+
+Result<const Library*> Libraries::Find(const std::string& name) {
+  if (auto found = opened_.find(name); found != opened_.end()) return found->second.get();
+  std::vector<std::string> names;
+  for (const std::string& path : paths_) {
+    names.push_back(std::filesystem::path(path).filename().string());
+    if (names.back() != name) continue;
+    auto opened = Library::Open(path);
+    if (!opened.ok()) return opened.status();
+    return (opened_[name] = std::move(*opened)).get();
+  }
+  const std::string given =
+      names.empty() ? "none was named" : fmt::format("named were {}", fmt::join(names, ", "));
+  return Status(StatusCode::kNotFound,
+                fmt::format("native code of `{}` is needed, and {}{}; cgrun --lib PATH/{} names it",
+                            name, given, DidYouMeanHint(name, names), name));
+}
+
+}  // namespace cgraph::native

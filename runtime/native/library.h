@@ -1,0 +1,64 @@
+// Library: a shared library with methods in native code, as cgraph_extern.h says what it exports.
+#ifndef CGRAPH_RUNTIME_NATIVE_LIBRARY_H_
+#define CGRAPH_RUNTIME_NATIVE_LIBRARY_H_
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/native/cgraph_extern.h"
+#include "runtime/status/status.h"
+
+namespace cgraph::native {
+
+// The function `fail` that native code is given; `error` is a std::string.
+inline void SetText(void* error, const char* text) {
+  if (text != nullptr) *static_cast<std::string*>(error) = text;
+}
+
+class Library {
+ public:
+  // kNotFound when the file cannot be loaded; kInvalid when it is no such library, or of another
+  // version. A library is never unloaded: threads and handlers of its own may outlive an engine.
+  static Result<std::unique_ptr<Library>> Open(const std::string& path);
+
+  // A method: the function to call, and what it is given as `method`.
+  struct Method {
+    cgraph_method* call = nullptr;
+    void* method = nullptr;
+  };
+  // kNotFound, with what the library has instead where that is known.
+  Result<Method> FindMethod(const std::string& symbol) const;
+  // What makes and ends the objects of an actor; null where the library has none for it.
+  cgraph_create* FindCreate(const std::string& actor) const;
+  cgraph_destroy* FindDestroy(const std::string& actor) const;
+
+  const std::string& path() const { return path_; }
+
+ private:
+  Library(std::string path, void* handle);
+  void* Symbol(const std::string& name) const;
+
+  std::string path_;
+  void* handle_;
+  cgraph_find* find_ = nullptr;  // of a library that finds methods by itself
+};
+
+// Libraries: those that the user has named. A plan names a library by its file name alone, so that
+// no plan decides which file is loaded.
+class Libraries {
+ public:
+  explicit Libraries(std::vector<std::string> paths) : paths_(std::move(paths)) {}
+
+  // Opens the library of that file name once. kNotFound where none was named.
+  Result<const Library*> Find(const std::string& name);
+
+ private:
+  std::vector<std::string> paths_;
+  std::map<std::string, std::unique_ptr<Library>> opened_;
+};
+
+}  // namespace cgraph::native
+
+#endif  // CGRAPH_RUNTIME_NATIVE_LIBRARY_H_

@@ -1,0 +1,94 @@
+#include "runtime/native/running_call.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <cstring>
+#include <memory>
+
+namespace cgraph::native {
+namespace {
+
+constexpr size_t kSignalStackBytes = 64 << 10;
+
+thread_local const char* running_place = nullptr;
+thread_local const char* running_code = nullptr;
+
+// A stack for signal handlers, as long as the thread lives.
+class SignalStack {
+ public:
+  SignalStack() {
+    stack_t before{};
+    sigaltstack(nullptr, &before);
+    if ((before.ss_flags & SS_DISABLE) == 0) return;  // somebody else has set one
+    memory_ = std::make_unique<std::byte[]>(kSignalStackBytes);
+    stack_t stack{};
+    stack.ss_sp = memory_.get();
+    stack.ss_size = kSignalStackBytes;
+    sigaltstack(&stack, nullptr);
+  }
+  ~SignalStack() {
+    if (memory_ == nullptr) return;
+    stack_t none{};
+    none.ss_flags = SS_DISABLE;
+    sigaltstack(&none, nullptr);
+  }
+
+ private:
+  std::unique_ptr<std::byte[]> memory_;
+};
+
+// May call nothing that is not safe in a signal handler.
+void Write(const char* text) {
+  if (write(STDERR_FILENO, text, std::strlen(text)) < 0) return;
+}
+
+const char* SignalName(int signal) {
+  switch (signal) {
+    case SIGSEGV:
+      return "SIGSEGV";
+    case SIGBUS:
+      return "SIGBUS";
+    case SIGFPE:
+      return "SIGFPE";
+    case SIGILL:
+      return "SIGILL";
+    default:
+      return "SIGABRT";
+  }
+}
+
+void OnCrash(int signal) {
+  if (running_code != nullptr) {
+    Write("cgrun: ");
+    Write(SignalName(signal));
+    Write(" in ");
+    Write(running_place);
+    Write(", inside ");
+    Write(running_code);
+    Write("\n");
+  }
+  raise(signal);  // SA_RESETHAND: it has its usual effect when this handler returns
+}
+
+}  // namespace
+
+RunningCall::RunningCall(const char* place, const char* code) {
+  thread_local SignalStack stack;
+  running_place = place;
+  running_code = code;
+}
+
+RunningCall::~RunningCall() { running_code = nullptr; }
+
+void ReportCrashes() {
+  for (int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) {
+    struct sigaction action {};
+    action.sa_handler = OnCrash;
+    action.sa_flags = static_cast<int>(SA_ONSTACK | SA_RESETHAND);
+    sigaction(signal, &action, nullptr);
+  }
+}
+
+}  // namespace cgraph::native

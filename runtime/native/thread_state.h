@@ -1,0 +1,50 @@
+// ThreadState: what native code may change for the thread that calls it, and what other methods of
+// that thread rely on: how numbers are rounded, and which signals are blocked.
+#ifndef CGRAPH_RUNTIME_NATIVE_THREAD_STATE_H_
+#define CGRAPH_RUNTIME_NATIVE_THREAD_STATE_H_
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <cfenv>
+#include <cstdint>
+
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+#endif
+
+namespace cgraph::native {
+
+// Puts the rounding mode back after a call. Signals cost a call of the system, so they are put back
+// after call number 1, 2, 4, 8, ...: code that blocks signals does so at its first calls.
+class ThreadState {
+ public:
+  explicit ThreadState(uint64_t call_number)
+      : looks_at_signals_((call_number & (call_number - 1)) == 0) {
+    if (looks_at_signals_) pthread_sigmask(SIG_SETMASK, nullptr, &signals_);
+  }
+  ~ThreadState() {
+#if defined(__x86_64__)
+    constexpr uint32_t kFlags = 0x3f;  // exceptions that have occurred: nobody's mode
+    if (((_mm_getcsr() ^ rounding_) & ~kFlags) != 0) _mm_setcsr(rounding_);
+#else
+    if (std::fegetround() != rounding_) std::fesetround(rounding_);
+#endif
+    if (looks_at_signals_) pthread_sigmask(SIG_SETMASK, &signals_, nullptr);
+  }
+  ThreadState(const ThreadState&) = delete;
+  ThreadState& operator=(const ThreadState&) = delete;
+
+ private:
+#if defined(__x86_64__)
+  const uint32_t rounding_ = _mm_getcsr();
+#else
+  const int rounding_ = std::fegetround();
+#endif
+  const bool looks_at_signals_;
+  sigset_t signals_;
+};
+
+}  // namespace cgraph::native
+
+#endif  // CGRAPH_RUNTIME_NATIVE_THREAD_STATE_H_
