@@ -188,15 +188,13 @@ def libraries(runs):
            done.stderr)
     source, zero = runs.folder / "other.cgraph", runs.folder / "zero.npy"
     np.save(zero, np.array([0]))
+    line = [runs.args.cgrun, source, "--graph", "act", "--lib", runs.library, "--input",
+            f"what={zero}", "--input", f"other={zero}"]
     source.write_text(PROGRAM.replace(":trial_act", ":trial_acts"))
-    done = subprocess.run([runs.args.cgrun, source, "--graph", "act", "--lib", runs.library,
-                           "--input", f"what={zero}", "--input", f"other={zero}"], capture_output=True,
-                          text=True, timeout=60)
+    done = subprocess.run(line, capture_output=True, text=True, timeout=60)
     expect(done.returncode == 3 and "does not export `trial_acts`" in done.stderr, done.stderr)
     source.write_text(PROGRAM.replace('"x{i}"', '"refuse"'))
-    done = subprocess.run([runs.args.cgrun, source, "--graph", "act", "--lib", runs.library,
-                           "--input", f"what={zero}", "--input", f"other={zero}"], capture_output=True,
-                          text=True, timeout=60)
+    done = subprocess.run(line, capture_output=True, text=True, timeout=60)
     expect(done.returncode == 1 and "refused, as asked" in done.stderr, done.stderr)
 
 

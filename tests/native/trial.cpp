@@ -26,8 +26,22 @@ struct Trial {
 };
 
 enum What : int64_t {
-  kNothing, kError, kCode, kThrow, kThrowInt, kSegfault, kAbort, kDivide, kOverflow, kExit, kExitNow,
-  kEndThread, kRound, kBlockSignals, kSleep, kErrorOnce
+  kNothing,
+  kError,
+  kCode,
+  kThrow,
+  kThrowInt,
+  kSegfault,
+  kAbort,
+  kDivide,
+  kOverflow,
+  kExit,
+  kExitNow,
+  kEndThread,
+  kRound,
+  kBlockSignals,
+  kSleep,
+  kErrorOnce
 };
 
 volatile int zero = 0;
@@ -40,18 +54,32 @@ int Recurse(int depth) {
 
 int32_t Misbehave(const cgraph_call* call, int64_t what) {
   switch (what) {
-    case kError: return cgraph_fail(call, "an error, as asked");
-    case kCode: return 7;
-    case kThrow: throw std::runtime_error("thrown, as asked");
-    case kThrowInt: throw 3;
-    case kSegfault: return *reinterpret_cast<volatile int*>(16);
-    case kAbort: abort();
-    case kDivide: raise(SIGFPE); return zero;
-    case kOverflow: return Recurse(0);
-    case kExit: exit(0);
-    case kExitNow: _exit(0);
-    case kEndThread: pthread_exit(nullptr);
-    case kRound: std::fesetround(FE_UPWARD); return 0;
+    case kError:
+      return cgraph_fail(call, "an error, as asked");
+    case kCode:
+      return 7;
+    case kThrow:
+      throw std::runtime_error("thrown, as asked");
+    case kThrowInt:
+      throw 3;
+    case kSegfault:
+      return *reinterpret_cast<volatile int*>(16);
+    case kAbort:
+      abort();
+    case kDivide:
+      raise(SIGFPE);
+      return zero;
+    case kOverflow:
+      return Recurse(0);
+    case kExit:
+      exit(0);
+    case kExitNow:
+      _exit(0);
+    case kEndThread:
+      pthread_exit(nullptr);
+    case kRound:
+      std::fesetround(FE_UPWARD);
+      return 0;
     case kBlockSignals: {
       sigset_t all;
       sigfillset(&all);
@@ -62,8 +90,11 @@ int32_t Misbehave(const cgraph_call* call, int64_t what) {
       auto* trial = static_cast<Trial*>(call->object);
       return std::exchange(trial->failed, true) ? 0 : cgraph_fail(call, "an error, once");
     }
-    case kSleep: sleep(20); return 0;
-    default: return 0;
+    case kSleep:
+      sleep(20);
+      return 0;
+    default:
+      return 0;
   }
 }
 
