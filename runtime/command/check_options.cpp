@@ -18,6 +18,7 @@ Problem CheckOutputs(const plan::Graph& graph, const Options& options) {
   std::vector<std::string> names;
   for (const auto& port : graph.outputs) names.push_back(port->name);
   for (const auto& [name, path] : options.outputs) {
+    if (name.empty()) continue;  // all of them
     // A list may be meant as a whole: its elements are stacked.
     const std::string first = name + "[0]";
     if (std::find(names.begin(), names.end(), name) != names.end() ||
@@ -74,8 +75,9 @@ Problem CheckWritten(const plan::Plan& plan, const Options& options) {
                               : std::filesystem::path(options.weights);
   for (const auto& file : plan.weights) read.push_back({"weights", weights / file->name});
   for (const auto& [name, path] : options.outputs) {
-    written.push_back({fmt::format("--output {}=", name), path});
+    written.push_back({name.empty() ? "--output " : fmt::format("--output {}=", name), path});
   }
+  if (!options.save_state.empty()) written.push_back({"--save-state ", options.save_state});
   if (!options.profile.empty()) written.push_back({"--profile ", options.profile});
   if (!options.trace.empty()) written.push_back({"--trace ", options.trace});
   if (!options.wait_graph.empty()) written.push_back({"--wait-graph ", options.wait_graph});

@@ -21,6 +21,7 @@
 #include "runtime/command/outcome/conclude.h"
 #include "runtime/command/outcome/wait_graph.h"
 #include "runtime/command/phases.h"
+#include "runtime/command/states.h"
 #include "runtime/device/cuda_library/cuda_library.h"
 #include "runtime/engine/engine.h"
 #include "runtime/plan/check.h"
@@ -190,6 +191,11 @@ ExitCode Execute(const Options& options, ranks::Peers* machines, Signals& signal
   }
   for (const std::string& warning : device::TakeGpuWarnings()) {
     if (!options.quiet) Say(fmt::format("cgrun: note: {}\n", warning));
+  }
+  if (!options.load_state.empty()) {
+    const Result<std::string> note = LoadStates(options.load_state, engine);
+    if (!note.ok()) return fail(ProblemOf(note.status()));
+    if (!note->empty() && !options.quiet) Say(fmt::format("cgrun: note: {}\n", *note));
   }
   signals.OnReport([&engine, &options] {
     std::string report = engine.WaitReport() + "\n" + WriteWaitGraph(options, &engine);

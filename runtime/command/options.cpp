@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <iterator>
 #include <optional>
+#include <functional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -65,6 +66,18 @@ std::vector<NameAndValue> Split(const std::vector<std::string>& texts, const cha
   return pairs;
 }
 
+// A file without an output's name gets all of them; its name here is empty.
+std::vector<NameAndValue> SplitOutputs(std::vector<std::string> texts) {
+  const auto is_whole = [](const std::string& text) {
+    return text.ends_with(".safetensors") && text.find('=') == std::string::npos;
+  };
+  const auto whole = std::stable_partition(texts.begin(), texts.end(), std::not_fn(is_whole));
+  std::vector<NameAndValue> pairs =
+      Split({texts.begin(), whole}, "--output", "PATH.npy, or FILE.safetensors");
+  for (auto text = whole; text != texts.end(); ++text) pairs.emplace_back("", *text);
+  return pairs;
+}
+
 void AddFlags(CLI::App& app, Options& options, Raw& raw) {
   app.add_option("FILE", options.file,
                  "a .cgraph, compiled first by the cgc beside cgrun, or a .cgplan");
@@ -76,7 +89,9 @@ void AddFlags(CLI::App& app, Options& options, Raw& raw) {
                  "standard input")
       ->take_all()
       ->allow_extra_args(false);
-  app.add_option("--output", raw.outputs, "NAME=PATH.npy; without any, results are printed")
+  app.add_option("--output", raw.outputs,
+                 "NAME=PATH.npy, or FILE.safetensors for all outputs by their names; without any, "
+                 "results are printed")
       ->take_all()->allow_extra_args(false);
   app.add_option("--batch", options.batch,
                  "slice this input along dimension 0, by what the graph takes at "
@@ -125,6 +140,14 @@ void AddFlags(CLI::App& app, Options& options, Raw& raw) {
                  "a shared library with methods that are `extern`; several may be given")
       ->option_text("PATH/LIBRARY.so")
       ->take_all()->allow_extra_args(false);
+  app.add_option("--load-state", options.load_state,
+                 "set states of actors from this file before the first execution; those that it "
+                 "lacks keep their initial values")
+      ->option_text("FILE.safetensors");
+  app.add_option("--save-state", options.save_state,
+                 "write the states of all actors after the last execution, by their names, as "
+                 "stage[0].w; not where an execution has failed")
+      ->option_text("FILE.safetensors");
   app.add_option("--profile", options.profile,
                  "write mean times of method calls, for cgc --profile; without those of --warmup");
   app.add_option("--trace", options.trace,
@@ -214,12 +237,13 @@ void UnderstandProcesses(const std::optional<std::string>& given, Options& optio
 
 void Understand(Options& options, const Raw& raw) {
   options.inputs = Split(raw.inputs, "--input", "PATH.npy, a number, a list or -");
-  options.outputs = Split(raw.outputs, "--output", "PATH.npy");
+  options.outputs = SplitOutputs(raw.outputs);
   for (const auto& [name, path] : options.outputs) {
+    if (name.empty()) continue;
     const size_t dot = path.find('.', path.find_last_of('/') + 1);
     if (dot != std::string::npos && !path.ends_with(".npy")) {
-      throw Mistake{fmt::format("--output {}={}: outputs are written as .npy; name a file that "
-                                "ends in .npy, or leave the flag out to print them",
+      throw Mistake{fmt::format("--output {}={}: an output by itself is written as .npy; name a "
+                                "file that ends in .npy, or leave the flag out to print it",
                                 name, path)};
     }
   }

@@ -35,6 +35,7 @@ struct Options {
   bool require_gpu = false;            // no gpu of the plan may run on a CPU thread
   std::string weights;                 // empty: the folder of `file`
   std::vector<std::string> libraries;  // with native methods
+  std::string load_state, save_state;  // .safetensors files; empty: none
   std::string profile, trace;          // files to write; empty: none
   std::string wait_graph;              // the same, where a time-out or SIGUSR1 reports
   std::vector<std::string> compile_flags;  // for cgc, in the form that it reads

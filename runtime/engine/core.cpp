@@ -156,6 +156,7 @@ Status Core::LoadShared() {
   }
   Loading("making the communicators of GPUs");
   CGRAPH_RETURN_IF_ERROR(native_.Find(*plan_, devices_, graphs_, elsewhere));
+  ListStates();
   arenas_ = std::make_unique<Arenas>();
   Loading("allocating memory");
   CGRAPH_RETURN_IF_ERROR(arenas_->Allocate(*plan_, devices_, graphs_, native_, elsewhere));

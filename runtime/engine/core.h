@@ -111,6 +111,11 @@ class Core {
   plan::TraceProcesses TraceProcesses() const;
   void ForgetMeasurements();
 
+  // states.cpp
+  const std::vector<Engine::State>& states() const { return states_; }
+  Status ReadState(std::string_view name, std::span<uint8_t> to);
+  Status WriteState(std::string_view name, std::span<const uint8_t> from);
+
  private:
   // Progress: what the watchdog remembers from one look to the next.
   struct Progress {
@@ -194,6 +199,11 @@ class Core {
   void SetRank(uint32_t work_queue, WaitingLane& lane) const;
   std::string ReportOf(const std::vector<WaitingLane>& lanes) const;
 
+  // states.cpp
+  using StateAddress = Arenas::StateAddress;
+  void ListStates();
+  Result<StateAddress> FindState(std::string_view name, uint64_t bytes);
+
   // submit.cpp; all under submission_
   Status Match(LoadedGraph& graph, std::span<const Input> inputs);
   Status MatchPort(const LoadedGraph& graph, uint32_t port, const Input& input);
@@ -257,6 +267,8 @@ class Core {
   std::vector<std::unique_ptr<device::Device>> devices_;
   std::unique_ptr<device::SharedHeap> heap_;  // of what lanes share beside values
   std::unique_ptr<Kernels> kernels_;
+  std::vector<Engine::State> states_;
+  std::vector<std::pair<uint32_t, uint32_t>> places_of_states_;  // actor, and which of its states
   NativeCollectives native_;
   std::unique_ptr<Arenas> arenas_;
   QueueMap queue_map_;

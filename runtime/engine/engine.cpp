@@ -142,6 +142,14 @@ Result<Execution> Engine::Execute(uint32_t graph, std::span<const Input> inputs,
   return Execution(*run);
 }
 
+const std::vector<Engine::State>& Engine::States() const { return core_->states(); }
+Status Engine::ReadState(std::string_view name, std::span<uint8_t> to) {
+  return core_->ReadState(name, to);
+}
+Status Engine::WriteState(std::string_view name, std::span<const uint8_t> from) {
+  return core_->WriteState(name, from);
+}
+
 void Engine::Teardown() { core_->Teardown(); }
 const plan::Plan& Engine::plan() const { return core_->plan(); }
 std::string Engine::WaitReport() const { return core_->WaitReport(); }

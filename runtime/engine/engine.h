@@ -204,6 +204,20 @@ class Engine {
   Result<Execution> Execute(uint32_t graph, std::span<const Input> inputs,
                             WhenFull when_full = WhenFull::kWait);
 
+  // A state of an actor, "stage[0].w"; bytes: dense, row-major.
+  struct State {
+    std::string name;
+    plan::DType dtype = plan::DType::f32;
+    std::vector<int64_t> dims;
+    uint64_t bytes = 0;
+  };
+  const std::vector<State>& States() const;
+  // Copy a state's bytes out, as the executions up to now have left it, or in, for those that
+  // follow. kNotFound where there is no such state; kInvalid when its size differs; kUnsupported
+  // while executions are in flight, or when the actor is on another machine.
+  Status ReadState(std::string_view name, std::span<uint8_t> to);
+  Status WriteState(std::string_view name, std::span<const uint8_t> from);
+
   // Ends the run: executions that are not done fail with kClosed, workers are joined (a kernel that
   // runs is waited for; on a GPU for a time, see EngineOptions::abandoned). Afterwards every call
   // gets kClosed. A second teardown does nothing.

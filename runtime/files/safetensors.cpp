@@ -2,6 +2,7 @@
 // [begin, end]}, ..., "__metadata__": {"key": "text"}}. It is parsed as a stream of events: nothing
 // is built for parts that do not belong there, and nesting, duplicates and strange numbers are
 // refused where they stand.
+#include "runtime/files/safetensors_dtypes.h"
 #include "runtime/files/safetensors.h"
 
 #include <algorithm>
@@ -23,16 +24,6 @@ using plan::DType;
 constexpr uint64_t kLengthBytes = 8;
 constexpr uint64_t kMaxSafetensorsHeader = 100'000'000;  // the format's own limit
 constexpr size_t kMaxSafetensorsRank = 64;
-
-struct SafetensorsDType {
-  const char* code;
-  DType dtype;
-};
-constexpr SafetensorsDType kSafetensorsDTypes[] = {
-    {"BOOL", DType::bool_}, {"I8", DType::i8},   {"U8", DType::u8},
-    {"I32", DType::i32},    {"I64", DType::i64}, {"F16", DType::f16},
-    {"BF16", DType::bf16},  {"F32", DType::f32}, {"F64", DType::f64},
-};
 
 // One tensor as the header states it.
 struct Stated {

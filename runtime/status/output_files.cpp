@@ -88,7 +88,7 @@ int OutputFiles::Open(File& file) {
   return 0;
 }
 
-Status OutputFiles::Add(const std::string& path, std::initializer_list<Bytes> pieces) {
+Status OutputFiles::Add(const std::string& path, std::span<const Bytes> pieces) {
   File& file = files_.emplace_back();
   file.path = path;
   int error = Open(file);

@@ -27,7 +27,10 @@ class OutputFiles {
   ~OutputFiles();  // removes what has not taken its name
 
   // Writes the pieces one after the other, for `path`. kNotFound with the system's reason.
-  Status Add(const std::string& path, std::initializer_list<Bytes> pieces);
+  Status Add(const std::string& path, std::span<const Bytes> pieces);
+  Status Add(const std::string& path, std::initializer_list<Bytes> pieces) {
+    return Add(path, std::span(pieces.begin(), pieces.size()));
+  }
   Status Add(const std::string& path, const std::string& text);
   // Gives every file its name, in the order in which they were added.
   Status Commit();

@@ -11,6 +11,7 @@
 
 #include "runtime/command/messages.h"
 #include "runtime/command/outcome/wait_graph.h"
+#include "runtime/command/states.h"
 #include "runtime/device/cuda_library/cuda_library.h"
 #include "runtime/plan/print.h"
 #include "runtime/plan/trace.h"
@@ -26,6 +27,12 @@ std::string ProfileText(const Engine& engine, std::string_view ended) {
   nlohmann::ordered_json profile = {{"unit", "ns"}, {"calls", calls}};
   if (!ended.empty()) profile["run"] = ended;
   return profile.dump(2) + '\n';
+}
+
+void SayOfStates(const Options& options) {
+  if (options.quiet || options.save_state.empty()) return;
+  Say(fmt::format("cgrun: note: {} is not written, since the run has failed\n",
+                  options.save_state));
 }
 
 ExitCode ReportFailures(const Options& options, const Measurements& measured) {
@@ -71,6 +78,9 @@ Status WriteFiles(const Options& options, const Outcome& outcome, const Measured
   OutputFiles files;
   CGRAPH_RETURN_IF_ERROR(outcome.results.Add(files, options.outputs));
   if (run != nullptr) CGRAPH_RETURN_IF_ERROR(AddMeasurements(files, options, *run, ended));
+  if (run != nullptr && ended.empty() && !options.save_state.empty()) {
+    CGRAPH_RETURN_IF_ERROR(AddStates(files, options.save_state, run->engine));
+  }
   return files.Commit();
 }
 
@@ -181,6 +191,7 @@ ExitCode Conclude(const Options& options, const Outcome& outcome, bool interrupt
   }
   Status ended = outcome.status;
   const bool failed = code != kSuccess;
+  if (failed) SayOfStates(options);
   if (ended.ok()) {
     ended = WriteFiles(options, outcome, run, failed ? plan::kRunFailed : "");
     if (!ended.ok()) code = Report(options, ended);

@@ -15,7 +15,7 @@ namespace cgraph::command {
 // The run that is told of, and whose measurements are written: mean times of calls, as `cgc
 // --profile` reads them, and a trace.
 struct Measured {
-  const Engine& engine;
+  Engine& engine;
   uint32_t graph;  // an index into the plan's
 };
 

@@ -8,6 +8,7 @@
 
 #include "runtime/device/format_tensor.h"
 #include "runtime/files/npy.h"
+#include "runtime/files/write_safetensors.h"
 #include "runtime/kinds/limits.h"
 #include "runtime/plan/kinds.h"
 
@@ -18,10 +19,10 @@ using device::Tensor;
 using nlohmann::ordered_json;
 
 // Returns the file that an output goes to: its own, or the file of the list that it is an element
-// of.
+// of, or that of all outputs.
 const std::string* PathOf(const std::vector<NameAndValue>& paths, const std::string& name) {
   const std::string list = name.substr(0, name.find('['));
-  for (const std::string& wanted : {name, list}) {
+  for (const std::string& wanted : {name, list, std::string()}) {
     for (const NameAndValue& path : paths) {
       if (path.first == wanted) return &path.second;
     }
@@ -106,6 +107,10 @@ Tensor Results::Tensor(size_t i) const {
 
 Status Results::Add(OutputFiles& files, const std::vector<NameAndValue>& paths) const {
   for (const auto& [name, path] : paths) {
+    if (name.empty()) {
+      CGRAPH_RETURN_IF_ERROR(AddAll(files, path));
+      continue;
+    }
     std::vector<size_t> elements;
     bool whole = false;
     for (size_t i = 0; i < size(); ++i) {
@@ -124,6 +129,17 @@ Status Results::Add(OutputFiles& files, const std::vector<NameAndValue>& paths) 
                                          std::span(tensor.as<uint8_t>(), tensor.bytes())));
   }
   return Status::Ok();
+}
+
+Status Results::AddAll(OutputFiles& files, const std::string& path) const {
+  std::vector<files::NamedTensor> tensors;
+  for (size_t i = 0; i < size(); ++i) {
+    const device::Tensor tensor = Tensor(i);
+    const std::string name = last_->name(i).empty() ? "result" : last_->name(i);
+    tensors.push_back({name, tensor.dtype, {tensor.dims, tensor.dims + tensor.rank},
+                       {tensor.as<uint8_t>(), tensor.bytes()}});
+  }
+  return tensors.empty() ? Status::Ok() : files::AddSafetensors(files, path, tensors);
 }
 
 // Writes the elements of a list as one tensor, stacked along a new first dimension.

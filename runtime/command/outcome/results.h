@@ -30,7 +30,7 @@ class Results {
   // or has no dimension left to stack along.
   Status Add(const Outputs& outputs);
 
-  // Writes .npy files. A path is named by an output, or by a list, whose elements are stacked.
+  // Writes .npy files, and .safetensors files with all outputs, whose names are empty. A path is named by an output, or by a list, whose elements are stacked.
   // Returns kInvalid when the elements differ in their types.
   Status Add(OutputFiles& files, const std::vector<NameAndValue>& paths) const;
   std::string Text() const;
@@ -42,6 +42,7 @@ class Results {
     std::vector<int64_t> dims;
     std::vector<uint8_t> bytes;
   };
+  Status AddAll(OutputFiles& files, const std::string& path) const;
   Status AddStacked(OutputFiles& files, const std::string& name, const std::string& path,
                     std::span<const size_t> elements) const;
   size_t size() const { return last_ ? last_->size() : 0; }

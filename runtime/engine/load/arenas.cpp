@@ -175,6 +175,11 @@ device::Device& Arenas::DeviceOf(uint32_t graph, uint32_t value) const {
   return *devices_[PlaceOf(graph, value).block / kKinds];
 }
 
+Arenas::StateAddress Arenas::StatesOf(uint32_t actor) const {
+  const BlockAddress& at = states_[actor];
+  return {devices_[at.block / kKinds], &blocks_[at.block], at.offset};
+}
+
 void* Arenas::Address(uint32_t graph, uint32_t value, uint32_t frame) const {
   const plan::Graph& g = *graphs_[graph]->plan;
   const plan::Value& v = g.values[value];

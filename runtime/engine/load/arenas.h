@@ -44,6 +44,14 @@ class Arenas {
   const device::Memory& BlockOf(uint32_t graph, uint32_t value) const;
   device::Device& DeviceOf(uint32_t graph, uint32_t value) const;
 
+  // Where an actor's states lie.
+  struct StateAddress {
+    device::Device* device = nullptr;
+    const device::Memory* block = nullptr;
+    uint64_t offset = 0;
+  };
+  StateAddress StatesOf(uint32_t actor) const;
+
   uint64_t bytes() const { return bytes_; }
 
  private:

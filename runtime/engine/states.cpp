@@ -1,0 +1,79 @@
+// States between executions: read and written by the program that executes graphs.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "runtime/engine/core.h"
+#include "runtime/plan/print.h"
+#include "runtime/status/text.h"
+
+namespace cgraph::engine {
+namespace {
+
+// The number of an actor's object in native code: of no use to anybody else.
+constexpr char kObjectState[] = "native object";
+
+}  // namespace
+
+void Core::ListStates() {
+  for (uint32_t a = 0; a < plan_->actors.size(); ++a) {
+    const plan::Actor& actor = *plan_->actors[a];
+    for (uint32_t s = 0; s < actor.states.size(); ++s) {
+      const plan::State& state = *actor.states[s];
+      if (state.name == kObjectState) continue;
+      states_.push_back({actor.name + "." + state.name, state.dtype, state.dims, state.bytes});
+      places_of_states_.push_back({a, s});
+    }
+  }
+}
+
+// Finds a state that can be read or written now. Under submission_.
+Result<Core::StateAddress> Core::FindState(std::string_view name, uint64_t bytes) {
+  if (ended()) return EndStatus();
+  const auto found = std::find_if(states_.begin(), states_.end(),
+                                  [&](const Engine::State& state) { return state.name == name; });
+  if (found == states_.end()) {
+    std::vector<std::string> names;
+    for (const Engine::State& state : states_) names.push_back(state.name);
+    return Status(StatusCode::kNotFound, fmt::format("the plan has no state `{}`{}", name,
+                                                     DidYouMeanHint(name, names)));
+  }
+  if (bytes != found->bytes) {
+    return Status(StatusCode::kInvalid, fmt::format("state `{}` has {} bytes, not {}", name,
+                                                    found->bytes, bytes));
+  }
+  const auto [a, s] = places_of_states_[found - states_.begin()];
+  const plan::Actor& actor = *plan_->actors[a];
+  if (IsElsewhere(actor.device)) {
+    return Status(StatusCode::kUnsupported,
+                  fmt::format("state `{}` is on another machine, at {}", name,
+                              plan::DeviceName(*plan_, actor.device)));
+  }
+  for (const auto& graph : graphs_) {
+    Retire(*graph);
+    if (graph->idle()) continue;
+    return Status(StatusCode::kUnsupported,
+                  fmt::format("state `{}` cannot be looked at while executions of graph {} are in "
+                              "flight; take their results first",
+                              name, graph->plan->name));
+  }
+  StateAddress address = arenas_->StatesOf(a);
+  address.offset += actor.states[s]->offset;
+  return address;
+}
+
+Status Core::ReadState(std::string_view name, std::span<uint8_t> to) {
+  std::lock_guard lock(submission_);
+  const auto address = FindState(name, to.size());
+  if (!address.ok()) return address.status();
+  return address->device->CopyOut(to.data(), *address->block, address->offset, to.size());
+}
+
+Status Core::WriteState(std::string_view name, std::span<const uint8_t> from) {
+  std::lock_guard lock(submission_);
+  const auto address = FindState(name, from.size());
+  if (!address.ok()) return address.status();
+  return address->device->CopyIn(*address->block, address->offset, from.data(), from.size());
+}
+
+}  // namespace cgraph::engine

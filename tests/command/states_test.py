@@ -1,0 +1,174 @@
+#!/usr/bin/python3
+"""States that last: cgrun --save-state and --load-state, and outputs as .safetensors.
+
+  states_test.py --cgc build/release/cgc --cgrun build/release/cgrun [--processes device]
+"""
+import argparse
+import json
+import pathlib
+import struct
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+import expectations  # noqa: E402
+from expectations import expect  # noqa: E402
+
+PROGRAM = """import std.debug
+import std.tensor
+actor Learner(rate: float) {
+  state w: f32[2, 3] = zeros()
+  state steps: i64 = 0
+  state history: [f32[3]; 2] = [zeros(), zeros()]
+  state halves: bf16[2] = zeros()
+  state seen: bool[2] = cast<bool>(zeros<f32[2]>())
+  method learn(x: f32[3]) -> f32[2, 3] {
+    check(sum(x) < 1000.0, "too much")
+    w = w + stack([x, x * 2.0])
+    steps = steps + 1
+    history[0] = history[1]
+    history[1] = x
+    halves = halves + cast<bf16>(ones<f32[2]>())
+    seen = cast<bool>(ones<f32[2]>())
+    return w * 1.0
+  }
+}
+place a[i in 0..2] = Learner(0.1) on gpu[i]
+graph learn(x: f32[3]) -> (first: f32[2, 3], all: [f32[2, 3]; 2]) {
+  return (first: a[0].learn(x), all: [a[1].learn(x + 1.0), a[0].learn(x)])
+}
+"""
+
+
+def read(path):
+    """Reads a .safetensors file: its tensors by name, in their order."""
+    data = pathlib.Path(path).read_bytes()
+    length = struct.unpack("<Q", data[:8])[0]
+    expect((8 + length) % 8 == 0, "the first tensor is aligned")
+    kinds = {"F32": np.float32, "I64": np.int64, "BF16": np.uint16, "BOOL": np.bool_}
+    tensors, end = {}, 0
+    for name, entry in json.loads(data[8:8 + length]).items():
+        begin, stop = entry["data_offsets"]
+        expect(begin == end, f"{name} begins where the one before ends")
+        end = stop
+        tensors[name] = np.frombuffer(data[8 + length + begin:8 + length + stop],
+                                      kinds[entry["dtype"]]).reshape(entry["shape"])
+    expect(8 + length + end == len(data), "no bytes are left")
+    return tensors
+
+
+def write(path, tensors):
+    header, data = {}, b""
+    for name, value in tensors.items():
+        kind = {"float32": "F32", "int64": "I64"}[str(value.dtype)]
+        header[name] = {"dtype": kind, "shape": list(value.shape),
+                        "data_offsets": [len(data), len(data) + value.nbytes]}
+        data += value.tobytes()
+    text = json.dumps(header).encode()
+    pathlib.Path(path).write_bytes(struct.pack("<Q", len(text)) + text + data)
+
+
+class Runs:
+    def __init__(self, args, folder):
+        self.args, self.folder = args, folder
+        (folder / "p.cgraph").write_text(PROGRAM)
+        subprocess.run([args.cgc, "compile", "-q", folder / "p.cgraph", "-o", folder / "p.cgplan"],
+                       check=True, timeout=60)
+
+    def run(self, *flags, x=(1, 2, 3)):
+        np.save(self.folder / "x.npy", np.array(x, np.float32))
+        words = [self.args.cgrun, self.folder / "p.cgplan", "--input", f"x={self.folder}/x.npy",
+                 *flags]
+        if self.args.processes:
+            words += ["--processes", self.args.processes]
+        return subprocess.run([str(word) for word in words], capture_output=True, text=True,
+                              timeout=60)
+
+
+def goes_on(runs):
+    """Twice two executions, with a file in between, are four executions."""
+    one, two, four = (runs.folder / f"{name}.safetensors" for name in ("one", "two", "four"))
+    for flags in (["-n", "2", "--save-state", one],
+                  ["-n", "2", "--load-state", one, "--save-state", two],
+                  ["-n", "4", "--save-state", four]):
+        done = runs.run(*flags)
+        expect(done.returncode == 0, done.stderr)
+        expect("note" not in done.stderr, done.stderr)
+    got, wanted = read(two), read(four)
+    expect(list(got) == [f"a[{i}].{state}" for i in range(2) for state in
+                         ("w", "steps", "history[0]", "history[1]", "halves", "seen")],
+           f"names are {list(got)}")
+    for name, value in wanted.items():
+        expect(value.dtype == got[name].dtype and np.array_equal(value, got[name]), name)
+    x = np.array([1, 2, 3], np.float32)
+    expect(np.array_equal(got["a[0].w"], 8 * np.stack([x, 2 * x])), got["a[0].w"])
+    expect(got["a[1].steps"] == 4 and got["a[0].steps"] == 8, "steps")
+    expect(two.read_bytes() == four.read_bytes(), "the files are equal")
+
+
+def some_states(runs):
+    path = runs.folder / "some.safetensors"
+    write(path, {"a[1].steps": np.array(100), "a[0].w": np.full((2, 3), 7, np.float32)})
+    saved = runs.folder / "saved.safetensors"
+    done = runs.run("--load-state", path, "--save-state", saved)
+    expect(done.returncode == 0, done.stderr)
+    expect(f"10 states keep the initial value, since {path} lacks them: a[0].steps" in done.stderr,
+           done.stderr)
+    got = read(saved)
+    expect(got["a[1].steps"] == 101 and got["a[0].steps"] == 2 and
+           got["a[0].w"][0, 0] == 9, "states that were set, and others")
+    write(path, {"a[0].stps": np.array(1)})
+    done = runs.run("--load-state", path)
+    expect(done.returncode == 1 and "it has `a[0].stps`, which is no state of the plan (did you "
+           "mean `a[0].steps`?)" in done.stderr, done.stderr)
+    write(path, {"a[0].w": np.zeros((3, 2), np.float32)})
+    done = runs.run("--load-state", path)
+    expect(done.returncode == 1 and "`a[0].w` is f32[3, 2] there, and f32[2, 3] in the plan" in
+           done.stderr, done.stderr)
+    done = runs.run("--load-state", runs.folder / "absent.safetensors")
+    expect(done.returncode == 3 and "cannot read" in done.stderr, done.stderr)
+
+
+def failed(runs):
+    path = runs.folder / "kept.safetensors"
+    path.write_text("as it was")
+    done = runs.run("--save-state", path, x=(1000, 0, 0))
+    expect(done.returncode == 1 and f"{path} is not written" in done.stderr, done.stderr)
+    expect(path.read_text() == "as it was", "a failed run leaves the file alone")
+    expect(sorted(p.name for p in runs.folder.glob("*kept*")) == ["kept.safetensors"],
+           "no temporary file is left")
+    done = runs.run("--save-state", runs.folder / "no/such/folder.safetensors")
+    expect(done.returncode == 3 and "--save-state" in done.stderr or "cannot" in done.stderr,
+           done.stderr)
+    done = runs.run("--save-state", runs.folder / "x.npy")
+    expect(done.returncode == 2, f"an input would be overwritten: {done.stderr}")
+
+
+def outputs(runs):
+    path = runs.folder / "out.safetensors"
+    done = runs.run("--output", path, "--output", f"first={runs.folder}/first.npy")
+    expect(done.returncode == 0, done.stderr)
+    got = read(path)
+    expect(list(got) == ["first", "all[0]", "all[1]"], list(got))
+    expect(np.array_equal(got["first"], np.load(runs.folder / "first.npy")), "first")
+    expect(np.array_equal(got["all[1]"], 2 * got["first"]), "all[1]")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--cgc", required=True, type=pathlib.Path)
+    parser.add_argument("--cgrun", required=True, type=pathlib.Path)
+    parser.add_argument("--processes")
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        runs = Runs(args, pathlib.Path(folder))
+        for test in (goes_on, some_states, failed, outputs):
+            test(runs)
+    print(f"{expectations.checks} checks")
+
+
+if __name__ == "__main__":
+    main()
