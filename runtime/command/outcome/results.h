@@ -30,7 +30,8 @@ class Results {
   // or has no dimension left to stack along.
   Status Add(const Outputs& outputs);
 
-  // Writes .npy files, and .safetensors files with all outputs, whose names are empty. A path is named by an output, or by a list, whose elements are stacked.
+  // Writes .npy files, and .safetensors files with all outputs, whose names are empty. A path is
+  // named by an output, or by a list, whose elements are stacked.
   // Returns kInvalid when the elements differ in their types.
   Status Add(OutputFiles& files, const std::vector<NameAndValue>& paths) const;
   std::string Text() const;
