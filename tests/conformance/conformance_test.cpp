@@ -1,5 +1,6 @@
 // The behaviours that users of compiled graphs rely on, one test per row, the row's number in its
 // name. The graphs are in counter.cgraph; each test loads it afresh, so state starts anew.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <optional>
@@ -228,6 +229,37 @@ TEST_CASE("S15 two graphs over the same actors see each other's state") {
     CHECK(run.Run("s15_write", {i}) == Numbers64{sum});
     CHECK(run.Run("s15_read", {}) == Numbers64{sum});
   }
+}
+
+TEST_CASE("states are read and written between executions, and not during one", "[one-node]") {
+  Runner run(kCounter, {}, Workers(GENERATE(1, 2)));
+  Engine& engine = run.engine();
+  std::vector<std::string> names;
+  for (const Engine::State& state : engine.States()) names.push_back(state.name);
+  REQUIRE(std::count(names.begin(), names.end(), "a.i") == 1);
+  const auto number = [&] {
+    int64_t value = 0;
+    CHECK(engine.ReadState("a.i", {reinterpret_cast<uint8_t*>(&value), 8}).ok());
+    return value;
+  };
+  const int64_t first = number();
+  const int64_t later = first + 40;
+  CHECK(engine.WriteState("a.i", {reinterpret_cast<const uint8_t*>(&later), 8}).ok());
+  CHECK(number() == later);
+  uint8_t bytes[9] = {};
+  CHECK(engine.ReadState("a.i", bytes).code() == StatusCode::kInvalid);
+  CHECK(engine.ReadState("a.j", {bytes, 8}).code() == StatusCode::kNotFound);
+  CHECK(engine.WriteState("nobody.i", {bytes, 8}).code() == StatusCode::kNotFound);
+
+  Result<Execution> execution = run.Start("r4", {1, 300});
+  REQUIRE(execution.ok());
+  const Status during = engine.ReadState("a.i", {bytes, 8});
+  CHECK(during.code() == StatusCode::kUnsupported);
+  CHECK(during.message().find("in flight") != std::string::npos);
+  REQUIRE(execution->Get().ok());
+  CHECK(engine.ReadState("a.i", {bytes, 8}).ok());
+  engine.Teardown();
+  CHECK(engine.ReadState("a.i", {bytes, 8}).code() == StatusCode::kClosed);
 }
 
 TEST_CASE("R1 an error reaches the caller with actor, method, line and text; state is unchanged") {
