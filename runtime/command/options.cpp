@@ -200,9 +200,7 @@ void UnderstandProcesses(const std::optional<std::string>& given, Options& optio
   const std::pair<const char*, bool> excluded[] = {
       {"--workers: a process has one worker; leave one of the two out", options.workers > 0},
       {"--device-map: it deals the devices to processes by itself; leave one of the two out",
-       !options.device_map.empty()},
-      {"--require-gpu: processes have no GPUs yet; leave one of the two out",
-       options.require_gpu}};
+       !options.device_map.empty()}};
   for (const auto& [flag, given] : excluded) {
     if (given) throw Mistake{fmt::format("--processes excludes {}", flag)};
   }

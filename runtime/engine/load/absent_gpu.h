@@ -1,8 +1,8 @@
-// AbsentGpu: stands for a GPU of another machine, which another rank serves.
+// AbsentGpu: stands for a GPU that another rank serves, of this machine or of another one.
 //
 // All ranks prepare the same steps for a work queue, since they speak of it by the numbers of its
 // steps. What those are depends on what a device is like, so this one is like a GPU; it has no
-// memory, and nothing is issued to it.
+// memory but the host's that all ranks of a machine share, and nothing is issued to it.
 #ifndef CGRAPH_RUNTIME_ENGINE_LOAD_ABSENT_GPU_H_
 #define CGRAPH_RUNTIME_ENGINE_LOAD_ABSENT_GPU_H_
 
@@ -12,7 +12,9 @@
 
 namespace cgraph::engine {
 
-std::unique_ptr<device::Device> MakeAbsentGpu();
+// `shared`: what ranks of this machine share; null where the GPU is another machine's.
+std::unique_ptr<device::Device> MakeAbsentGpu(
+    std::shared_ptr<device::MemorySource> shared = nullptr);
 
 }  // namespace cgraph::engine
 

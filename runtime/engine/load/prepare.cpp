@@ -63,7 +63,8 @@ class Preparer {
       CGRAPH_RETURN_IF_ERROR(MakeProgram(out_.programs[work_queue_]));
       if (!out_.programs[work_queue_].steps.empty()) out_.participants.push_back(work_queue_);
     }
-    CGRAPH_RETURN_IF_ERROR(operands_.Fill(*p_.arenas, Host(), *p_.heap, number_, out_));
+    CGRAPH_RETURN_IF_ERROR(
+        operands_.Fill(*p_.arenas, Host(), *p_.heap, *p_.view, number_, out_));
     return TellDevices();
   }
 
@@ -463,7 +464,8 @@ class Preparer {
   Slice AddOthersOperands(StepList& program, CommOp& part, const plan::Message& other) {
     const plan::CommPart& at = graph_.parts[other.part];
     std::vector<DynamicDim> dims;
-    const Slice slice = operands_.Add(at.first(), at.inputs(), other.instruction, dims);
+    const Slice slice = operands_.Add(at.first(), at.inputs(), other.instruction, dims,
+                                      index_.device(part.instruction));
     for (const DynamicDim& dim : dims) {
       if (dim.given) program.extents.push_back(dim);
     }
