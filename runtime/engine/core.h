@@ -176,6 +176,7 @@ class Core {
   // gpus.cpp
   Status FindGpus();
   device::GpuMap OwnGpus() const;
+  device::GpuMap GpusOfMachine() const;
   std::map<uint32_t, uint32_t> NumbersOfGpus() const;
 
   // ranks.cpp
@@ -233,6 +234,7 @@ class Core {
 
   // measurements.cpp
   void GatherMeasurements() const;
+  uint32_t Captures() const;  // of this rank
   std::vector<Engine::Stats::Communicator> CommunicatorsOnGpus() const;
 
   // drive.cpp

@@ -59,6 +59,9 @@ device::GpuMap Core::OwnGpus() const {
   return own;
 }
 
+// Returns those of this machine, whichever of its processes serves them.
+device::GpuMap Core::GpusOfMachine() const { return machines_ != nullptr ? OwnGpus() : gpus_; }
+
 // Returns a number of each device's GPU that no other GPU has, on whatever machine.
 std::map<uint32_t, uint32_t> Core::NumbersOfGpus() const {
   constexpr uint32_t kMostOfMachine = 1 << 16;

@@ -318,6 +318,7 @@ Status Core::LoadRank() {
   CGRAPH_RETURN_IF_ERROR(LoadShared());
   if (ranks_.control == nullptr) return Status::Ok();
   ranks_.control->states[ranks_.rank].region_bytes = ranks_.region->used();
+  ranks_.control->states[ranks_.rank].captures = Captures();
   return Status::Ok();
 }
 

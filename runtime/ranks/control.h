@@ -19,6 +19,7 @@ struct alignas(128) RankState {
   enum Phase : uint32_t { kStarting, kLoaded, kFailed };
   std::atomic<uint32_t> phase{kStarting};
   uint64_t region_bytes = 0;  // taken when the plan was loaded: the same at all ranks
+  uint32_t captures = 0;      // CUDA graphs of an execution, on its GPUs
   StatusCode code = StatusCode::kOk;  // kFailed: why
   SharedText<4096> text;
   // A device of the rank has failed as a whole: why. Written once, by the rank, before anybody can

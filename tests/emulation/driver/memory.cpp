@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <cstring>
 
@@ -66,7 +67,14 @@ void Memory::Protect(const Allocation& allocation, int protection) {
 
 void Memory::Free(const Allocation& freed) {
   Allocation& allocation = allocations_.find(freed.start)->second;
+  if (allocation.kind == Allocation::Kind::kImported) return Forget(allocation);
   allocation.freed = true;
+  if (allocation.header != nullptr) {
+    allocation.header->freed = true;
+    munmap(allocation.header, kPage);
+    close(allocation.exported.file);
+    allocation.header = nullptr;
+  }
   --live_;
   if (allocation.device != kHost) {
     used_[static_cast<size_t>(allocation.device)] -= RoundUp(allocation.bytes, kAlignment);

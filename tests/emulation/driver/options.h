@@ -22,6 +22,7 @@ struct Options {
   bool sticky = false;   // every call from there on fails, as after a fault of the device
   bool count = false;    // misuse is counted; else it aborts
   bool peers = true;     // devices can reach each other's memory
+  bool ipc = true;       // processes can open devices' memory of each other
   bool memops = true;    // streams can write and await words of 64 bits
   bool protect = true;   // the host cannot touch devices' memory while nothing runs there
   bool pageable = false; // copies of pageable memory are no misuse in the steady state
