@@ -456,6 +456,7 @@ void Core::Teardown() {
   if (fallback_driver_.joinable() && !Omits(Omission::kEndFallback)) fallback_driver_.join();
   // GPUs read memory of each other's processes: none of these ends before all have let go.
   if (AmongGpuRanks()) {
+    if (std::this_thread::get_id() != watchdog_id_.load()) JoinWatchdog();
     CloseQueues();
     CloseRank();
   }

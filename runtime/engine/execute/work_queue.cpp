@@ -393,7 +393,7 @@ bool WorkQueue::Issue() {
 bool WorkQueue::IssueSteps() {
   const StepList& program = *track_->program;
   const uint32_t count = static_cast<uint32_t>(program.steps.size());
-  for (; step_ != count; ++step_) {
+  for (; step_ != count; ++step_, CountStep()) {
     const Step& step = program.steps[step_];
     if (ranges_ != nullptr) [[unlikely]] ranges_->Enter(graph_, step);
     if (step.segment != 0) {

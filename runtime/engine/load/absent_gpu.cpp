@@ -35,6 +35,7 @@ class AbsentGpu final : public Device {
   }
   bool queues_host_waits() const override { return false; }
   bool queues_communicate() const override { return true; }
+  bool host_reaches_memory() const override { return false; }
   bool Reaches(const Device&) const override { return false; }
 
  private:

@@ -223,9 +223,31 @@ class Preparer {
     return Status::Ok();
   }
 
+  // Refuses an instruction that touches memory of a GPU which another rank serves, other than as a
+  // communication.
+  Status CheckRanks(uint32_t instruction) const {
+    const plan::Instruction& at = graph_.instructions[instruction];
+    for (uint32_t o = at.first(); o < at.first() + at.inputs() + at.outputs(); ++o) {
+      const uint32_t value = graph_.operands[o];
+      const uint32_t device = graph_.arenas[graph_.buffers[graph_.values[value].buffer()].arena()]
+                                  .device();
+      const uint32_t own = index_.device(instruction);
+      const bool same = p_.view->rank_of_device[device] == p_.view->rank_of_device[own];
+      if (same || p_.arenas->IsAlike(number_, value)) continue;
+      return Status(StatusCode::kUnsupported,
+                    fmt::format("{} is on {} and touches memory of {}, which another process serves; "
+                                "run in one process, without --processes",
+                                plan::InstructionText(*p_.plan, graph_, instruction),
+                                plan::LaneName(*p_.plan, index_.lane(instruction)),
+                                plan::DeviceName(*p_.plan, device)));
+    }
+    return Status::Ok();
+  }
+
   Status AddWork(StepList& program, uint32_t instruction) {
     const plan::Instruction& at = graph_.instructions[instruction];
     if (SlotOf(instruction) == 0) CGRAPH_RETURN_IF_ERROR(CheckReach(instruction));
+    if (p_.view->exchange != nullptr) CGRAPH_RETURN_IF_ERROR(CheckRanks(instruction));
     Step step;
     step.instruction = instruction;
     step.queue = SlotOf(instruction);

@@ -57,7 +57,7 @@ CUresult cuIpcOpenMemHandle(CUdeviceptr* address, CUipcMemHandle handle, unsigne
     }
     const CUresult reached = ReachDevice(machine, exported.device);
     if (reached != CUDA_SUCCESS) return reached;
-    const Allocation* const opened = machine.memory.Import(exported);
+    const Allocation* const opened = machine.memory.Import(exported, CurrentContext()->device);
     if (opened == nullptr) return CUDA_ERROR_INVALID_VALUE;
     *address = reinterpret_cast<CUdeviceptr>(opened->start);
     return CUDA_SUCCESS;

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <vector>
 
 #include "tests/emulation/misuse.h"
 
@@ -67,10 +68,8 @@ void Memory::Protect(const Allocation& allocation, int protection) {
 
 void Memory::Free(const Allocation& freed) {
   Allocation& allocation = allocations_.find(freed.start)->second;
-  if (allocation.kind == Allocation::Kind::kImported) return Forget(allocation);
   allocation.freed = true;
   if (allocation.header != nullptr) {
-    allocation.header->freed = true;
     munmap(allocation.header, kPage);
     close(allocation.exported.file);
     allocation.header = nullptr;
@@ -87,8 +86,17 @@ void Memory::Free(const Allocation& freed) {
 }
 
 void Memory::FreeAll(int device) {
-  auto& allocations = of_devices_[static_cast<size_t>(device)];
-  while (!allocations.empty()) Free(**allocations.begin());
+  std::vector<const Allocation*> own, opened;
+  for (const auto& [start, allocation] : allocations_) {
+    if (allocation.freed) continue;
+    if (allocation.kind == Allocation::Kind::kImported) {
+      if (allocation.importer == device) opened.push_back(&allocation);
+    } else if (allocation.device == device) {
+      own.push_back(&allocation);
+    }
+  }
+  for (const Allocation* allocation : opened) Forget(*allocation);
+  for (const Allocation* allocation : own) Free(*allocation);
 }
 
 const Allocation* Memory::Find(const void* address) const {

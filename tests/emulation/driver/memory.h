@@ -23,7 +23,7 @@ inline constexpr int kHost = -1;  // the device of pinned memory
 // ExportHeader: the first page of the file that memory is in which other processes open.
 struct ExportHeader {
   static constexpr int kMostOpeners = 64;
-  std::atomic<bool> freed{false};
+  uint64_t id = 0;  // of the allocation
   std::atomic<int> openers[kMostOpeners]{};  // their numbers; 0: none
 };
 
@@ -35,6 +35,7 @@ struct ExportedPages {
   uint64_t bytes = 0;
   uint64_t head = 0;  // of the pages, before the bytes
   uint64_t page_bytes = 0;
+  uint64_t id = 0;
 };
 
 struct Allocation {
@@ -52,7 +53,8 @@ struct Allocation {
   // Of exported and of imported memory.
   ExportHeader* header = nullptr;
   ExportedPages exported;
-  int opened = 0;  // so often by this process
+  int opened = 0;          // so often, in this context:
+  int importer = kHost;    // the device whose context has opened it
 };
 
 // DeviceSet: a bit for each device.
@@ -68,6 +70,7 @@ class Memory {
   const Allocation* Allocate(int device, uint64_t bytes);
   // `allocation` is of this memory, and not freed.
   void Free(const Allocation& allocation);
+  // Frees what is a device's, and closes what its context has opened.
   void FreeAll(int device);
 
   // Makes pinned memory of the program's own. Null, with the misuse reported, where some of it is
@@ -76,9 +79,9 @@ class Memory {
   void Unregister(const Allocation& allocation);
   // Puts a device's allocation where other processes can open it. Null where the system refuses.
   const ExportedPages* Export(const Allocation& allocation);
-  // Opens what another process has exported, or opens it once more. Null, with the misuse reported,
+  // Opens what another process has exported in a device's context, or opens it once more. Null, with the misuse reported,
   // where it was freed; or where the system refuses.
-  const Allocation* Import(const ExportedPages& exported);
+  const Allocation* Import(const ExportedPages& exported, int importer);
   void CloseImported(const Allocation& allocation);
   // Returns the number of a process that has opened the allocation, and lives; 0: there is none.
   static int OpenerOf(const Allocation& allocation);

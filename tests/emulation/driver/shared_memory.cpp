@@ -5,9 +5,11 @@
 #include <fmt/format.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
 #include <fstream>
 #include <new>
@@ -46,6 +48,23 @@ void Leave(ExportHeader& header) {
     int own = getpid();
     if (opener.compare_exchange_strong(own, 0)) return;
   }
+}
+
+// Returns the file that memory was exported in; -1 where it is no longer open there, or another file
+// is by now.
+int OpenExported(const ExportedPages& exported) {
+  const std::string path = fmt::format("/proc/{}/fd/{}", exported.process, exported.file);
+  const int file = open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK);
+  if (file < 0) return -1;
+  struct stat found;
+  uint64_t id = 0;
+  const bool same = fstat(file, &found) == 0 && S_ISREG(found.st_mode) &&
+                    static_cast<uint64_t>(found.st_size) == kPage + exported.page_bytes &&
+                    pread(file, &id, sizeof id, offsetof(ExportHeader, id)) == sizeof id &&
+                    id == exported.id;
+  if (same) return file;
+  close(file);
+  return -1;
 }
 
 bool AllMapped(const std::byte* start, uint64_t bytes) {
@@ -128,21 +147,25 @@ const ExportedPages* Memory::Export(const Allocation& of) {
                          allocation.device,
                          allocation.bytes,
                          static_cast<uint64_t>(allocation.start - allocation.pages),
-                         allocation.page_bytes};
+                         allocation.page_bytes,
+                         allocation.id};
+  allocation.header->id = allocation.id;
   return &allocation.exported;
 }
 
-const Allocation* Memory::Import(const ExportedPages& exported) {
+const Allocation* Memory::Import(const ExportedPages& exported, int importer) {
   for (auto& [start, allocation] : allocations_) {
-    if (allocation.kind != Allocation::Kind::kImported || allocation.freed) continue;
+    if (allocation.kind != Allocation::Kind::kImported || allocation.freed ||
+        allocation.importer != importer) {
+      continue;
+    }
     const bool same = allocation.exported.process == exported.process &&
                       allocation.exported.file == exported.file;
     if (!same) continue;
     ++allocation.opened;
     return &allocation;
   }
-  const std::string path = fmt::format("/proc/{}/fd/{}", exported.process, exported.file);
-  const int file = open(path.c_str(), O_RDWR | O_CLOEXEC);
+  const int file = OpenExported(exported);
   if (file < 0) {
     Misuse("memory of another process is opened that was freed, or whose process has ended");
     return nullptr;
@@ -168,6 +191,7 @@ const Allocation* Memory::Import(const ExportedPages& exported) {
   made.device = exported.device;
   made.exported = exported;
   made.opened = 1;
+  made.importer = importer;
   made.id = ++made_;
   ++live_;
   const Allocation& kept = allocations_.emplace(made.start, made).first->second;
