@@ -11,7 +11,7 @@
 #include "runtime/device/sync/cores.h"
 #include "runtime/engine/death.h"
 #include "runtime/engine/execute/finish_recordings.h"
-#include "runtime/engine/load/absent_gpu.h"
+#include "runtime/engine/load/peers/absent_gpu.h"
 #include "runtime/engine/load/prepare.h"
 #include "runtime/engine/load/support.h"
 #include "runtime/engine/omission.h"
@@ -151,8 +151,7 @@ Status Core::LoadShared() {
   CGRAPH_RETURN_IF_ERROR(native_.Find(*plan_, devices_, graphs_, elsewhere, view_));
   arenas_ = std::make_unique<Arenas>();
   Loading("allocating memory");
-  CGRAPH_RETURN_IF_ERROR(
-      arenas_->Allocate(*plan_, devices_, graphs_, native_, elsewhere, view_));
+  CGRAPH_RETURN_IF_ERROR(arenas_->Allocate(*plan_, devices_, graphs_, native_, elsewhere, view_));
   Loading("making kernels");
   CGRAPH_RETURN_IF_ERROR(MakeWorkers());
   return MakeWorkQueues();
@@ -216,9 +215,15 @@ Status Core::MakeWorkQueues() {
     event_counts.push_back(workers_[worker]->event_count);
   }
   queue_map_ = MapQueues(*plan_, placement_, devices_, event_counts);
-  const Preparation preparation{plan_.get(),     &placement_,     &devices_,
-                                arenas_.get(),   heap_.get(),    &native_,
-                                kernels_.get(),  &queue_map_,    options_.proved,
+  const Preparation preparation{plan_.get(),
+                                &placement_,
+                                &devices_,
+                                arenas_.get(),
+                                heap_.get(),
+                                &native_,
+                                kernels_.get(),
+                                &queue_map_,
+                                options_.proved,
                                 options_.profile || options_.trace,
                                 options_.capture,
                                 ranks_.rank,

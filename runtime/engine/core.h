@@ -40,7 +40,7 @@
 #include "runtime/engine/machines/machines.h"
 #include "runtime/engine/report/collect.h"
 #include "runtime/engine/report/position_log.h"
-#include "runtime/engine/load/rank_view.h"
+#include "runtime/engine/load/peers/rank_view.h"
 #include "runtime/ranks/exchange.h"
 #include "runtime/ranks/processes.h"
 #include "runtime/ranks/region.h"

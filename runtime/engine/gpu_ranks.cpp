@@ -2,7 +2,8 @@
 //
 // All ranks map host memory at one address, and each registers it with the driver for its own GPUs.
 // Memory of a GPU lies at an address of each process's own: it is opened by those that read it
-// (load/peer_memory.h). A GPU that another rank serves is a stand-in here (load/absent_gpu.h).
+// (load/peers/peer_memory.h). A GPU that another rank serves is a stand-in here
+// (load/peers/absent_gpu.h).
 #include <fmt/format.h>
 
 #include <chrono>
@@ -12,7 +13,7 @@
 #include <vector>
 
 #include "runtime/engine/core.h"
-#include "runtime/engine/load/absent_gpu.h"
+#include "runtime/engine/load/peers/absent_gpu.h"
 
 namespace cgraph::engine {
 namespace {
@@ -62,8 +63,8 @@ Status Core::OpenAbsent() {
     }
   }
   heap_ = std::make_unique<device::SharedHeap>(*devices_.front());
-  exchange_ = std::make_unique<ranks::Exchange>(ranks_.rank, ranks_.count, *heap_,
-                                                *ranks_.control, Among().gives_up);
+  exchange_ = std::make_unique<ranks::Exchange>(ranks_.rank, ranks_.count, *heap_, *ranks_.control,
+                                                Among().gives_up);
   view_.exchange = exchange_.get();
   return Status::Ok();
 }

@@ -77,8 +77,8 @@ EngineOptions OptionsOf(const ranks::Control& control) {
 
 // Says which devices run on GPUs, for all ranks.
 Status TellGpus(const device::GpuMap& gpus, ranks::Region& region, ranks::Control& control) {
-  auto table = region.Allocate(gpus.size() * sizeof(ranks::GpuOfDevice),
-                               device::MemoryKind::plain, "which devices run on GPUs");
+  auto table = region.Allocate(gpus.size() * sizeof(ranks::GpuOfDevice), device::MemoryKind::plain,
+                               "which devices run on GPUs");
   if (!table.ok()) return table.status();
   auto* at = reinterpret_cast<ranks::GpuOfDevice*>(table->data());
   control.gpus = at;
@@ -323,8 +323,7 @@ Status Core::LoadRank() {
 }
 
 // Serves the rank once the region is mapped. What goes wrong before it is loaded is told to rank 0.
-int Core::Serve(uint32_t rank, std::shared_ptr<ranks::Region> region,
-                ranks::Control& control) try {
+int Core::Serve(uint32_t rank, std::shared_ptr<ranks::Region> region, ranks::Control& control) try {
   auto copy = region->Allocate(control.plan_bytes, device::MemoryKind::plain, "the plan");
   auto table = region->Allocate(control.gpu_count * sizeof(ranks::GpuOfDevice),
                                 device::MemoryKind::plain, "which devices run on GPUs");

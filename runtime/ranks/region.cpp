@@ -171,8 +171,7 @@ Result<device::Memory> Region::Allocate(uint64_t bytes, device::MemoryKind kind,
 }
 
 std::span<std::byte> Region::TakeGrown() {
-  const uint64_t taken =
-      reinterpret_cast<Header*>(data_)->taken.load(std::memory_order_acquire);
+  const uint64_t taken = reinterpret_cast<Header*>(data_)->taken.load(std::memory_order_acquire);
   if (taken <= used_ || taken > size_) return {};
   const std::span<std::byte> grown(data_ + used_, taken - used_);
   used_ = taken;

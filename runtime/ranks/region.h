@@ -43,8 +43,8 @@ class Region final : public device::MemorySource,
 
   int fd() const { return fd_; }
   uint64_t used() const { return used_; }  // bytes that were taken
-  // Returns what rank 0 has taken since this rank has; null: nothing. Cheap where it is nothing. From
-  // then on this rank has taken it as well.
+  // Returns what rank 0 has taken since this rank has; null: nothing. Cheap where it is nothing.
+  // From then on this rank has taken it as well.
   std::span<std::byte> TakeGrown();
 
  private:

@@ -86,8 +86,8 @@ class Suite:
 
     def start(self, graph, *flags, machine="all", number="8"):
         given = f"x={number}" if graph in ("fails", "slow") else f"x={self.folder / 'x.npy'}"
-        line = [str(self.options.cgrun), str(self.plan), "--json", "--graph", graph, "--require-gpu",
-                "--input", given, *flags]
+        line = [str(self.options.cgrun), str(self.plan), "--json", "--graph", graph,
+                "--require-gpu", "--input", given, *flags]
 
         def environment(mark):
             made = os.environ | MACHINES[machine] | {
@@ -145,12 +145,23 @@ def errors(suite):
 def broken(suite):
     """A GPU that fails as a whole ends the engine, whichever rank has it."""
     for call in (300, 700, 1500):
-        started = time.monotonic()
-        MACHINES["broken"] = {"CGRAPH_EMULATION": f"fail={call}:sticky"}
-        said, error = suite.run("chain", "-n", "2000", "--timeout", "20", *EACH, machine="broken",
-                                code=1)
-        expect(re.search(r"gpu\[\d\]", error), "which GPU it was", error)
-        expect(time.monotonic() - started < 18, "it has hung", error)
+        for gpu in (0, 2):
+            started = time.monotonic()
+            MACHINES["broken"] = {"CGRAPH_EMULATION": f"fail={call}:sticky,fail_device={gpu}"}
+            for graph in ("chain", "sums"):
+                _, error = suite.run(graph, "-n", "2000", "--timeout", "20", *EACH,
+                                     machine="broken", code=1)
+                expect(f"gpu[{gpu}] (cuda:{gpu})" in error, f"{graph} {call}: which GPU", error)
+                expect(time.monotonic() - started < 18, "it has hung", error)
+
+
+def endless(suite):
+    """A kernel that never ends, at a rank other than the first, is in the time-out's report."""
+    MACHINES["endless"] = {"CGRAPH_EMULATION": "endless=30"}
+    _, error = suite.run("chain", "-n", "2000", "--timeout", "2", *EACH, machine="endless", code=1)
+    expect("nothing has moved for 2 s" in error, "the time-out", error)
+    expect(re.search(r"gpu\[[123]\] .*\(rank [123]: process \d+\).* is running", error),
+           "what runs", error)
 
 
 def stopped(suite):
@@ -186,7 +197,7 @@ def main():
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         suite = Suite(options, pathlib.Path(folder))
-        for part in (same, errors, broken, stopped, measured):
+        for part in (same, errors, broken, endless, stopped, measured):
             if options.only and part.__name__ not in options.only:
                 continue
             begun = time.monotonic()

@@ -83,8 +83,8 @@ Result<std::shared_ptr<NcclCommunicator>> NcclCommunicator::Make(
 Status NcclCommunicator::Check(const Nccl& nccl, int status, const char* what) {
   if (status == nccl::kSuccess || status == nccl::kInProgress) return Status::Ok();
   return {StatusCode::kFailed, fmt::format("{}: NCCL reports: {}; NCCL_DEBUG=WARN in the "
-                                           "environment lets it say more", what,
-                                           nccl.ErrorText(status))};
+                                           "environment lets it say more",
+                                           what, nccl.ErrorText(status))};
 }
 
 Status NcclCommunicator::Settle(Rank& rank, const char* what, bool issuing) {

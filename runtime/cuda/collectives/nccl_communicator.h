@@ -1,5 +1,5 @@
-// NcclCommunicator: GPUs that carry out collectives by NCCL, a rank each. Some of them may be served
-// by other processes, which have communicators of the same id.
+// NcclCommunicator: GPUs that carry out collectives by NCCL, a rank each. Some of them may be
+// served by other processes, which have communicators of the same id.
 //
 // NCCL's handles take calls of one thread at a time. While collectives may be issued, those of a
 // rank are under the rank's lock; one thread makes, registers and ends all ranks, before and after.
@@ -108,7 +108,7 @@ class NcclCommunicator : public device::Communicator {
   const Nccl& nccl_;
   const std::vector<std::shared_ptr<Gpu>> gpus_;  // by rank; null: another process's
   const std::function<bool()> gives_up_;
-  std::vector<uint32_t> own_;                     // ranks of this process
+  std::vector<uint32_t> own_;                 // ranks of this process
   std::vector<std::shared_ptr<Rank>> ranks_;  // a thread that aborts one may outlive this
   std::atomic<bool> aborted_{false};
   std::atomic<bool> stopped_{false};

@@ -28,11 +28,11 @@ constexpr auto kPause = std::chrono::microseconds(50);
 
 }  // namespace
 
-Result<std::unique_ptr<CudaDevice>> CudaDevice::Make(
-    std::string name, std::shared_ptr<Gpu> gpu, std::shared_ptr<Communicators> communicators,
-    Shared shared) {
-  std::unique_ptr<CudaDevice> device(new CudaDevice(
-      std::move(name), std::move(gpu), std::move(communicators), std::move(shared)));
+Result<std::unique_ptr<CudaDevice>> CudaDevice::Make(std::string name, std::shared_ptr<Gpu> gpu,
+                                                     std::shared_ptr<Communicators> communicators,
+                                                     Shared shared) {
+  std::unique_ptr<CudaDevice> device(
+      new CudaDevice(std::move(name), std::move(gpu), std::move(communicators), std::move(shared)));
   auto pass_poison = device->gpu_->module().Find("pass_poison");
   auto copy_guarded = device->gpu_->module().Find("copy_guarded");
   if (!pass_poison.ok()) return pass_poison.status();
@@ -109,9 +109,10 @@ Result<CommunicatorOffer> CudaDevice::OfferCommunicator(uint32_t number,
   return communicators_->Offer(number, units, makes_id);
 }
 
-Result<std::shared_ptr<Communicator>> CudaDevice::JoinCommunicator(
-    uint32_t number, std::span<Device* const> members, std::span<const uint32_t> units,
-    const CommunicatorId& id) {
+Result<std::shared_ptr<Communicator>> CudaDevice::JoinCommunicator(uint32_t number,
+                                                                   std::span<Device* const> members,
+                                                                   std::span<const uint32_t> units,
+                                                                   const CommunicatorId& id) {
   std::vector<std::shared_ptr<Gpu>> gpus;  // null: another process's
   for (Device* member : members) {
     const auto* device = dynamic_cast<const CudaDevice*>(member);

@@ -22,10 +22,10 @@ Result<std::shared_ptr<PinnedSource>> PinnedSource::Make(
   CUdevice device = 0;
   int same = 0;
   CGRAPH_RETURN_IF_ERROR(gpu->Check(driver.cuDeviceGet(&device, gpu->ordinal()), what));
-  CGRAPH_RETURN_IF_ERROR(gpu->Check(
-      driver.cuDeviceGetAttribute(
-          &same, CU_DEVICE_ATTRIBUTE_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM, device),
-      what));
+  CGRAPH_RETURN_IF_ERROR(
+      gpu->Check(driver.cuDeviceGetAttribute(
+                     &same, CU_DEVICE_ATTRIBUTE_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM, device),
+                 what));
   if (same == 0) {
     return Status(StatusCode::kUnsupported,
                   fmt::format("{} reaches memory of other processes by other addresses than they "
@@ -58,12 +58,11 @@ Status PinnedSource::Register(std::byte* data, uint64_t bytes, const std::string
   const CUresult error = gpu_->driver().cuMemHostRegister(
       data, bytes, CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP);
   if (error != CUDA_SUCCESS) {
-    return Status(StatusCode::kInvalid,
-                  fmt::format("{} of memory that processes share, for {}, cannot be pinned for {}: "
-                              "{}\nraise the limit of locked memory (`ulimit -l`), or run in one "
-                              "process, without --processes",
-                              BytesText(bytes), what, gpu_->name(),
-                              gpu_->driver().ErrorText(error)));
+    return Status(
+        StatusCode::kInvalid,
+        fmt::format("{} of memory that processes share, for {}, cannot be pinned for {}: "
+                    "{}\nrun in one process, without --processes",
+                    BytesText(bytes), what, gpu_->name(), gpu_->driver().ErrorText(error)));
   }
   std::lock_guard lock(mutex_);
   registered_.push_back(data);
@@ -109,8 +108,7 @@ Result<Memory> ImportToGpu(const std::shared_ptr<Gpu>& gpu, const ExportedMemory
   CUdeviceptr address = 0;
   CUresult result = gpu->MakeCurrent();
   if (result == CUDA_SUCCESS) {
-    result = gpu->driver().cuIpcOpenMemHandle(&address, handle,
-                                              CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS);
+    result = gpu->driver().cuIpcOpenMemHandle(&address, handle, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS);
   }
   if (result != CUDA_SUCCESS) {
     return Refused(*gpu, "does not reach memory of another process", result);

@@ -102,8 +102,7 @@ std::vector<std::string> TakeGpuWarnings() {
   return warnings;
 }
 
-Result<std::unique_ptr<Backend>> MakeCudaBackend(const GpuMap& gpus,
-                                                 const AmongProcesses* among) {
+Result<std::unique_ptr<Backend>> MakeCudaBackend(const GpuMap& gpus, const AmongProcesses* among) {
   if (!FindGpus().usable.ok()) return FindGpus().usable;
   Status error;
   std::unique_ptr<Backend> backend((*LoadedCuda()).backend(gpus, among, error));

@@ -65,8 +65,9 @@ using CudaReportFunction = void(GpuReport& report);
 using CudaWarningsFunction = void(std::vector<std::string>& warnings);
 
 // `cgraph_cuda_backend`: returns a new backend that serves the devices of `gpus`, which the caller
-// deletes; `among`: null where no other process serves some. Null where there can be none, with the reason in `error`: kNotFound when something must
-// be installed, kUnsupported when this GPU cannot do it. Throws nothing but std::bad_alloc.
+// deletes; `among`: null where no other process serves some. Null where there can be none, with the
+// reason in `error`: kNotFound when something must be installed, kUnsupported when this GPU cannot
+// do it. Throws nothing but std::bad_alloc.
 using CudaBackendFunction = Backend*(const GpuMap& gpus, const AmongProcesses* among,
                                      Status& error);
 

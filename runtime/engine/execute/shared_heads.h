@@ -12,8 +12,8 @@
 
 namespace cgraph::engine {
 
-// One thread writes, others read at any time: a sequence lock, as FailureSlot is one. Of more queues
-// than there is room for, the first are told.
+// One thread writes, others read at any time: a sequence lock, as FailureSlot is one. Of more
+// queues than there is room for, the first are told.
 class SharedHeads {
  public:
   void Set(const std::vector<device::Head>& heads) {

@@ -16,8 +16,8 @@
 
 #include "runtime/device/device.h"
 #include "runtime/engine/load/communication/native_collectives.h"
-#include "runtime/engine/load/peer_memory.h"
-#include "runtime/engine/load/rank_view.h"
+#include "runtime/engine/load/peers/peer_memory.h"
+#include "runtime/engine/load/peers/rank_view.h"
 #include "runtime/engine/loaded_graph.h"
 #include "runtime/plan/plan.h"
 #include "runtime/status/status.h"

@@ -25,8 +25,8 @@ class FrameOperands {
 
   // Adds the graph's operands [first, first + count), used by `instruction`; returns where they lie
   // among the tensors of a frame. Their dynamic dimensions are appended to `uses`, except those
-  // whose extent the instruction itself makes. `reader`: the device that finds them there, if that is
-  // another than the instruction's.
+  // whose extent the instruction itself makes. `reader`: the device that finds them there, if that
+  // is another than the instruction's.
   Slice Add(uint32_t first, uint32_t count, uint32_t instruction, std::vector<DynamicDim>& uses,
             uint32_t reader = plan::kNone);
 

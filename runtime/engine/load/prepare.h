@@ -14,7 +14,7 @@
 #include "runtime/engine/load/communication/native_collectives.h"
 #include "runtime/engine/load/kernels.h"
 #include "runtime/engine/load/queue_map.h"
-#include "runtime/engine/load/rank_view.h"
+#include "runtime/engine/load/peers/rank_view.h"
 #include "runtime/engine/loaded_graph.h"
 #include "runtime/plan/plan.h"
 #include "runtime/status/status.h"

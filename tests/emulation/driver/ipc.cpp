@@ -47,8 +47,8 @@ CUresult cuIpcOpenMemHandle(CUdeviceptr* address, CUipcMemHandle handle, unsigne
   return Serve(calls::k_cuIpcOpenMemHandle, [&](Machine& machine, Lock&) {
     ExportedPages exported;
     std::memcpy(static_cast<void*>(&exported), &handle, sizeof exported);
-    if (flags != CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS || exported.bytes == 0 ||
-        exported.device < 0 || exported.device >= machine.options.devices) {
+    if (flags != CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS || exported.bytes == 0 || exported.device < 0 ||
+        exported.device >= machine.options.devices) {
       return CUDA_ERROR_INVALID_VALUE;
     }
     if (exported.process == getpid()) {

@@ -23,7 +23,7 @@ inline constexpr int kHost = -1;  // the device of pinned memory
 // ExportHeader: the first page of the file that memory is in which other processes open.
 struct ExportHeader {
   static constexpr int kMostOpeners = 64;
-  uint64_t id = 0;  // of the allocation
+  uint64_t id = 0;                           // of the allocation
   std::atomic<int> openers[kMostOpeners]{};  // their numbers; 0: none
 };
 
@@ -53,8 +53,8 @@ struct Allocation {
   // Of exported and of imported memory.
   ExportHeader* header = nullptr;
   ExportedPages exported;
-  int opened = 0;          // so often, in this context:
-  int importer = kHost;    // the device whose context has opened it
+  int opened = 0;        // so often, in this context:
+  int importer = kHost;  // the device whose context has opened it
 };
 
 // DeviceSet: a bit for each device.
@@ -79,8 +79,8 @@ class Memory {
   void Unregister(const Allocation& allocation);
   // Puts a device's allocation where other processes can open it. Null where the system refuses.
   const ExportedPages* Export(const Allocation& allocation);
-  // Opens what another process has exported in a device's context, or opens it once more. Null, with the misuse reported,
-  // where it was freed; or where the system refuses.
+  // Opens what another process has exported in a device's context, or opens it once more. Null,
+  // with the misuse reported, where it was freed; or where the system refuses.
   const Allocation* Import(const ExportedPages& exported, int importer);
   void CloseImported(const Allocation& allocation);
   // Returns the number of a process that has opened the allocation, and lives; 0: there is none.

@@ -50,8 +50,8 @@ void Leave(ExportHeader& header) {
   }
 }
 
-// Returns the file that memory was exported in; -1 where it is no longer open there, or another file
-// is by now.
+// Returns the file that memory was exported in; -1 where it is no longer open there, or another
+// file is by now.
 int OpenExported(const ExportedPages& exported) {
   const std::string path = fmt::format("/proc/{}/fd/{}", exported.process, exported.file);
   const int file = open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK);
@@ -138,8 +138,8 @@ const ExportedPages* Memory::Export(const Allocation& of) {
   mprotect(allocation.pages, allocation.page_bytes, PROT_READ | PROT_WRITE);
   std::memcpy(bytes + kPage, allocation.pages, allocation.page_bytes);
   munmap(bytes + kPage, allocation.page_bytes);
-  void* const moved = mmap(allocation.pages, allocation.page_bytes,
-                           ProtectionOf(allocation.device), MAP_SHARED | MAP_FIXED, file, kPage);
+  void* const moved = mmap(allocation.pages, allocation.page_bytes, ProtectionOf(allocation.device),
+                           MAP_SHARED | MAP_FIXED, file, kPage);
   if (moved == MAP_FAILED) return nullptr;
   allocation.header = new (mapped) ExportHeader;
   allocation.exported = {getpid(),
@@ -176,11 +176,10 @@ const Allocation* Memory::Import(const ExportedPages& exported, int importer) {
   Allocation made;
   made.kind = Allocation::Kind::kImported;
   made.pages = static_cast<std::byte*>(room) + kPage;
-  void* const pages =
-      header == MAP_FAILED || room == MAP_FAILED
-          ? MAP_FAILED
-          : mmap(made.pages, exported.page_bytes, ProtectionOf(exported.device),
-                 MAP_SHARED | MAP_FIXED, file, kPage);
+  void* const pages = header == MAP_FAILED || room == MAP_FAILED
+                          ? MAP_FAILED
+                          : mmap(made.pages, exported.page_bytes, ProtectionOf(exported.device),
+                                 MAP_SHARED | MAP_FIXED, file, kPage);
   close(file);
   if (pages == MAP_FAILED) return nullptr;
   made.header = static_cast<ExportHeader*>(header);

@@ -29,7 +29,8 @@ using cuda::NcclConfig;
 using cuda::NcclId;
 namespace nccl = cuda::nccl;
 
-constexpr int kUnhandledCudaError = 1, kUnhandledSystemError = 2, kInvalidArgument = 4, kInvalidUsage = 5;
+constexpr int kUnhandledCudaError = 1, kUnhandledSystemError = 2, kInvalidArgument = 4,
+              kInvalidUsage = 5;
 constexpr unsigned kMagic = 0xcafebeef;
 constexpr size_t kLeastConfig = 48;  // bytes, as of 2.19
 constexpr int kAsksUntilReady = 2;

@@ -29,9 +29,8 @@ bool SharedState::complete() const {
 }
 
 int SharedState::finalized() const {
-  return static_cast<int>(std::count_if(members, members + ranks, [](const Member& member) {
-    return member.finalized;
-  }));
+  return static_cast<int>(std::count_if(members, members + ranks,
+                                        [](const Member& member) { return member.finalized; }));
 }
 
 Operation* SharedState::Join(int from, int to, uint64_t number, const NcclCall& call) {
@@ -95,8 +94,7 @@ SharedState* MappedState::Map(int file) {
 std::shared_ptr<MappedState> MappedState::Make(uint64_t number, Name& name) {
   const int file = memfd_create("emulated NCCL", MFD_CLOEXEC);
   if (file < 0) return nullptr;
-  SharedState* const state =
-      ftruncate(file, static_cast<off_t>(kBytes)) == 0 ? Map(file) : nullptr;
+  SharedState* const state = ftruncate(file, static_cast<off_t>(kBytes)) == 0 ? Map(file) : nullptr;
   if (state == nullptr) {
     close(file);
     return nullptr;

@@ -28,7 +28,7 @@ struct NcclCall {
   size_t count = 0;  // as the function takes it
   int type = 0;
   int reduction = 0;
-  int other = 0;     // the root, or the peer
+  int other = 0;  // the root, or the peer
 
   bool collective() const { return kind != kSend && kind != kReceive; }
   std::string Text() const;
@@ -51,8 +51,9 @@ struct Operation {
   NcclCall call;                     // of who came first
   bool any = false;                  // that has come
   bool registered = false;           // what it reads and writes
-  size_t from = kNowhere, to = kNowhere;  // offsets in symmetric windows, of who came first with one
-  int finished = 0;                  // ranks that need it no more
+  size_t from = kNowhere,
+         to = kNowhere;          // offsets in symmetric windows, of who came first with one
+  int finished = 0;              // ranks that need it no more
   Share shares[kMostNcclRanks];  // by rank; of a message: the sender's, the receiver's
 
   bool message() const { return from_rank >= 0; }
@@ -69,13 +70,13 @@ struct SharedState {
   struct Member {
     int device = -1;  // -1: has not come
     bool finalized = false;
-    bool connects = false;                   // has called a collective
-    bool exchanges[kMostNcclRanks] = {};     // by peer: has called for one
-    uint64_t called = 0;                     // collectives
-    uint64_t windows = 0;                    // that it has begun
-    size_t window_bytes[kWindows] = {};      // of the last ones
-    size_t taken = 0;                        // of its room
-    int live = 0;                            // shares in its room
+    bool connects = false;                // has called a collective
+    bool exchanges[kMostNcclRanks] = {};  // by peer: has called for one
+    uint64_t called = 0;                  // collectives
+    uint64_t windows = 0;                 // that it has begun
+    size_t window_bytes[kWindows] = {};   // of the last ones
+    size_t taken = 0;                     // of its room
+    int live = 0;                         // shares in its room
   };
 
   pthread_mutex_t mutex;

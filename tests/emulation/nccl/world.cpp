@@ -76,8 +76,8 @@ void WriteResult(const Launch::Task& task, const Rank& rank) {
     case Call::kReduce:
       return NcclReduce(call.type, call.reduction, from, 0, count, count, ring, call.to);
     case Call::kReduceScatter:
-      return NcclReduce(call.type, call.reduction, from, own * count, count,
-                        count * shares, ring, call.to);
+      return NcclReduce(call.type, call.reduction, from, own * count, count, count * shares, ring,
+                        call.to);
     case Call::kAllGather: {
       std::byte* to = call.to;
       for (size_t share = 0; share < shares; ++share) {
@@ -221,8 +221,10 @@ std::string MatchMemory(Operation& operation, const Launch::Task& task, const Ra
     if (!own->has_value()) continue;
     if (*common == Operation::kNowhere) *common = **own;
     if (*common == **own) continue;
-    return fmt::format("rank {} calls {} on bytes {} of a symmetric window where another rank's "
-                       "are bytes {}", rank.rank, task.call.Text(), **own, *common);
+    return fmt::format(
+        "rank {} calls {} on bytes {} of a symmetric window where another rank's "
+        "are bytes {}",
+        rank.rank, task.call.Text(), **own, *common);
   }
   return "";
 }

@@ -12,8 +12,8 @@
 // connect with have called theirs, as NCCL does in the background. So is each collective on memory
 // that is registered (memory.h): NCCL's ranks then tell each other where their values lie.
 //
-// Ranks of one communicator may be in several processes, on a GPU each: what they know of each other
-// is shared_state.h's.
+// Ranks of one communicator may be in several processes, on a GPU each: what they know of each
+// other is shared_state.h's.
 #ifndef CGRAPH_TESTS_EMULATION_NCCL_WORLD_H_
 #define CGRAPH_TESTS_EMULATION_NCCL_WORLD_H_
 
@@ -78,14 +78,14 @@ struct Rank {
   int asked = 0;                // while it was not ready
   bool finalized = false;
   bool aborted = false;
-  uint64_t collectives = 0;     // that were issued
+  uint64_t collectives = 0;                 // that were issued
   std::map<void*, Registered> registered;   // by handle
   struct Window {
     uint64_t number = 0;  // among the rank's
     cuda::NcclWindow* handle = nullptr;
     Registered registered;
   };
-  std::deque<Window> windows;   // that wait for those of other ranks
+  std::deque<Window> windows;                      // that wait for those of other ranks
   std::map<int, uint64_t> sent, received;          // by peer
   std::deque<std::shared_ptr<Launch>> deferred;    // while the rank connects
   uint64_t pending = 0;         // launches that are not over

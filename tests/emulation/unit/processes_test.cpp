@@ -23,8 +23,8 @@ constexpr size_t kPage = 4096;
 struct Pages {
   explicit Pages(size_t count)
       : bytes(count * kPage),
-        start(static_cast<std::byte*>(mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
-                                           MAP_SHARED | MAP_ANONYMOUS, -1, 0))) {}
+        start(static_cast<std::byte*>(
+            mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0))) {}
   ~Pages() { munmap(start, bytes); }
 
   const size_t bytes;

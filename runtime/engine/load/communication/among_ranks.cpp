@@ -23,11 +23,10 @@ class CommunicatorsAmongRanks {
       : plan_(plan), devices_(devices), view_(view), found_(found) {}
 
   Status Find(const std::vector<std::unique_ptr<LoadedGraph>>& graphs) {
-    CGRAPH_RETURN_IF_ERROR(ForEach(graphs, [&](LoadedGraph& graph, const auto&, size_t,
-                                               auto parts, const auto& members) {
-      return Ask(graph, parts.front().communicator, members,
-                 ShapeOf(*graph.plan, parts));
-    }));
+    CGRAPH_RETURN_IF_ERROR(ForEach(
+        graphs, [&](LoadedGraph& graph, const auto&, size_t, auto parts, const auto& members) {
+          return Ask(graph, parts.front().communicator, members, ShapeOf(*graph.plan, parts));
+        }));
     CGRAPH_RETURN_IF_ERROR(Agree());
     size_t next = 0;
     return ForEach(graphs, [&](LoadedGraph& graph, const plan::GraphIndex& index, size_t first,
@@ -145,15 +144,15 @@ class CommunicatorsAmongRanks {
   const RankView& view_;
   NativeCollectives& found_;
   std::map<uint32_t, Known> known_;
-  std::vector<Answer> answers_;  // of this rank, by collective
-  std::vector<bool> agreed_;     // the same, of all ranks
+  std::vector<Answer> answers_;                  // of this rank, by collective
+  std::vector<bool> agreed_;                     // the same, of all ranks
   std::vector<std::span<const std::byte>> ids_;  // by rank: of all communicators
 };
 
 Status FindAmongRanks(const plan::Plan& plan,
                       const std::vector<std::unique_ptr<device::Device>>& devices,
-                      const std::vector<std::unique_ptr<LoadedGraph>>& graphs,
-                      const RankView& view, NativeCollectives& found) {
+                      const std::vector<std::unique_ptr<LoadedGraph>>& graphs, const RankView& view,
+                      NativeCollectives& found) {
   return CommunicatorsAmongRanks(plan, devices, view, found).Find(graphs);
 }
 

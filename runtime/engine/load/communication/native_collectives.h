@@ -14,7 +14,7 @@
 #include "runtime/channel/collective.h"
 #include "runtime/device/communicator.h"
 #include "runtime/device/device.h"
-#include "runtime/engine/load/rank_view.h"
+#include "runtime/engine/load/peers/rank_view.h"
 #include "runtime/engine/loaded_graph.h"
 #include "runtime/plan/graph_index.h"
 #include "runtime/plan/plan.h"

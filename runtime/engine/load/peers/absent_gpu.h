@@ -3,8 +3,8 @@
 // All ranks prepare the same steps for a work queue, since they speak of it by the numbers of its
 // steps. What those are depends on what a device is like, so this one is like a GPU; it has no
 // memory but the host's that all ranks of a machine share, and nothing is issued to it.
-#ifndef CGRAPH_RUNTIME_ENGINE_LOAD_ABSENT_GPU_H_
-#define CGRAPH_RUNTIME_ENGINE_LOAD_ABSENT_GPU_H_
+#ifndef CGRAPH_RUNTIME_ENGINE_LOAD_PEERS_ABSENT_GPU_H_
+#define CGRAPH_RUNTIME_ENGINE_LOAD_PEERS_ABSENT_GPU_H_
 
 #include <memory>
 
@@ -18,4 +18,4 @@ std::unique_ptr<device::Device> MakeAbsentGpu(
 
 }  // namespace cgraph::engine
 
-#endif  // CGRAPH_RUNTIME_ENGINE_LOAD_ABSENT_GPU_H_
+#endif  // CGRAPH_RUNTIME_ENGINE_LOAD_PEERS_ABSENT_GPU_H_

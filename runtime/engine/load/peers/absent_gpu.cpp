@@ -1,4 +1,4 @@
-#include "runtime/engine/load/absent_gpu.h"
+#include "runtime/engine/load/peers/absent_gpu.h"
 
 #include <string>
 #include <utility>

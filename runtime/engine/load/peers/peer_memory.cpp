@@ -1,4 +1,4 @@
-#include "runtime/engine/load/peer_memory.h"
+#include "runtime/engine/load/peers/peer_memory.h"
 
 #include <cstring>
 

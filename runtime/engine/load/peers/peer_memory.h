@@ -1,8 +1,8 @@
 // PeerMemory: memory of GPUs that GPUs of other ranks read where it lies. Which those are follows
 // from the plan; whether they can, each pair of them finds out when the plan is loaded. Where they
 // cannot, what they exchange goes through host memory.
-#ifndef CGRAPH_RUNTIME_ENGINE_LOAD_PEER_MEMORY_H_
-#define CGRAPH_RUNTIME_ENGINE_LOAD_PEER_MEMORY_H_
+#ifndef CGRAPH_RUNTIME_ENGINE_LOAD_PEERS_PEER_MEMORY_H_
+#define CGRAPH_RUNTIME_ENGINE_LOAD_PEERS_PEER_MEMORY_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "runtime/device/device.h"
-#include "runtime/engine/load/rank_view.h"
+#include "runtime/engine/load/peers/rank_view.h"
 #include "runtime/engine/loaded_graph.h"
 #include "runtime/plan/plan.h"
 #include "runtime/status/status.h"
@@ -62,4 +62,4 @@ class PeerMemory {
 
 }  // namespace cgraph::engine
 
-#endif  // CGRAPH_RUNTIME_ENGINE_LOAD_PEER_MEMORY_H_
+#endif  // CGRAPH_RUNTIME_ENGINE_LOAD_PEERS_PEER_MEMORY_H_
