@@ -93,7 +93,7 @@ EngineOptions MakeEngineOptions(const Options& options, const GpuPlacement& plac
   engine.workers = options.workers;
   engine.processes = options.processes;
   engine.inflight = options.inflight;
-  engine.gpus = !placement.gpus.empty() && options.processes == 0;
+  engine.gpus = !placement.gpus.empty();
   engine.gpu_map = placement.gpus;
   engine.proved = !options.unproved;
   engine.capture = !options.no_capture;

@@ -82,14 +82,6 @@ std::string ListGpu(size_t number, const device::Gpu& gpu) {
 
 Problem PlaceGpus(plan::Plan& plan, const Options& options, ranks::Peers* peers,
                   GpuPlacement& placement) {
-  if (options.processes != 0) {
-    const std::vector<uint32_t> gpus = workers::BusyGpus(plan);
-    if (!gpus.empty()) {
-      placement.notes = {fmt::format("{} {}: --processes serves no GPU yet", NamesOf(plan, gpus),
-                                     Runs(gpus))};
-    }
-    return {};
-  }
   const auto machines = engine::FindMachines(plan, peers);
   if (!machines.ok()) return ProblemOf(machines.status());
   auto mapped =

@@ -114,7 +114,7 @@ void AddFlags(CLI::App& app, Options& options, Raw& raw) {
       ->check(CLI::Range(1u, 1024u));
   app.add_option("--processes", raw.processes,
                  "processes that drive the plan, this one among them: device, for one for each "
-                 "device, or a number; on CPU threads")
+                 "device, or a number")
       ->option_text("device|N");
   app.add_option("--device-map", options.device_map,
                  "the GPU or core that each logical device is: gpu[0]=cuda:0,gpu[1]=cpu:1, or "
@@ -227,9 +227,7 @@ void UnderstandProcesses(const std::optional<std::string>& given, Options& optio
   const std::pair<const char*, bool> excluded[] = {
       {"--workers: a process has one worker; leave one of the two out", options.workers > 0},
       {"--device-map: it deals the devices to processes by itself; leave one of the two out",
-       !options.device_map.empty()},
-      {"--require-gpu: processes have no GPUs yet; leave one of the two out",
-       options.require_gpu}};
+       !options.device_map.empty()}};
   for (const auto& [flag, given] : excluded) {
     if (given) throw Mistake{fmt::format("--processes excludes {}", flag)};
   }

@@ -13,9 +13,10 @@ void cgraph_cuda_warnings(std::vector<std::string>& warnings) {
 }
 
 cgraph::device::Backend* cgraph_cuda_backend(const cgraph::device::GpuMap& gpus,
+                                             const cgraph::device::AmongProcesses* among,
                                              cgraph::Status& error) {
   const auto driver = cgraph::cuda::Driver::Get();
-  if (driver.ok()) return cgraph::cuda::MakeCudaBackend(**driver, gpus).release();
+  if (driver.ok()) return cgraph::cuda::MakeCudaBackend(**driver, gpus, among).release();
   error = driver.status();
   return nullptr;
 }

@@ -12,7 +12,9 @@
 #ifndef CGRAPH_RUNTIME_DEVICE_COMMUNICATOR_H_
 #define CGRAPH_RUNTIME_DEVICE_COMMUNICATOR_H_
 
+#include <array>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
@@ -20,6 +22,17 @@
 #include "runtime/status/status.h"
 
 namespace cgraph::device {
+
+// What the processes of one communicator know each other by.
+struct CommunicatorId {
+  std::array<std::byte, 128> bytes{};
+};
+
+// What a process says of a communicator before anybody joins.
+struct CommunicatorOffer {
+  bool joins = false;
+  CommunicatorId id;  // where it was to make one
+};
 
 class Communicator {
  public:

@@ -19,6 +19,7 @@
 
 #include "runtime/device/communicator.h"
 #include "runtime/device/executable.h"
+#include "runtime/device/exported_memory.h"
 #include "runtime/device/memory.h"
 #include "runtime/device/queue.h"
 #include "runtime/device/tensor.h"
@@ -62,6 +63,20 @@ class Device {
   // Returns zeroed memory (memory.h). kInvalid, with `what`, when it is more than is free or than
   // the system gives.
   virtual Result<Memory> Allocate(uint64_t bytes, MemoryKind kind, const std::string& what) = 0;
+
+  // Make a block of this device's memory, of the kind `shareable`, one that a device of another
+  // process reads: Export where it was allocated, Import at the reader, which gives a handle on the
+  // same bytes, at an address of this device's. The block stays until all readers have dropped
+  // theirs. kUnsupported, with why, where the two cannot.
+  virtual Result<ExportedMemory> Export(const Memory&) {
+    return Status(StatusCode::kUnsupported, "this device's memory is its process's alone");
+  }
+  virtual Result<Memory> Import(const ExportedMemory&) {
+    return Status(StatusCode::kUnsupported, "this device reads memory of its process alone");
+  }
+  // Of the caller's device: lets the queues of this process reach host memory that another process
+  // has taken of what all share. kInvalid, with `what`, where the system refuses.
+  virtual Status Reach(std::byte*, uint64_t, const std::string&) { return Status::Ok(); }
 
   // Copies between the host and this device's memory; done when it returns. No operation may be at
   // work on that memory. kFailed with the device's error.
@@ -111,6 +126,19 @@ class Device {
   // backend has none for them. kFailed with the error of the backend's library.
   virtual Result<std::shared_ptr<Communicator>> MakeCommunicator(uint32_t /*number*/,
                                                                  std::span<Device* const>) {
+    return std::shared_ptr<Communicator>();
+  }
+  // The same of devices that several processes serve: each joins with its own. `units`: by rank, a
+  // number of the physical device. What a process would do is said first; all join or none, by one
+  // id, which one of them has made (`makes_id`). `members`: by rank, null for another process's.
+  virtual Result<CommunicatorOffer> OfferCommunicator(uint32_t /*number*/,
+                                                      std::span<const uint32_t> /*units*/,
+                                                      bool /*makes_id*/) {
+    return CommunicatorOffer();
+  }
+  virtual Result<std::shared_ptr<Communicator>> JoinCommunicator(
+      uint32_t /*number*/, std::span<Device* const> /*members*/,
+      std::span<const uint32_t> /*units*/, const CommunicatorId& /*id*/) {
     return std::shared_ptr<Communicator>();
   }
   // Called at load, once per graph, after its executables and before its queues are made.

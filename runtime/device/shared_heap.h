@@ -40,6 +40,19 @@ class SharedHeap {
     std::uninitialized_value_construct_n(objects, count);
     return std::span<T>(objects, count);
   }
+  // Makes `count` objects whose bytes are zero, without writing them: another process may have
+  // written its own by now.
+  template <typename T>
+  Result<std::span<T>> MakeZeroed(size_t count, const std::string& what) {
+    static_assert(std::is_trivially_copyable_v<T> && alignof(T) <= kLineAlign);
+    if (count == 0) return std::span<T>();
+    if (count > UINT64_MAX / 2 / sizeof(T)) {
+      return Status(StatusCode::kInvalid, "no memory for " + what);
+    }
+    auto data = Take(count * sizeof(T), what);
+    if (!data.ok()) return data.status();
+    return std::span<T>(reinterpret_cast<T*>(*data), count);
+  }
 
  private:
   static constexpr uint64_t kChunk = 64 << 10;

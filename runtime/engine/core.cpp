@@ -11,7 +11,7 @@
 #include "runtime/device/sync/cores.h"
 #include "runtime/engine/death.h"
 #include "runtime/engine/execute/finish_recordings.h"
-#include "runtime/engine/load/absent_gpu.h"
+#include "runtime/engine/load/peers/absent_gpu.h"
 #include "runtime/engine/load/prepare.h"
 #include "runtime/engine/load/support.h"
 #include "runtime/engine/omission.h"
@@ -66,11 +66,6 @@ Status OutOfMemory() { return Status(StatusCode::kNotFound, "no memory left"); }
 
 Result<Core*> Core::Load(std::unique_ptr<plan::Plan> plan, const EngineOptions& options) try {
   CGRAPH_RETURN_IF_ERROR(plan::CheckPlan(*plan));
-  if (options.processes != 0 && options.require_gpus) {
-    return Status(StatusCode::kUnsupported,
-                  "an engine with several processes runs on CPU threads; leave out the processes, "
-                  "or do not require GPUs");
-  }
   CGRAPH_RETURN_IF_ERROR(CheckMachines(*plan, options));
   if (options.proved) {
     if (options.peers != nullptr) {
@@ -111,18 +106,17 @@ Status Core::TryLoadPlan() try {
 Status Core::OpenDevices() {
   std::unique_ptr<device::Backend> first;
   if (ranks_.region != nullptr) first = device::MakeCpuBackend(ranks_.region);
+  const device::AmongProcesses among = Among();
   if (const device::GpuMap own = OwnGpus(); !own.empty()) {
-    auto cuda = device::MakeCudaBackend(own);
+    auto cuda = device::MakeCudaBackend(own, ranks_.region != nullptr ? &among : nullptr);
     if (!cuda.ok()) return cuda.status();
     first = std::move(*cuda);
   }
   auto devices = device::BackendRegistry::Get().OpenAll(*plan_, std::move(first));
   if (!devices.ok()) return devices.status();
   devices_ = std::move(*devices);
-  for (const auto& [device, gpu] : gpus_) {
-    if (IsElsewhere(device)) devices_[device] = MakeAbsentGpu();
-  }
-  heap_ = std::make_unique<device::SharedHeap>(*devices_.front());
+  CGRAPH_RETURN_IF_ERROR(OpenAbsent());
+  if (heap_ == nullptr) heap_ = std::make_unique<device::SharedHeap>(*devices_.front());
   for (const auto& device : devices_) has_queues_ |= !device->immediate();
   return Status::Ok();
 }
@@ -134,9 +128,8 @@ Status Core::LoadPlan() {
                               NumbersOfGpus());
   CGRAPH_RETURN_IF_ERROR(StartRanks());
   PlaceRanks();
-  if (Status loaded = LoadShared(); !loaded.ok()) {
-    return machines_ == nullptr ? loaded : machines_->JoinRefusal(std::move(loaded));
-  }
+  ViewRanks();
+  if (Status loaded = LoadShared(); !loaded.ok()) return WithRefusals(std::move(loaded));
   FindConflicts();
   if (several_ranks()) Loading("waiting for other processes");
   CGRAPH_RETURN_IF_ERROR(AwaitRanks());
@@ -155,11 +148,11 @@ Status Core::LoadShared() {
     elsewhere.push_back(IsElsewhere(device));
   }
   Loading("making the communicators of GPUs");
-  CGRAPH_RETURN_IF_ERROR(native_.Find(*plan_, devices_, graphs_, elsewhere));
+  CGRAPH_RETURN_IF_ERROR(native_.Find(*plan_, devices_, graphs_, elsewhere, view_));
   ListStates();
   arenas_ = std::make_unique<Arenas>();
   Loading("allocating memory");
-  CGRAPH_RETURN_IF_ERROR(arenas_->Allocate(*plan_, devices_, graphs_, native_, elsewhere));
+  CGRAPH_RETURN_IF_ERROR(arenas_->Allocate(*plan_, devices_, graphs_, native_, elsewhere, view_));
   Loading("making kernels");
   CGRAPH_RETURN_IF_ERROR(MakeWorkers());
   return MakeWorkQueues();
@@ -224,14 +217,21 @@ Status Core::MakeWorkQueues() {
     event_counts.push_back(workers_[worker]->event_count);
   }
   queue_map_ = MapQueues(*plan_, placement_, devices_, event_counts);
-  const Preparation preparation{plan_.get(),     &placement_,     &devices_,
-                                arenas_.get(),   heap_.get(),    &native_,
-                                kernels_.get(),  &queue_map_,    options_.proved,
+  const Preparation preparation{plan_.get(),
+                                &placement_,
+                                &devices_,
+                                arenas_.get(),
+                                heap_.get(),
+                                &native_,
+                                kernels_.get(),
+                                &queue_map_,
+                                options_.proved,
                                 options_.profile || options_.trace,
                                 options_.capture,
                                 ranks_.rank,
                                 ranks_.of_worker,
-                                machines_.get()};
+                                machines_.get(),
+                                &view_};
   uint32_t entries = 0;
   for (uint32_t g = 0; g < graphs_.size(); ++g) {
     CGRAPH_RETURN_IF_ERROR(PrepareGraph(preparation, g, *graphs_[g]));
@@ -261,6 +261,7 @@ Status Core::MakeWorkQueues() {
     if (ranks_.region != nullptr && options_.trace) {
       CGRAPH_RETURN_IF_ERROR(ShareTrace(*work_queues_.back()));
     }
+    if (AmongGpuRanks()) CGRAPH_RETURN_IF_ERROR(ShareHeads(*work_queues_.back()));
     worker.work_queues.push_back(work_queues_.back().get());
   }
   uint32_t here = 0;
@@ -422,6 +423,11 @@ void Core::End(Status status) {
 }
 
 void Core::EndWhereDeviceFailed() {
+  for (uint32_t rank = 1; AmongGpuRanks() && rank < ranks_.count; ++rank) {
+    const ranks::RankState& state = ranks_.control->states[rank];
+    if (!state.device_failed.load(std::memory_order_acquire)) continue;
+    return End(Status(StatusCode::kFailed, std::string(state.device_failure.Get())));
+  }
   for (auto& device : devices_) {
     if (Status failure = device->Failure(); !failure.ok()) return End(std::move(failure));
   }
@@ -455,9 +461,15 @@ void Core::Teardown() {
     if (worker->thread.joinable() && !Omits(Omission::kEndWorkers)) worker->thread.join();
   }
   if (fallback_driver_.joinable() && !Omits(Omission::kEndFallback)) fallback_driver_.join();
+  // GPUs read memory of each other's processes: none of these ends before all have let go.
+  if (AmongGpuRanks()) {
+    if (std::this_thread::get_id() != watchdog_id_.load()) JoinWatchdog();
+    CloseQueues();
+    CloseRank();
+  }
   EndRanks();
   if (std::this_thread::get_id() != watchdog_id_.load()) JoinWatchdog();
-  CloseQueues();
+  if (!AmongGpuRanks()) CloseQueues();
 }
 
 // Waits for what runs. A kernel that never ends cannot be ended: it is said which one it is, where

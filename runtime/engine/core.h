@@ -40,6 +40,8 @@
 #include "runtime/engine/machines/machines.h"
 #include "runtime/engine/report/collect.h"
 #include "runtime/engine/report/position_log.h"
+#include "runtime/engine/load/peers/rank_view.h"
+#include "runtime/ranks/exchange.h"
 #include "runtime/ranks/processes.h"
 #include "runtime/ranks/region.h"
 #include "runtime/workers/placement.h"
@@ -82,6 +84,9 @@ class Core {
   // Ends the engine with the error of a device that has failed as a whole, if any has: perhaps the
   // report of it has not been heard yet.
   void EndWhereDeviceFailed();
+  // Called by the worker of a rank other than the first when it begins a round: does what rank 0
+  // cannot do for the GPUs of this one.
+  void BeginRound(Frame& frame);
   bool ended() const { return ended_->load(std::memory_order_acquire); }
   // Returns whether some device does its work later than it is issued.
   bool has_queues() const { return has_queues_; }
@@ -176,14 +181,24 @@ class Core {
   // gpus.cpp
   Status FindGpus();
   device::GpuMap OwnGpus() const;
+  device::GpuMap GpusOfMachine() const;
   std::map<uint32_t, uint32_t> NumbersOfGpus() const;
 
   // ranks.cpp
   Status StartRanks();
   Status AwaitRanks();
   void PlaceRanks();
+  void ViewRanks();
   Status LoadRank();
   Worker* PollingWorker();
+  bool AmongGpuRanks() const { return view_.exchange != nullptr; }
+  device::AmongProcesses Among();
+  void SetDeviceFailure(const Status& failure);
+  Status OpenAbsent();
+  Status WithRefusals(Status own);
+  void CloseRank();
+  Status ShareHeads(WorkQueue& work_queue);
+  void RunHeadsTeller();
   Status ShareTrace(WorkQueue& work_queue);
   void OnRankLost(uint32_t rank, int pid, const std::string& exit_text);
   void EndWithout(uint32_t rank, const std::string& process, const std::string& how);
@@ -229,6 +244,7 @@ class Core {
 
   // measurements.cpp
   void GatherMeasurements() const;
+  uint32_t Captures() const;  // of this rank
   std::vector<Engine::Stats::Communicator> CommunicatorsOnGpus() const;
 
   // drive.cpp
@@ -266,6 +282,8 @@ class Core {
   device::GpuMap gpus_;
   std::vector<std::unique_ptr<device::Device>> devices_;
   std::unique_ptr<device::SharedHeap> heap_;  // of what lanes share beside values
+  std::unique_ptr<ranks::Exchange> exchange_;  // where ranks of one machine have GPUs
+  RankView view_;
   std::unique_ptr<Kernels> kernels_;
   std::vector<Engine::State> states_;
   std::vector<std::pair<uint32_t, uint32_t>> places_of_states_;  // actor, and which of its states
@@ -305,6 +323,7 @@ class Core {
   std::thread fallback_driver_;
   device::EventCount watchdog_wakeup_;
   std::thread watchdog_;
+  std::thread heads_teller_;  // of a rank other than the first
   std::atomic<std::thread::id> watchdog_id_{};
 
   PositionLog positions_;  // the watchdog's

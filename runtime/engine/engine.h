@@ -58,8 +58,8 @@ struct EngineOptions {
   uint32_t workers = 0;            // threads that drive lanes, the caller among them; 0: the
                                    // plan's, at most as many as cores
   // Processes that the plan's devices are dealt to, this one among them; kProcessPerDevice: one for
-  // each device with work; 0: none but this one. Each has one worker, instead of `workers`. They
-  // are on CPU threads, and end with this engine, however it ends.
+  // each device with work; 0: none but this one. Each has one worker, instead of `workers`, and
+  // GPUs that no other one has. They end with this engine, however it ends.
   uint32_t processes = 0;
   std::string rank_program = "/proc/self/exe";  // cgrun, of which the processes are
   // The processes that a launcher has started, this one the first (ranks/launcher.h): each serves

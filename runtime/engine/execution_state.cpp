@@ -27,6 +27,7 @@ void ExecutionState::Keep(uint32_t position, Status status) {
 
 void ExecutionState::CollectFailures() {
   if (remote_failures.any_set == nullptr) return;
+  core->EndWhereDeviceFailed();  // then the errors may be its consequences
   std::lock_guard lock(mutex);
   if (collected) return;  // then the frame may be another execution's
   collected = Done();     // and nobody writes any more

@@ -16,9 +16,7 @@ namespace {
 // Returns the GPU of each gpu of the plan that gets one.
 Result<device::GpuMap> GpusFor(plan::Plan& plan, const EngineOptions& options) {
   // GPUs lean on what is proved: an extent is one number everywhere.
-  // Processes of one machine are on CPU threads.
-  if (!options.gpus || !options.proved || options.processes != 0 ||
-      workers::BusyGpus(plan).empty()) {
+  if (!options.gpus || !options.proved || workers::BusyGpus(plan).empty()) {
     return device::GpuMap();
   }
   const bool one_machine = options.peers == nullptr;
@@ -50,14 +48,19 @@ Status Core::FindGpus() {
   return Status::Ok();
 }
 
-// Returns those of this machine.
+// Returns those that this process serves.
 device::GpuMap Core::OwnGpus() const {
   device::GpuMap own;
   for (const auto& [device, gpu] : gpus_) {
-    if (!IsElsewhere(device)) own.emplace(device, gpu);
+    const bool another_rank =
+        ranks_.region != nullptr && view_.rank_of_device[device] != ranks_.rank;
+    if (!IsElsewhere(device) && !another_rank) own.emplace(device, gpu);
   }
   return own;
 }
+
+// Returns those of this machine, whichever of its processes serves them.
+device::GpuMap Core::GpusOfMachine() const { return machines_ != nullptr ? OwnGpus() : gpus_; }
 
 // Returns a number of each device's GPU that no other GPU has, on whatever machine.
 std::map<uint32_t, uint32_t> Core::NumbersOfGpus() const {

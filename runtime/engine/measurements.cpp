@@ -35,23 +35,36 @@ Engine::Stats Core::GetStats() {
   for (uint32_t lane = 0; lane < plan_->lanes.size(); ++lane) {
     stats.lanes[lane].name = plan::LaneName(*plan_, lane);
   }
-  stats.gpus = OwnGpus();
+  stats.gpus = GpusOfMachine();
   stats.communicators = CommunicatorsOnGpus();
+  stats.captures = Captures();
   for (const auto& graph : graphs_) {
     const plan::GraphIndex index(*plan_, *graph->plan);
     for (const StepList& program : graph->programs) {
-      stats.captures += static_cast<uint32_t>(program.segments.size());
       for (size_t i = 0; i < program.timings.size(); ++i) {
         stats.lanes[index.lane(program.steps[i].instruction)].busy_ns +=
             program.timings[i].ns.load(std::memory_order_relaxed);
       }
     }
   }
+  for (uint32_t rank = 1; ranks_.control != nullptr && rank < ranks_.count; ++rank) {
+    stats.captures += ranks_.control->states[rank].captures;
+  }
   return stats;
 }
 
+uint32_t Core::Captures() const {
+  uint32_t captures = 0;
+  for (const auto& graph : graphs_) {
+    for (const StepList& program : graph->programs) {
+      captures += static_cast<uint32_t>(program.segments.size());
+    }
+  }
+  return captures;
+}
+
 std::vector<Engine::Stats::Communicator> Core::CommunicatorsOnGpus() const {
-  const device::GpuMap own = OwnGpus();
+  const device::GpuMap own = GpusOfMachine();
   if (own.empty()) return {};
   std::map<uint32_t, Engine::Stats::Communicator> found;  // by the plan's number
   for (const auto& graph : graphs_) {

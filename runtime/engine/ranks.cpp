@@ -48,28 +48,46 @@ void ReportLoaded(ranks::Control& control, uint32_t rank, const Status& status) 
 }
 
 // The options that other ranks load the plan with, and back again. The others of EngineOptions are
-// about rank 0 alone, or GPUs.
+// about rank 0 alone.
 void SetOptions(const EngineOptions& from, uint32_t ranks, ranks::RankOptions& to) {
   to.ranks = ranks;
   to.inflight = from.inflight;
   to.proved = from.proved;
   to.profile = from.profile;
   to.trace = from.trace;
+  to.capture = from.capture;
   to.stall_timeout_ns = from.stall_timeout.count();
   to.weights_dir.Set(from.weights_dir);
   to.libraries.Set(JoinLines(from.libraries));
 }
-EngineOptions OptionsOf(const ranks::RankOptions& from) {
+EngineOptions OptionsOf(const ranks::Control& control) {
+  const ranks::RankOptions& from = control.options;
   EngineOptions to;
+  for (uint64_t i = 0; i < control.gpu_count; ++i) {
+    to.gpu_map.emplace(control.gpus[i].device, control.gpus[i].gpu);
+  }
   to.processes = from.ranks;
   to.inflight = from.inflight;
   to.proved = from.proved;
   to.profile = from.profile;
   to.trace = from.trace;
+  to.capture = from.capture;
   to.stall_timeout = std::chrono::nanoseconds(from.stall_timeout_ns);
   to.weights_dir = from.weights_dir.Get();
   to.libraries = SplitLines(from.libraries.Get());
   return to;
+}
+
+// Says which devices run on GPUs, for all ranks.
+Status TellGpus(const device::GpuMap& gpus, ranks::Region& region, ranks::Control& control) {
+  auto table = region.Allocate(gpus.size() * sizeof(ranks::GpuOfDevice), device::MemoryKind::plain,
+                               "which devices run on GPUs");
+  if (!table.ok()) return table.status();
+  auto* at = reinterpret_cast<ranks::GpuOfDevice*>(table->data());
+  control.gpus = at;
+  control.gpu_count = gpus.size();
+  for (const auto& [device, gpu] : gpus) *at++ = {device, gpu};
+  return Status::Ok();
 }
 
 }  // namespace
@@ -127,6 +145,7 @@ Status Core::StartRanks() {
   std::memcpy(copy->data(), bytes.data(), bytes.size());
   ranks_.control->plan = reinterpret_cast<const uint8_t*>(copy->data());
   ranks_.control->plan_bytes = bytes.size();
+  CGRAPH_RETURN_IF_ERROR(TellGpus(gpus_, **region, *ranks_.control));
   SetOptions(options_, placement_.workers, ranks_.control->options);
   ranks_.count = placement_.workers;  // worker k is rank k
   ranks_.region = std::move(*region);
@@ -278,6 +297,17 @@ void Core::PlaceRanks() {
   ranks_.of_worker[0] = 0;  // the caller's, which idle devices have, too
 }
 
+// Learns which rank has each device, where ranks of one machine have GPUs.
+void Core::ViewRanks() {
+  view_.rank_of_device.assign(plan_->devices.size(), 0);
+  for (uint32_t lane = 0; several_ranks() && lane < plan_->lanes.size(); ++lane) {
+    const uint32_t worker = placement_.worker_of_work_queue[placement_.work_queue_of_lane[lane]];
+    view_.rank_of_device[plan_->lanes[lane].device()] = ranks_.of_worker[worker];
+  }
+  if (ranks_.region == nullptr || gpus_.empty()) return;
+  view_.gpus = gpus_;
+}
+
 // Returns the worker of this rank that goes on with messages; null: it has no worker.
 Worker* Core::PollingWorker() {
   for (uint32_t w = 0; w < workers_.size(); ++w) {
@@ -292,33 +322,45 @@ Status Core::LoadRank() {
   placement_ = workers::Place(*plan_, WorkersOf(*plan_, options_), options_.proved,
                               NumbersOfGpus());
   PlaceRanks();
+  ViewRanks();
   CGRAPH_RETURN_IF_ERROR(LoadShared());
   if (ranks_.control == nullptr) return Status::Ok();
   ranks_.control->states[ranks_.rank].region_bytes = ranks_.region->used();
+  ranks_.control->states[ranks_.rank].captures = Captures();
   return Status::Ok();
 }
 
 // Serves the rank once the region is mapped. What goes wrong before it is loaded is told to rank 0.
-int Core::Serve(uint32_t rank, std::shared_ptr<ranks::Region> region,
-                ranks::Control& control) try {
-  const ranks::RankOptions& given = control.options;
+int Core::Serve(uint32_t rank, std::shared_ptr<ranks::Region> region, ranks::Control& control) try {
   auto copy = region->Allocate(control.plan_bytes, device::MemoryKind::plain, "the plan");
+  auto table = region->Allocate(control.gpu_count * sizeof(ranks::GpuOfDevice),
+                                device::MemoryKind::plain, "which devices run on GPUs");
   auto plan = copy.ok() ? plan::FromBytes({control.plan, control.plan_bytes}) : copy.status();
-  if (!plan.ok()) {
-    ReportLoaded(control, rank, plan.status());
+  for (const Status& status : {plan.status(), table.status()}) {
+    if (status.ok()) continue;
+    ReportLoaded(control, rank, status);
     return 1;
   }
-  Core& core = *new Core(std::move(*plan), OptionsOf(given));  // goes with the process
-  core.ranks_ = {rank, given.ranks, {}, std::move(region), &control, nullptr};
+  Core& core = *new Core(std::move(*plan), OptionsOf(control));  // goes with the process
+  core.ranks_ = {rank, control.options.ranks, {}, std::move(region), &control, nullptr};
   core.ended_ = &control.ended;
   const Status status = core.LoadRank();
+  // What another rank has brought about is that one's to say.
+  if (!status.ok() && control.ended) return 1;
   ReportLoaded(control, rank, status);
   if (!status.ok()) return 1;
   const auto begins = [&] {
     return control.started.load(std::memory_order_acquire) || core.ended();
   };
   while (!begins()) control.changed.Wait(begins);
+  if (core.AmongGpuRanks()) core.heads_teller_ = std::thread(&Core::RunHeadsTeller, &core);
   core.workers_[rank]->Drive(core.spins_, [&] { return core.ended(); });
+  if (core.AmongGpuRanks()) {
+    core.heads_teller_.join();
+    core.native_.Stop();
+    core.CloseQueues();
+    core.CloseRank();
+  }
   return 0;
 } catch (const std::bad_alloc&) {
   ReportLoaded(control, rank, OutOfMemory());

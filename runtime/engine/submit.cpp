@@ -325,6 +325,7 @@ void Core::SubmitRound(LoadedGraph& graph, ExecutionState* run) {
     }
   }
   const RoundMessage round{run->empty, run->empty || frame.flagged, frame.failed};
+  if (AmongGpuRanks()) frame.words->failed.store(frame.failed, std::memory_order_relaxed);
   if (round.flagged) {
     ResetFlags(frame, graph, run->empty);
     if (std::exchange(frame.failed, false)) ClearPoison(frame);

@@ -19,8 +19,20 @@ struct alignas(128) RankState {
   enum Phase : uint32_t { kStarting, kLoaded, kFailed };
   std::atomic<uint32_t> phase{kStarting};
   uint64_t region_bytes = 0;  // taken when the plan was loaded: the same at all ranks
+  uint32_t captures = 0;      // CUDA graphs of an execution, on its GPUs
   StatusCode code = StatusCode::kOk;  // kFailed: why
   SharedText<4096> text;
+  // A device of the rank has failed as a whole: why. Written once, by the rank, before anybody can
+  // see what has come of it.
+  std::atomic<bool> device_failed{false};
+  SharedText<4096> device_failure;
+  // The engine has ended, and nothing of the rank's queues is at work any more.
+  std::atomic<bool> closed{false};
+};
+
+// A device of the plan that runs on a GPU, and which.
+struct GpuOfDevice {
+  uint32_t device = 0, gpu = 0;
 };
 
 // What the other ranks load the plan with.
@@ -29,7 +41,7 @@ struct RankOptions {
 
   uint32_t ranks = 1;
   uint32_t inflight = 0;
-  bool proved = true, profile = false, trace = false;
+  bool proved = true, profile = false, trace = false, capture = true;
   int64_t stall_timeout_ns = 0;
   SharedText<4096> weights_dir;
   SharedText<kMostLibraryBytes> libraries;  // a path in each line
@@ -39,11 +51,16 @@ struct Control {
   RankOptions options;
   const uint8_t* plan = nullptr;  // in the region
   uint64_t plan_bytes = 0;
+  const GpuOfDevice* gpus = nullptr;  // in the region
+  uint64_t gpu_count = 0;
   device::EventCount changed;     // notified when a phase or one of the next two has changed
   // All have loaded the plan. Until then a rank makes the objects of the region, each the same, and
   // nobody may use them.
   std::atomic<bool> started{false};
   alignas(128) std::atomic<bool> ended{false};
+  // Once it has ended: every rank has closed its queues, or is gone. Then ranks may end, and what
+  // GPUs read of each other may go.
+  std::atomic<bool> released{false};
   RankState states[kMostRanks];
 };
 

@@ -223,6 +223,32 @@ Status Processes::AwaitLoaded(std::chrono::nanoseconds patience) {
   return JoinRefusals(refusals, "rank ", "");
 }
 
+bool Processes::AnyLost() {
+  std::lock_guard lock(mutex_);
+  for (uint32_t rank = 1; rank < processes_.size(); ++rank) {
+    const uint32_t phase = control_.states[rank].phase.load(std::memory_order_acquire);
+    if (processes_[rank].gone || phase == RankState::kFailed) return true;
+  }
+  return false;
+}
+
+void Processes::ReleaseClosed(std::chrono::nanoseconds patience) {
+  const device::Deadline deadline = Clock::now() + patience;
+  const auto closed = [&] {
+    std::lock_guard lock(mutex_);
+    for (uint32_t rank = 1; rank < processes_.size(); ++rank) {
+      const bool over = processes_[rank].gone || processes_[rank].pid < 0 ||
+                        control_.states[rank].closed.load(std::memory_order_acquire);
+      if (!over) return false;
+    }
+    return true;
+  };
+  while (!closed() && control_.changed.Wait(closed, deadline)) {
+  }
+  control_.released.store(true, std::memory_order_seq_cst);
+  control_.changed.Notify();
+}
+
 Status Processes::StateOf(uint32_t rank) {
   const RankState& state = control_.states[rank];
   if (state.phase.load(std::memory_order_acquire) == RankState::kFailed) {

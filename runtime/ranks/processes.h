@@ -39,6 +39,11 @@ class Processes {
   // Waits until all ranks have loaded the plan and none is gone. A rank's own error where it
   // refused; kLost where a rank is gone; kTimeout after `patience` (0: never).
   Status AwaitLoaded(std::chrono::nanoseconds patience);
+  // Returns whether some rank is gone, or has refused to load the plan.
+  bool AnyLost();
+  // Once `control.ended` is set: waits until all ranks have closed their queues or are gone, at
+  // most for `patience`, and lets them end.
+  void ReleaseClosed(std::chrono::nanoseconds patience);
   int pid(uint32_t rank) const { return processes_[rank].pid; }
   // Returns whether a signal has stopped the process of a rank, which then waits to be continued.
   bool IsStopped(uint32_t rank) const;

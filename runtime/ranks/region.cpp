@@ -30,6 +30,7 @@ struct Header {
   uintptr_t address;
   // Up to here some rank has asked whether there is memory: the others need no more of it.
   std::atomic<uint64_t> asked;
+  std::atomic<uint64_t> taken;  // by whom has taken most
 };
 
 // Returns the machine's memory, or what the limits of this process leave of it. The region is a
@@ -155,13 +156,26 @@ Result<device::Memory> Region::Allocate(uint64_t bytes, device::MemoryKind kind,
                   fmt::format("{} would take {} that processes share, and the system refuses: {}",
                               what, BytesText(bytes), std::strerror(failed)));
   }
+  const bool has_header = used_ != 0;
   used_ = at + bytes;
+  if (has_header) {
+    std::atomic<uint64_t>& taken = reinterpret_cast<Header*>(data_)->taken;
+    if (taken.load() < used_) taken.store(used_, std::memory_order_release);
+  }
   std::byte* const data = data_ + at;
   if (bytes >= kHugePage) madvise(data, bytes, MADV_HUGEPAGE);
 #ifdef MADV_POPULATE_WRITE
   madvise(data, bytes, MADV_POPULATE_WRITE);  // no execution pays for a page fault
 #endif
   return device::Memory(data, bytes, kind, /*host_visible=*/true, shared_from_this());
+}
+
+std::span<std::byte> Region::TakeGrown() {
+  const uint64_t taken = reinterpret_cast<Header*>(data_)->taken.load(std::memory_order_acquire);
+  if (taken <= used_ || taken > size_) return {};
+  const std::span<std::byte> grown(data_ + used_, taken - used_);
+  used_ = taken;
+  return grown;
 }
 
 bool Region::Contains(const void* data) const {

@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "runtime/device/memory.h"
@@ -42,6 +43,9 @@ class Region final : public device::MemorySource,
 
   int fd() const { return fd_; }
   uint64_t used() const { return used_; }  // bytes that were taken
+  // Returns what rank 0 has taken since this rank has; null: nothing. Cheap where it is nothing.
+  // From then on this rank has taken it as well.
+  std::span<std::byte> TakeGrown();
 
  private:
   Region(int fd, std::byte* data, uint64_t size) : fd_(fd), data_(data), size_(size) {}

@@ -36,6 +36,8 @@ struct Control {
   uint64_t (*live)();
   // Returns whether a grid has begun that never ends.
   bool (*never_ends)();
+  // Returns the number of a context's device.
+  int (*device_of)(CUcontext context);
   // Appends work of an emulated library to a stream of the current context, or makes a node of it
   // where the stream is captured. CUDA_ERROR_INVALID_VALUE after a misuse of memory.
   CUresult (*issue)(CUstream stream, LibraryWork work);

@@ -371,7 +371,8 @@ def mistakes(options, plans):
                         (["--processes", ""], "expected `device`"),
                         (["--processes", "two"], "expected `device`"),
                         (["--processes", "2", "--workers", "2"], "excludes --workers"),
-                        (["--processes", "2", "--require-gpu"], "excludes --require-gpu")):
+                        (["--processes", "2", "--device-map", "gpu[0]=cpu:0"],
+                         "excludes --device-map")):
         done = subprocess.run([options.cgrun, str(plans["fast"]), "--input", "x=1", *flags],
                               text=True, capture_output=True, timeout=60)
         expect(done.returncode == 2 and text in done.stderr, f"{flags}", done.stderr)

@@ -159,6 +159,10 @@ Result<std::unique_ptr<Collective>> MakeQueuedCollective(const CollectiveShape& 
   for (uint32_t member = 0; traits.reduces && member < shape.members; ++member) {
     const plan::Kernel kernel = ReducingKernel(*shape.reduction, shape.members);
     for (const CollectiveShape::Tensor& tensor : shape.tensors) {
+      if (devices[member] == nullptr) {
+        reducers.emplace_back();
+        continue;
+      }
       device::OperandType type;
       type.dtype = tensor.dtype;
       type.rank = 1;

@@ -16,9 +16,9 @@
 
 namespace cgraph::channel {
 
-// `devices`: of the members. `host` is the caller's device, in whose memory the semaphores lie.
-// `frames`: of the graph. kUnsupported when a device cannot reduce these dtypes, kInvalid when
-// there is no memory left.
+// `devices`: of the members; null for one that another rank serves. `host` is the caller's device,
+// in whose memory the semaphores lie. `frames`: of the graph. kUnsupported when a device cannot
+// reduce these dtypes, kInvalid when there is no memory left.
 Result<std::unique_ptr<Collective>> MakeQueuedCollective(const CollectiveShape& shape,
                                                          std::span<device::Device* const> devices,
                                                          device::Device& host, uint32_t frames);

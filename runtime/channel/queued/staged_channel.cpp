@@ -1,11 +1,13 @@
 #include "runtime/channel/queued/staged_channel.h"
 
+#include <atomic>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "runtime/device/memory.h"
 #include "runtime/device/semaphore_array.h"
+#include "runtime/device/shared_array.h"
 #include "runtime/device/sync/semaphore.h"
 
 namespace cgraph::channel {
@@ -19,14 +21,15 @@ uint64_t Stride(const ChannelShape& shape) {
 class StagedChannel : public Channel {
  public:
   StagedChannel(const ChannelShape& shape, HostEnds ends, device::Memory storage,
-                device::SemaphoreArray semaphores)
+                device::SemaphoreArray semaphores,
+                device::SharedArray<std::atomic<uint8_t>> poisoned)
       : slots_(shape.outstanding),
         spans_(shape.spans),
         ends_(ends),
         storage_(std::move(storage)),
         semaphores_(std::move(semaphores)),
         values_(slots_ * spans_),
-        poisoned_(slots_) {
+        poisoned_(std::move(poisoned)) {
     for (uint64_t i = 0; i < values_.size(); ++i) {
       values_[i].data = storage_.data() + i * Stride(shape);
     }
@@ -44,7 +47,7 @@ class StagedChannel : public Channel {
     for (size_t i = 0; i < spans.size() && !poison; ++i) {
       device::CopyBytes(SlotOf(n)[i].data, spans[i].data, spans[i].bytes);
     }
-    poisoned_[n % slots_] = poison;
+    poisoned_[n % slots_].store(poison, std::memory_order_relaxed);
     shown().Signal(n + 1);
     return true;
   }
@@ -54,7 +57,7 @@ class StagedChannel : public Channel {
     for (size_t i = 0; i < spans.size(); ++i) {
       device::CopyBytes(spans[i].data, SlotOf(n)[i].data, spans[i].bytes);
     }
-    const bool poison = poisoned_[n % slots_];
+    const bool poison = ends_.sends && Poisoned(n);
     taken().Signal(n + 1);
     return poison;
   }
@@ -80,7 +83,7 @@ class StagedChannel : public Channel {
     const uint64_t n = message.number;
     message.queue->Wait(&shown(), n + 1, message.operation->tag);
     // The host's send may have failed, which no flag tells that the receive checks.
-    const bool poison = ends_.sends && poisoned_[n % slots_] != 0;
+    const bool poison = ends_.sends && Poisoned(n);
     if (poison && !message.empty) message.queue->Poison(*message.operation);
     for (uint32_t i = 0; i < message.count && !message.empty && !poison; ++i) {
       message.queue->Copy({*message.operation, &SlotOf(n)[i], &message.to[i],
@@ -93,6 +96,9 @@ class StagedChannel : public Channel {
   device::TimelineSemaphore& shown() const { return semaphores_[0]; }
   device::TimelineSemaphore& taken() const { return semaphores_[1]; }
   bool HasRoom(uint64_t n) const { return n < slots_ || taken().Reached(n + 1 - slots_); }
+  bool Poisoned(uint64_t n) const {
+    return poisoned_[n % slots_].load(std::memory_order_relaxed) != 0;
+  }
   device::Tensor* SlotOf(uint64_t n) { return values_.data() + n % slots_ * spans_; }
 
   const uint64_t slots_;
@@ -101,7 +107,7 @@ class StagedChannel : public Channel {
   device::Memory storage_;
   device::SemaphoreArray semaphores_;
   std::vector<device::Tensor> values_;  // by slot: where they lie
-  std::vector<uint8_t> poisoned_;       // per slot, where the host sends
+  device::SharedArray<std::atomic<uint8_t>> poisoned_;  // per slot, where the host sends
 };
 
 }  // namespace
@@ -117,8 +123,11 @@ Result<std::unique_ptr<Channel>> MakeStagedChannel(const ChannelShape& shape, Ho
   if (!storage.ok()) return storage.status();
   auto semaphores = device::SemaphoreArray::Make(host, 2, what);
   if (!semaphores.ok()) return semaphores.status();
+  auto poisoned = device::SharedArray<std::atomic<uint8_t>>::Make(
+      host, ends.sends ? shape.outstanding : 0, what);
+  if (!poisoned.ok()) return poisoned.status();
   return std::unique_ptr<Channel>(std::make_unique<StagedChannel>(
-      shape, ends, std::move(*storage), std::move(*semaphores)));
+      shape, ends, std::move(*storage), std::move(*semaphores), std::move(*poisoned)));
 }
 
 }  // namespace cgraph::channel

@@ -1,6 +1,7 @@
 #include "runtime/command/outcome/conclude.h"
 
 #include <cstdio>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -235,6 +236,12 @@ void SayStats(const Engine& engine, const Options& options) {
                     at.host.empty() ? "" : " on ", at.host, at.devices));
   }
   SayGpus(stats, engine.plan());
+  std::set<uint32_t> gpus;
+  for (const auto& [device, gpu] : stats.gpus) gpus.insert(gpu);
+  if (stats.ranks.empty() && gpus.size() > 1) {
+    Say(fmt::format("one process serves all {} GPUs; --processes device gives each its own\n",
+                    gpus.size()));
+  }
   if (options.profile.empty()) return;
   for (const Engine::Stats::Lane& lane : stats.lanes) {
     Say(fmt::format("{}: busy {:.3f} ms\n", lane.name, static_cast<double>(lane.busy_ns) / 1e6));

@@ -23,6 +23,7 @@ namespace {
 // seconds.
 constexpr auto kDeadline = std::chrono::seconds(120);
 constexpr auto kBetweenLooks = std::chrono::microseconds(20);
+constexpr const char* kMaking = "making a communicator of GPUs";
 
 std::optional<int> TypeOf(plan::DType dtype) {
   switch (dtype) {
@@ -63,21 +64,27 @@ bool NcclCommunicator::CarriesOut(CollectiveKind kind, std::optional<Reduction> 
 
 // ---- beginning and end --------------------------------------------------------------------------
 
+Status NcclCommunicator::NewId(const Nccl& nccl, NcclId& id) {
+  return Check(nccl, nccl.ncclGetUniqueId(&id), kMaking);
+}
+
 Result<std::shared_ptr<NcclCommunicator>> NcclCommunicator::Make(
-    const Nccl& nccl, std::vector<std::shared_ptr<Gpu>> gpus) {
-  std::shared_ptr<NcclCommunicator> made(new NcclCommunicator(nccl, std::move(gpus)));
-  Status status = made->Begin();
+    const Nccl& nccl, std::vector<std::shared_ptr<Gpu>> gpus, const NcclId& id,
+    std::function<bool()> gives_up) {
+  std::shared_ptr<NcclCommunicator> made(
+      new NcclCommunicator(nccl, std::move(gpus), std::move(gives_up)));
+  Status status = made->Begin(id);
   if (status.ok()) status = made->Connect();
   if (status.ok()) return made;
   made->Abort(status.message());
   return status;
 }
 
-Status NcclCommunicator::Check(int status, const char* what) const {
+Status NcclCommunicator::Check(const Nccl& nccl, int status, const char* what) {
   if (status == nccl::kSuccess || status == nccl::kInProgress) return Status::Ok();
   return {StatusCode::kFailed, fmt::format("{}: NCCL reports: {}; NCCL_DEBUG=WARN in the "
-                                           "environment lets it say more", what,
-                                           nccl_.ErrorText(status))};
+                                           "environment lets it say more",
+                                           what, nccl.ErrorText(status))};
 }
 
 Status NcclCommunicator::Settle(Rank& rank, const char* what, bool issuing) {
@@ -88,6 +95,9 @@ Status NcclCommunicator::Settle(Rank& rank, const char* what, bool issuing) {
     if (state != nccl::kInProgress) return Check(state, what);
     if (aborted()) return {StatusCode::kFailed, why_aborted()};
     if (issuing && stopped_) return {StatusCode::kFailed, "the engine was torn down"};
+    if (gives_up_ && gives_up_()) {
+      return {StatusCode::kFailed, fmt::format("{}: another process has ended", what)};
+    }
     if (Clock::now() > end) {
       return {StatusCode::kFailed,
               fmt::format("{}: NCCL is not done after {} s", what, kDeadline.count())};
@@ -97,60 +107,60 @@ Status NcclCommunicator::Settle(Rank& rank, const char* what, bool issuing) {
 }
 
 Status NcclCommunicator::SettleAll(const char* what) {
-  for (const auto& rank : ranks_) CGRAPH_RETURN_IF_ERROR(Settle(*rank, what));
+  for (uint32_t rank : own_) CGRAPH_RETURN_IF_ERROR(Settle(*ranks_[rank], what));
   return Status::Ok();
 }
 
-Status NcclCommunicator::Begin() {
-  constexpr const char* kWhat = "making a communicator of GPUs";
-  NcclId id;
-  CGRAPH_RETURN_IF_ERROR(Check(nccl_.ncclGetUniqueId(&id), kWhat));
+Status NcclCommunicator::Begin(const NcclId& id) {
   const int count = static_cast<int>(ranks_.size());
   NcclConfig config;
   config.blocking = 0;
-  CGRAPH_RETURN_IF_ERROR(Check(nccl_.ncclGroupStart(), kWhat));
+  CGRAPH_RETURN_IF_ERROR(Check(nccl_.ncclGroupStart(), kMaking));
   Status status;
-  for (int rank = 0; rank < count && status.ok(); ++rank) {
-    status = gpus_[rank]->Check(gpus_[rank]->MakeCurrent(), kWhat);
+  for (uint32_t rank : own_) {
+    status = gpus_[rank]->Check(gpus_[rank]->MakeCurrent(), kMaking);
     if (!status.ok()) break;
-    status = Check(nccl_.ncclCommInitRankConfig(&ranks_[rank]->handle, count, id, rank, &config),
-                   kWhat);
+    status = Check(nccl_.ncclCommInitRankConfig(&ranks_[rank]->handle, count, id,
+                                                static_cast<int>(rank), &config),
+                   kMaking);
+    if (!status.ok()) break;
   }
-  const Status ended = Check(nccl_.ncclGroupEnd(), kWhat);
+  const Status ended = Check(nccl_.ncclGroupEnd(), kMaking);
   CGRAPH_RETURN_IF_ERROR(status);
   CGRAPH_RETURN_IF_ERROR(ended);
-  return SettleAll(kWhat);
+  return SettleAll(kMaking);
 }
 
 // On streams and memory that are thrown away.
 Status NcclCommunicator::Connect() {
   constexpr const char* kWhat = "connecting GPUs";
   const uint64_t ranks = ranks_.size();
-  std::vector<device::Memory> rooms;
-  for (const auto& gpu : gpus_) {
-    auto room = AllocateOnGpu(gpu, 2 * ranks * sizeof(float), device::MemoryKind::plain,
+  std::vector<device::Memory> rooms(ranks);
+  for (uint32_t rank : own_) {
+    auto room = AllocateOnGpu(gpus_[rank], 2 * ranks * sizeof(float), device::MemoryKind::plain,
                               "what GPUs are connected with");
     if (!room.ok()) return room.status();
-    rooms.push_back(std::move(*room));
+    rooms[rank] = std::move(*room);
   }
   std::vector<CUstream> streams(ranks, nullptr);
-  const Driver& driver = gpus_[0]->driver();
+  const Driver& driver = this->driver();
   Status status;
-  for (uint32_t rank = 0; rank < ranks && status.ok(); ++rank) {
-    status = gpus_[rank]->Check(gpus_[rank]->MakeCurrent(), kWhat);
+  for (uint32_t rank : own_) {
+    if (status.ok()) status = gpus_[rank]->Check(gpus_[rank]->MakeCurrent(), kWhat);
     if (!status.ok()) break;
     status = gpus_[rank]->Check(
         driver.cuStreamCreateWithPriority(&streams[rank], CU_STREAM_NON_BLOCKING, 0), kWhat);
   }
   if (status.ok()) {
     status = Check(nccl_.ncclGroupStart(), kWhat);
-    for (uint32_t rank = 0; rank < ranks && status.ok(); ++rank) {
-      status = CallConnect(rank, streams[rank], rooms[rank].data());
+    for (uint32_t rank : own_) {
+      if (status.ok()) status = CallConnect(rank, streams[rank], rooms[rank].data());
     }
     const Status ended = Check(nccl_.ncclGroupEnd(), kWhat);
     if (status.ok()) status = ended;
     if (status.ok()) status = SettleAll(kWhat);
   }
+  if (status.ok() && among_processes()) status = AwaitConnected(streams);
   // What hangs is ended before it is waited for.
   if (!status.ok()) Abort(status.message());
   for (uint32_t rank = 0; rank < ranks; ++rank) {
@@ -161,6 +171,28 @@ Status NcclCommunicator::Connect() {
     driver.cuStreamDestroy(streams[rank]);
   }
   return status;
+}
+
+// Waits for what other processes may never come to.
+Status NcclCommunicator::AwaitConnected(const std::vector<CUstream>& streams) {
+  constexpr const char* kWhat = "connecting GPUs";
+  const Clock::time_point end = Clock::now() + kDeadline;
+  for (uint32_t rank : own_) {
+    for (;;) {
+      CGRAPH_RETURN_IF_ERROR(gpus_[rank]->Check(gpus_[rank]->MakeCurrent(), kWhat));
+      const CUresult state = driver().cuStreamQuery(streams[rank]);
+      if (state == CUDA_SUCCESS) break;
+      if (state != CUDA_ERROR_NOT_READY) return gpus_[rank]->Check(state, kWhat);
+      CGRAPH_RETURN_IF_ERROR(Settle(*ranks_[rank], kWhat));
+      const bool late = Clock::now() > end;
+      if (late || (gives_up_ && gives_up_())) {
+        return {StatusCode::kFailed,
+                fmt::format("{}: another process {}", kWhat, late ? "does not come" : "has ended")};
+      }
+      std::this_thread::sleep_for(kBetweenLooks);
+    }
+  }
+  return Status::Ok();
 }
 
 Status NcclCommunicator::CallConnect(uint32_t rank, CUstream stream, std::byte* room) {
@@ -182,15 +214,15 @@ Status NcclCommunicator::CallConnect(uint32_t rank, CUstream stream, std::byte* 
 }
 
 // Ends all ranks of a communicator that has nothing pending. A rank ends only together with the
-// others.
+// others, which must be of this process.
 Status NcclCommunicator::End() {
   constexpr const char* kWhat = "ending a communicator of GPUs";
-  for (uint32_t rank = 0; rank < ranks_.size(); ++rank) {
+  for (uint32_t rank : own_) {
     gpus_[rank]->MakeCurrent();
     CGRAPH_RETURN_IF_ERROR(Check(nccl_.ncclCommFinalize(ranks_[rank]->handle), kWhat));
   }
   CGRAPH_RETURN_IF_ERROR(SettleAll(kWhat));
-  for (uint32_t rank = 0; rank < ranks_.size(); ++rank) {
+  for (uint32_t rank : own_) {
     gpus_[rank]->MakeCurrent();
     nccl_.ncclCommDestroy(std::exchange(ranks_[rank]->handle, nullptr));
   }
@@ -198,8 +230,9 @@ Status NcclCommunicator::End() {
 }
 
 NcclCommunicator::~NcclCommunicator() {
-  if (!aborted() && !gpus_[0]->driver().abandoned()) {
-    const Status ended = End();
+  if (!aborted() && !driver().abandoned()) {
+    const Status ended =
+        among_processes() ? Status(StatusCode::kClosed, "the engine was torn down") : End();
     if (!ended.ok()) Abort(ended.message());
   }
   Close(kDeadline);
@@ -209,7 +242,7 @@ void NcclCommunicator::Abort(const std::string& why) {
   std::lock_guard lock(abort_mutex_);
   if (aborted_.exchange(true)) return;
   why_aborted_ = why;
-  for (uint32_t rank = 0; rank < ranks_.size(); ++rank) {
+  for (uint32_t rank : own_) {
     ranks_[rank]->aborting = true;
     try {
       aborts_.emplace_back([&nccl = nccl_, gpu = gpus_[rank], rank = ranks_[rank]] {
@@ -239,7 +272,7 @@ bool NcclCommunicator::Aborting() const {
 }
 
 bool NcclCommunicator::Close(std::chrono::nanoseconds stall_timeout) {
-  const Driver& driver = gpus_[0]->driver();
+  const Driver& driver = this->driver();
   const Clock::time_point begun = Clock::now();
   while (Aborting()) {
     const std::chrono::nanoseconds most = driver.StallTimeout(stall_timeout);
@@ -278,6 +311,7 @@ Status NcclCommunicator::Look() {
 // lie at one offset at all ranks: NCCL's kernels find the others' by their own.
 Status NcclCommunicator::Register(std::span<const device::Memory* const> blocks, uint64_t common) {
   constexpr const char* kWhat = "registering memory with NCCL";
+  if (among_processes()) return Status::Ok();
   std::set<int> ordinals;
   for (const auto& gpu : gpus_) ordinals.insert(gpu->ordinal());
   if (ordinals.size() != gpus_.size()) return Status::Ok();
@@ -311,8 +345,8 @@ Status NcclCommunicator::RegisterRank(uint32_t number, const device::Memory& blo
 // A communicator that was aborted has forgotten its memory. Behind a kernel that was abandoned,
 // NCCL might wait for the GPU.
 void NcclCommunicator::Deregister() {
-  if (aborted() || gpus_[0]->driver().abandoned()) return;
-  for (uint32_t number = 0; number < ranks_.size(); ++number) {
+  if (aborted() || driver().abandoned()) return;
+  for (uint32_t number : own_) {
     Rank& rank = *ranks_[number];
     std::lock_guard lock(rank.mutex);
     NcclWindow window = std::exchange(rank.window, nullptr);

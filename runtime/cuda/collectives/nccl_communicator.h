@@ -1,15 +1,18 @@
-// NcclCommunicator: GPUs of this process that carry out collectives by NCCL, a rank each.
+// NcclCommunicator: GPUs that carry out collectives by NCCL, a rank each. Some of them may be
+// served by other processes, which have communicators of the same id.
 //
 // NCCL's handles take calls of one thread at a time. While collectives may be issued, those of a
 // rank are under the rank's lock; one thread makes, registers and ends all ranks, before and after.
 // No handle blocks. When something fails (NCCL reports an error, a GPU is lost, a queue ends with
 // work pending), all ranks are *aborted*: their kernels end, with values that are worth nothing, so
-// that no stream hangs. An aborted communicator carries nothing out any more.
+// that no stream hangs. An aborted communicator carries nothing out any more. Each process aborts
+// its own ranks; where there are several, that is how they end, too: nobody waits for another.
 #ifndef CGRAPH_RUNTIME_CUDA_COLLECTIVES_NCCL_COMMUNICATOR_H_
 #define CGRAPH_RUNTIME_CUDA_COLLECTIVES_NCCL_COMMUNICATOR_H_
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -28,10 +31,15 @@ namespace cgraph::cuda {
 
 class NcclCommunicator : public device::Communicator {
  public:
+  // Makes an id, for one communicator.
+  static Status NewId(const Nccl& nccl, NcclId& id);
   // Makes and connects the ranks, on these GPUs, which differ unless NCCL may have two ranks on one
-  // (Communicators::Of). kFailed with NCCL's error.
+  // (Communicators::Of); null: another process's, one at least is not. What waits for others ends
+  // where `gives_up` returns true, if there is such a function. kFailed with NCCL's error.
   static Result<std::shared_ptr<NcclCommunicator>> Make(const Nccl& nccl,
-                                                        std::vector<std::shared_ptr<Gpu>> gpus);
+                                                        std::vector<std::shared_ptr<Gpu>> gpus,
+                                                        const NcclId& id,
+                                                        std::function<bool()> gives_up);
   ~NcclCommunicator() override;
 
   // Returns whether NCCL has a collective of this kind on elements of this type.
@@ -69,14 +77,21 @@ class NcclCommunicator : public device::Communicator {
     NcclWindow window = nullptr;
     void* registered = nullptr;
   };
-  NcclCommunicator(const Nccl& nccl, std::vector<std::shared_ptr<Gpu>> gpus)
-      : nccl_(nccl), gpus_(std::move(gpus)) {
-    for (size_t rank = 0; rank < gpus_.size(); ++rank) ranks_.push_back(std::make_shared<Rank>());
+  NcclCommunicator(const Nccl& nccl, std::vector<std::shared_ptr<Gpu>> gpus,
+                   std::function<bool()> gives_up)
+      : nccl_(nccl), gpus_(std::move(gpus)), gives_up_(std::move(gives_up)) {
+    for (uint32_t rank = 0; rank < gpus_.size(); ++rank) {
+      ranks_.push_back(std::make_shared<Rank>());
+      if (gpus_[rank] != nullptr) own_.push_back(rank);
+    }
   }
+  const Driver& driver() const { return gpus_[own_.front()]->driver(); }
+  bool among_processes() const { return own_.size() != ranks_.size(); }
 
-  Status Begin();
+  Status Begin(const NcclId& id);
   // Lets every rank communicate with every other once, so that issuing later has nothing to set up.
   Status Connect();
+  Status AwaitConnected(const std::vector<CUstream>& streams);
   Status CallConnect(uint32_t rank, CUstream stream, std::byte* room);
   Status End();
   static void AbortRank(const Nccl& nccl, Gpu& gpu, Rank& rank);
@@ -87,10 +102,13 @@ class NcclCommunicator : public device::Communicator {
   // where the others were stopped.
   Status Settle(Rank& rank, const char* what, bool issuing = false);
   Status SettleAll(const char* what);
-  Status Check(int status, const char* what) const;
+  static Status Check(const Nccl& nccl, int status, const char* what);
+  Status Check(int status, const char* what) const { return Check(nccl_, status, what); }
 
   const Nccl& nccl_;
-  const std::vector<std::shared_ptr<Gpu>> gpus_;  // by rank
+  const std::vector<std::shared_ptr<Gpu>> gpus_;  // by rank; null: another process's
+  const std::function<bool()> gives_up_;
+  std::vector<uint32_t> own_;                 // ranks of this process
   std::vector<std::shared_ptr<Rank>> ranks_;  // a thread that aborts one may outlive this
   std::atomic<bool> aborted_{false};
   std::atomic<bool> stopped_{false};

@@ -7,6 +7,7 @@
 #include "runtime/cuda/device/backend.h"
 #include "runtime/cuda/device/cuda_device.h"
 #include "runtime/cuda/gpu/gpu.h"
+#include "runtime/cuda/gpu/shared_memory.h"
 #include "runtime/cuda/device/host_device.h"
 #include "runtime/plan/print.h"
 
@@ -17,8 +18,12 @@ using namespace device;
 
 class CudaBackend : public Backend {
  public:
-  CudaBackend(const Driver& driver, const GpuMap& gpu_of_device)
-      : driver_(driver), gpu_of_device_(gpu_of_device) {}
+  CudaBackend(const Driver& driver, const GpuMap& gpu_of_device, const AmongProcesses* among)
+      : driver_(driver), gpu_of_device_(gpu_of_device) {
+    if (among == nullptr) return;
+    among_ = *among;
+    communicators_->GiveUpWhere(among->gives_up);
+  }
 
   std::string_view name() const override { return "cuda"; }
 
@@ -34,7 +39,10 @@ class CudaBackend : public Backend {
     if (plan.devices[device]->kind == plan::DeviceKind::gpu) {
       auto gpu = GpuOf(plan, device);
       if (!gpu.ok()) return gpu.status();
-      auto made = CudaDevice::Make(plan::DeviceName(plan, device), std::move(*gpu), communicators_);
+      auto pinned = Pinned(*gpu);
+      if (!pinned.ok()) return pinned.status();
+      auto made = CudaDevice::Make(plan::DeviceName(plan, device), std::move(*gpu), communicators_,
+                                   {std::move(*pinned), among_.failed});
       if (!made.ok()) return made.status();
       return std::unique_ptr<Device>(std::move(*made));
     }
@@ -44,7 +52,9 @@ class CudaBackend : public Backend {
     if (!gpu.ok()) return gpu.status();
     auto cpu = cpu_->Open(plan, device);
     if (!cpu.ok()) return cpu.status();
-    return MakeHostDevice(std::move(*gpu), std::move(*cpu));
+    auto pinned = Pinned(*gpu);
+    if (!pinned.ok()) return pinned.status();
+    return MakeHostDevice(std::move(*gpu), std::move(*cpu), std::move(*pinned));
   }
 
  private:
@@ -59,6 +69,14 @@ class CudaBackend : public Backend {
     }
     if (count > kMost) names += fmt::format(" and {} more", count - kMost);
     return names;
+  }
+
+  // Returns what all processes share, as this one's GPUs reach it; null where there are no others.
+  Result<std::shared_ptr<PinnedSource>> Pinned(const std::shared_ptr<Gpu>& gpu) {
+    if (among_.memory == nullptr || pinned_ != nullptr) return pinned_;
+    auto made = PinnedSource::Make(gpu, among_.memory);
+    if (made.ok()) pinned_ = *made;
+    return made;
   }
 
   // Opens each GPU once.
@@ -80,6 +98,8 @@ class CudaBackend : public Backend {
 
   const Driver& driver_;
   const GpuMap gpu_of_device_;
+  AmongProcesses among_;
+  std::shared_ptr<PinnedSource> pinned_;
   std::map<uint32_t, std::shared_ptr<Gpu>> gpus_;
   std::shared_ptr<Communicators> communicators_ = std::make_shared<Communicators>();
   std::unique_ptr<Backend> cpu_ = MakeCpuBackend();
@@ -87,8 +107,9 @@ class CudaBackend : public Backend {
 
 }  // namespace
 
-std::unique_ptr<Backend> MakeCudaBackend(const Driver& driver, const GpuMap& gpu_of_device) {
-  return std::make_unique<CudaBackend>(driver, gpu_of_device);
+std::unique_ptr<Backend> MakeCudaBackend(const Driver& driver, const GpuMap& gpu_of_device,
+                                         const AmongProcesses* among) {
+  return std::make_unique<CudaBackend>(driver, gpu_of_device, among);
 }
 
 }  // namespace cgraph::cuda

@@ -11,8 +11,10 @@
 
 namespace cgraph::cuda {
 
+// `among`: null where no other process serves devices of the plan.
 std::unique_ptr<device::Backend> MakeCudaBackend(const Driver& driver,
-                                                 const device::GpuMap& gpu_of_device);
+                                                 const device::GpuMap& gpu_of_device,
+                                                 const device::AmongProcesses* among);
 
 }  // namespace cgraph::cuda
 

@@ -28,10 +28,11 @@ constexpr auto kPause = std::chrono::microseconds(50);
 
 }  // namespace
 
-Result<std::unique_ptr<CudaDevice>> CudaDevice::Make(
-    std::string name, std::shared_ptr<Gpu> gpu, std::shared_ptr<Communicators> communicators) {
+Result<std::unique_ptr<CudaDevice>> CudaDevice::Make(std::string name, std::shared_ptr<Gpu> gpu,
+                                                     std::shared_ptr<Communicators> communicators,
+                                                     Shared shared) {
   std::unique_ptr<CudaDevice> device(
-      new CudaDevice(std::move(name), std::move(gpu), std::move(communicators)));
+      new CudaDevice(std::move(name), std::move(gpu), std::move(communicators), std::move(shared)));
   auto pass_poison = device->gpu_->module().Find("pass_poison");
   auto copy_guarded = device->gpu_->module().Find("copy_guarded");
   if (!pass_poison.ok()) return pass_poison.status();
@@ -49,7 +50,13 @@ CudaDevice::~CudaDevice() {
 }
 
 Result<Memory> CudaDevice::Allocate(uint64_t bytes, MemoryKind kind, const std::string& what) {
+  if (kind == MemoryKind::pinned && shared_.memory != nullptr) {
+    return shared_.memory->Allocate(bytes, kind, what);
+  }
   if (kind == MemoryKind::pinned) return AllocatePinned(gpu_, bytes, kind, what);
+  if (kind == MemoryKind::shareable && shared_.memory != nullptr) {
+    return AllocateOnGpu(gpu_, InExports(bytes), kind, what);
+  }
   if (kind == MemoryKind::symmetric) return AllocateForCollectives(gpu_, bytes, kind, what);
   return AllocateOnGpu(gpu_, bytes, kind, what);
 }
@@ -96,6 +103,26 @@ Result<std::shared_ptr<Communicator>> CudaDevice::MakeCommunicator(
   return std::shared_ptr<Communicator>(std::move(*made));
 }
 
+Result<CommunicatorOffer> CudaDevice::OfferCommunicator(uint32_t number,
+                                                        std::span<const uint32_t> units,
+                                                        bool makes_id) {
+  return communicators_->Offer(number, units, makes_id);
+}
+
+Result<std::shared_ptr<Communicator>> CudaDevice::JoinCommunicator(uint32_t number,
+                                                                   std::span<Device* const> members,
+                                                                   std::span<const uint32_t> units,
+                                                                   const CommunicatorId& id) {
+  std::vector<std::shared_ptr<Gpu>> gpus;  // null: another process's
+  for (Device* member : members) {
+    const auto* device = dynamic_cast<const CudaDevice*>(member);
+    gpus.push_back(device != nullptr ? device->gpu() : nullptr);
+  }
+  auto made = communicators_->Join(number, std::move(gpus), units, id);
+  if (!made.ok()) return made.status();
+  return std::shared_ptr<Communicator>(std::move(*made));
+}
+
 Status CudaDevice::AddGraph(const GraphLayout& layout) {
   auto poison = PoisonTable::Make(gpu_, layout);
   if (!poison.ok()) return poison.status();
@@ -119,7 +146,10 @@ Status CudaDevice::ClearPoison(const Bindings& bindings) {
 
 void CudaDevice::SetFailure(const std::string& why) {
   std::lock_guard lock(failure_mutex_);
-  if (failure_.ok()) failure_ = {StatusCode::kFailed, why};
+  if (failure_.ok()) {
+    failure_ = {StatusCode::kFailed, why};
+    if (shared_.failed) shared_.failed(failure_);
+  }
   failed_ = true;
 }
 

@@ -3,6 +3,7 @@
 #define CGRAPH_RUNTIME_CUDA_DEVICE_CUDA_DEVICE_H_
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -11,6 +12,7 @@
 
 #include "runtime/cuda/collectives/communicators.h"
 #include "runtime/cuda/gpu/gpu.h"
+#include "runtime/cuda/gpu/shared_memory.h"
 #include "runtime/cuda/device/poison_table.h"
 #include "runtime/device/device.h"
 
@@ -20,14 +22,27 @@ class CudaQueue;
 
 class CudaDevice : public device::Device {
  public:
+  // Where several processes serve a plan: what they share of host memory (else null), and what is
+  // called when this device fails as a whole.
+  struct Shared {
+    std::shared_ptr<PinnedSource> memory;
+    std::function<void(const Status&)> failed;
+  };
   // `name`: the plan's, as gpu[0]. `communicators`: of all devices of the engine. kUnsupported when
   // the kernels of this library lack one that every device needs.
   static Result<std::unique_ptr<CudaDevice>> Make(std::string name, std::shared_ptr<Gpu> gpu,
-                                                  std::shared_ptr<Communicators> communicators);
+                                                  std::shared_ptr<Communicators> communicators,
+                                                  Shared shared);
   ~CudaDevice() override;
 
   Result<device::Memory> Allocate(uint64_t bytes, device::MemoryKind kind,
                                   const std::string& what) override;
+  Result<device::ExportedMemory> Export(const device::Memory& memory) override {
+    return ExportFromGpu(*gpu_, memory);
+  }
+  Result<device::Memory> Import(const device::ExportedMemory& exported) override {
+    return ImportToGpu(gpu_, exported);
+  }
   Result<std::unique_ptr<device::Executable>> MakeKernel(
       const plan::Kernel& kernel, std::span<const device::OperandType> inputs,
       std::span<const device::OperandType> outputs) override;
@@ -45,6 +60,12 @@ class CudaDevice : public device::Device {
   }
   Result<std::shared_ptr<device::Communicator>> MakeCommunicator(
       uint32_t number, std::span<device::Device* const> members) override;
+  Result<device::CommunicatorOffer> OfferCommunicator(uint32_t number,
+                                                      std::span<const uint32_t> units,
+                                                      bool makes_id) override;
+  Result<std::shared_ptr<device::Communicator>> JoinCommunicator(
+      uint32_t number, std::span<device::Device* const> members, std::span<const uint32_t> units,
+      const device::CommunicatorId& id) override;
   Status AddGraph(const device::GraphLayout& layout) override;
   Status ClearPoison(const device::Bindings& bindings) override;
   // A GPU's queues read what the driver has pinned; the host's devices know (host_device.h).
@@ -87,10 +108,11 @@ class CudaDevice : public device::Device {
     uint32_t steps = 0;  // most of any program
   };
   CudaDevice(std::string name, std::shared_ptr<Gpu> gpu,
-             std::shared_ptr<Communicators> communicators)
+             std::shared_ptr<Communicators> communicators, Shared shared)
       : logical_name_(std::move(name)),
         gpu_(std::move(gpu)),
-        communicators_(std::move(communicators)) {}
+        communicators_(std::move(communicators)),
+        shared_(std::move(shared)) {}
 
   Status Upload(std::byte* to, const void* from, uint64_t bytes) override;
   Status Download(void* to, const std::byte* from, uint64_t bytes) override;
@@ -103,6 +125,7 @@ class CudaDevice : public device::Device {
   Status failure_;  // the first; under failure_mutex_
   std::shared_ptr<Gpu> gpu_;
   std::shared_ptr<Communicators> communicators_;
+  const Shared shared_;
   CUfunction pass_poison_ = nullptr;
   CUfunction copy_guarded_ = nullptr;
   uint64_t most_scratch_ = 0;

@@ -9,11 +9,16 @@ using namespace device;
 
 class HostDevice : public Device {
  public:
-  HostDevice(std::shared_ptr<Gpu> gpu, std::unique_ptr<Device> cpu)
-      : gpu_(std::move(gpu)), cpu_(std::move(cpu)) {}
+  HostDevice(std::shared_ptr<Gpu> gpu, std::unique_ptr<Device> cpu,
+             std::shared_ptr<PinnedSource> shared)
+      : gpu_(std::move(gpu)), cpu_(std::move(cpu)), shared_(std::move(shared)) {}
 
   Result<Memory> Allocate(uint64_t bytes, MemoryKind kind, const std::string& what) override {
+    if (shared_ != nullptr) return shared_->Allocate(bytes, kind, what);
     return AllocatePinned(gpu_, bytes, kind, what);
+  }
+  Status Reach(std::byte* data, uint64_t bytes, const std::string& what) override {
+    return shared_ != nullptr ? shared_->Register(data, bytes, what) : Status::Ok();
   }
   Result<std::unique_ptr<Executable>> MakeKernel(const plan::Kernel& kernel,
                                                  std::span<const OperandType> inputs,
@@ -29,6 +34,7 @@ class HostDevice : public Device {
   }
   // Copies from memory that is not pinned would be made by the issuing thread.
   bool CanLend(const void* data) const override {
+    if (shared_ != nullptr) return shared_->Contains(data);
     unsigned int type = 0;
     const CUresult known = gpu_->driver().cuPointerGetAttribute(
         &type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, AddressOf(data));
@@ -48,12 +54,14 @@ class HostDevice : public Device {
 
   std::shared_ptr<Gpu> gpu_;
   std::unique_ptr<Device> cpu_;
+  std::shared_ptr<PinnedSource> shared_;
 };
 
 }  // namespace
 
-std::unique_ptr<Device> MakeHostDevice(std::shared_ptr<Gpu> gpu, std::unique_ptr<Device> cpu) {
-  return std::make_unique<HostDevice>(std::move(gpu), std::move(cpu));
+std::unique_ptr<Device> MakeHostDevice(std::shared_ptr<Gpu> gpu, std::unique_ptr<Device> cpu,
+                                       std::shared_ptr<PinnedSource> shared) {
+  return std::make_unique<HostDevice>(std::move(gpu), std::move(cpu), std::move(shared));
 }
 
 }  // namespace cgraph::cuda

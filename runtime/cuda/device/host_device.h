@@ -6,13 +6,16 @@
 #include <memory>
 
 #include "runtime/cuda/gpu/gpu.h"
+#include "runtime/cuda/gpu/shared_memory.h"
 #include "runtime/device/device.h"
 
 namespace cgraph::cuda {
 
-// `cpu`: the device of the CPU's backend that does the work.
+// `cpu`: the device of the CPU's backend that does the work. `shared`: where its memory is, if
+// several processes share it; else null.
 std::unique_ptr<device::Device> MakeHostDevice(std::shared_ptr<Gpu> gpu,
-                                               std::unique_ptr<device::Device> cpu);
+                                               std::unique_ptr<device::Device> cpu,
+                                               std::shared_ptr<PinnedSource> shared);
 
 }  // namespace cgraph::cuda
 

@@ -102,10 +102,10 @@ std::vector<std::string> TakeGpuWarnings() {
   return warnings;
 }
 
-Result<std::unique_ptr<Backend>> MakeCudaBackend(const GpuMap& gpus) {
+Result<std::unique_ptr<Backend>> MakeCudaBackend(const GpuMap& gpus, const AmongProcesses* among) {
   if (!FindGpus().usable.ok()) return FindGpus().usable;
   Status error;
-  std::unique_ptr<Backend> backend((*LoadedCuda()).backend(gpus, error));
+  std::unique_ptr<Backend> backend((*LoadedCuda()).backend(gpus, among, error));
   if (backend == nullptr) return error;
   return backend;
 }

@@ -18,9 +18,10 @@ namespace cgraph::device {
 // `usable` says so: kNotFound, or kInvalid when it is of another build. Thread-safe.
 const GpuReport& FindGpus();
 
-// Makes a backend that serves the devices of `gpus`. Fails as FindGpus().usable does, and where the
-// library makes none.
-Result<std::unique_ptr<Backend>> MakeCudaBackend(const GpuMap& gpus);
+// Makes a backend that serves the devices of `gpus`; `among`: where other processes serve others.
+// Fails as FindGpus().usable does, and where the library makes none.
+Result<std::unique_ptr<Backend>> MakeCudaBackend(const GpuMap& gpus,
+                                                 const AmongProcesses* among = nullptr);
 
 // Returns what libraries of CUDA's that are there did not do since this was asked last, a sentence
 // about each; plans run without them. Thread-safe.

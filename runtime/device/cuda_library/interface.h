@@ -4,7 +4,9 @@
 #define CGRAPH_RUNTIME_DEVICE_CUDA_LIBRARY_INTERFACE_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -16,6 +18,16 @@ namespace cgraph::device {
 // GpuMap: which GPU of this machine each logical gpu of a plan is. The key is the number of the
 // plan's device, the value that of the GPU as the driver counts. Several may be one GPU.
 using GpuMap = std::map<uint32_t, uint32_t>;
+
+// What the backend of a process needs to know that serves a plan together with others of the
+// machine.
+struct AmongProcesses {
+  std::shared_ptr<MemorySource> memory;  // that all share: of host devices, and of the kind pinned
+  // Called when a device has failed as a whole, before anybody can see what has come of it.
+  std::function<void(const Status&)> failed;
+  // Returns whether others are gone, for whom nobody is to wait any more.
+  std::function<bool()> gives_up;
+};
 
 struct Gpu {
   std::string name;    // "NVIDIA H200"
@@ -53,9 +65,11 @@ using CudaReportFunction = void(GpuReport& report);
 using CudaWarningsFunction = void(std::vector<std::string>& warnings);
 
 // `cgraph_cuda_backend`: returns a new backend that serves the devices of `gpus`, which the caller
-// deletes; null where there can be none, with the reason in `error`: kNotFound when something must
-// be installed, kUnsupported when this GPU cannot do it. Throws nothing but std::bad_alloc.
-using CudaBackendFunction = Backend*(const GpuMap& gpus, Status& error);
+// deletes; `among`: null where no other process serves some. Null where there can be none, with the
+// reason in `error`: kNotFound when something must be installed, kUnsupported when this GPU cannot
+// do it. Throws nothing but std::bad_alloc.
+using CudaBackendFunction = Backend*(const GpuMap& gpus, const AmongProcesses* among,
+                                     Status& error);
 
 // Returns what must be equal: "cgraph 0.1.0, plan format 3, interfaces 0123456789abcdef".
 const char* InterfaceText();

@@ -161,6 +161,8 @@ struct Frame {
     // (LoadedGraph::flags_unannounced).
     std::atomic<bool> dirty{true};
     std::atomic<bool> empty{true};  // nobody submitted the execution that has the frame
+    // The execution before has failed: devices clear the flags that they keep for themselves.
+    std::atomic<bool> failed{false};
   };
   Words* words = nullptr;
   // Of the execution that the frame had last, under the core's lock: whether it failed, and whether

@@ -141,19 +141,25 @@ std::optional<uint32_t> WorkQueue::NextGraph() const {
   return static_cast<uint32_t>(graph);
 }
 
-void WorkQueue::SetHeads(std::vector<device::Head> heads) {
-  // Of a process that may be of another mind.
+// Returns those of a process, which may be of another mind, that can be.
+std::vector<device::Head> WorkQueue::Known(std::vector<device::Head> heads) const {
   std::erase_if(heads, [&](const device::Head& head) {
     if (head.tag.graph >= tracks_.size()) return true;
     const size_t steps = tracks_[head.tag.graph].program->steps.size();
     return head.tag.step >= steps || head.last_step >= steps;
   });
+  return heads;
+}
+
+void WorkQueue::SetHeads(std::vector<device::Head> heads) {
+  heads = Known(std::move(heads));
   std::lock_guard lock(far_heads_mutex_);
   far_heads_ = std::move(heads);
 }
 
 std::vector<Position> WorkQueue::Everywhere() const {
   if (!queues_.empty()) return PositionsOf(queues_.Heads());
+  if (shared_heads_ != nullptr) return PositionsOf(Known(shared_heads_->Get()));
   std::lock_guard lock(far_heads_mutex_);
   return PositionsOf(far_heads_);
 }
@@ -354,8 +360,14 @@ void WorkQueue::AddTrace(const TracedStep& traced) {
 // Polls issued operations whether or not more could be issued, so that they go on.
 bool WorkQueue::AdvanceQueues() {
   bool any = false;
-  while ((track_ != nullptr || Begin()) && Issue()) any = true;
+  while ((track_ != nullptr || BeginIssuing()) && Issue()) any = true;
   return FinishEntries() || any;
+}
+
+bool WorkQueue::BeginIssuing() {
+  if (!Begin()) return false;
+  if (begins_) begins_(*frame_);
+  return true;
 }
 
 // Not inlined, so that the way without queues stays one piece of code.
@@ -381,7 +393,7 @@ bool WorkQueue::Issue() {
 bool WorkQueue::IssueSteps() {
   const StepList& program = *track_->program;
   const uint32_t count = static_cast<uint32_t>(program.steps.size());
-  for (; step_ != count; ++step_) {
+  for (; step_ != count; ++step_, CountStep()) {
     const Step& step = program.steps[step_];
     if (ranges_ != nullptr) [[unlikely]] ranges_->Enter(graph_, step);
     if (step.segment != 0) {

@@ -19,6 +19,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -31,6 +32,7 @@
 #include "runtime/engine/execute/call_ranges.h"
 #include "runtime/engine/execute/exchange.h"
 #include "runtime/engine/execute/lane_queues.h"
+#include "runtime/engine/execute/shared_heads.h"
 #include "runtime/engine/loaded_graph.h"
 #include "runtime/engine/execute/step.h"
 #include "runtime/engine/execute/trace_log.h"
@@ -83,6 +85,9 @@ class alignas(128) WorkQueue {
     mode_ = Mode::kQueues;
     return queues_.Add(std::move(queue), over, own_);
   }
+  // Called at load: `begins` is called with the frame of each round before anything of it is issued
+  // to queues.
+  void OnBegin(std::function<void(Frame&)> begins) { begins_ = std::move(begins); }
   // Called at load, after all queues were added: records what they issue as one.
   Status Record();
   void AbortCollectives() { queues_.AbortCollectives(); }
@@ -123,6 +128,12 @@ class alignas(128) WorkQueue {
   std::vector<device::Head> Heads() const { return queues_.Heads(); }
   // Sets where they are, as the rank has told that drives the work queue.
   void SetHeads(std::vector<device::Head> heads);
+  // Called at load: where its queues are lies in memory that ranks share, as often as the rank that
+  // drives the work queue tells it.
+  void ShareHeads(SharedHeads* heads) { shared_heads_ = heads; }
+  void TellHeads() const {
+    if (shared_heads_ != nullptr) shared_heads_->Set(queues_.Heads());
+  }
   // Returns how many failures were noted in their frames, for rank 0 to be told of.
   uint64_t failures() const { return failures_.load(std::memory_order_acquire); }
   // Returns the position of the work queue and of each of its queues, which may all be at different
@@ -163,6 +174,8 @@ class alignas(128) WorkQueue {
   bool FinishEntries();
   void Hear(const device::Report& report);
   bool Begin();
+  bool BeginIssuing();
+  std::vector<device::Head> Known(std::vector<device::Head> heads) const;
   void NextRound();
   void Finish();
   Frame& FrameOf(uint16_t lag) {
@@ -223,6 +236,8 @@ class alignas(128) WorkQueue {
   std::vector<device::Report> reports_;
   mutable std::mutex far_heads_mutex_;  // of the next
   std::vector<device::Head> far_heads_;  // what another rank tells of its queues
+  SharedHeads* shared_heads_ = nullptr;
+  std::function<void(Frame&)> begins_;
   std::unique_ptr<CallRanges> ranges_;  // null: no profiler is attached
 };
 

@@ -47,8 +47,12 @@ Result<uint32_t> Arenas::Frames(const plan::Graph& graph, uint32_t progress) {
 Status Arenas::Allocate(const plan::Plan& plan,
                         const std::vector<std::unique_ptr<device::Device>>& devices,
                         std::vector<std::unique_ptr<LoadedGraph>>& graphs,
-                        const NativeCollectives& native, const std::vector<bool>& elsewhere) {
+                        const NativeCollectives& native, const std::vector<bool>& elsewhere,
+                        const RankView& view) {
   native_ = &native;
+  view_ = &view;
+  all_devices_ = &devices;
+  peers_.Find(plan, graphs, view);
   for (const auto& device : devices) devices_.push_back(device.get());
   layouts_.resize(devices.size() * kKinds);
   LayOutStates(plan, graphs);
@@ -57,10 +61,24 @@ Status Arenas::Allocate(const plan::Plan& plan,
     LayOutGraph(*graph, places_.emplace_back());
   }
   CGRAPH_RETURN_IF_ERROR(AllocateBlocks(plan, elsewhere));
-  return FillConstants();
+  CGRAPH_RETURN_IF_ERROR(FillConstants());
+  return OpenPeers(view);
+}
+
+Status Arenas::OpenPeers(const RankView& view) {
+  std::vector<const device::Memory*> blocks;
+  for (uint32_t device = 0; device < devices_.size(); ++device) {
+    blocks.push_back(&blocks_[BlockFor(device, plan::Memory::shareable)]);
+  }
+  return peers_.Open(*all_devices_, blocks, view);
 }
 
 plan::Memory Arenas::KindOf(const LoadedGraph& graph, uint32_t arena) const {
+  const uint32_t device = graph.plan->arenas[arena].device();
+  if (view_->exchange != nullptr && view_->OnGpu(device) &&
+      graph.plan->arenas[arena].memory() != plan::Memory::pinned) {
+    return peers_.Exports(device) ? plan::Memory::shareable : plan::Memory::plain;
+  }
   if (native_->Uses(graph.index, arena)) return plan::Memory::symmetric;
   return graph.plan->arenas[arena].memory();
 }
@@ -185,10 +203,32 @@ void* Arenas::Address(uint32_t graph, uint32_t value, uint32_t frame) const {
   const plan::Value& v = g.values[value];
   const plan::Buffer& buffer = g.buffers[v.buffer()];
   if (g.arenas[buffer.arena()].space() == plan::Space::output) return nullptr;
+  return AddressIn(blocks_[places_[graph][buffer.arena()].block].data(), graph, value, frame);
+}
+
+void* Arenas::AddressIn(std::byte* block, uint32_t graph, uint32_t value, uint32_t frame) const {
+  if (block == nullptr) return nullptr;
+  const plan::Graph& g = *graphs_[graph]->plan;
+  const plan::Value& v = g.values[value];
+  const plan::Buffer& buffer = g.buffers[v.buffer()];
   const BlockAddress& place = places_[graph][buffer.arena()];
-  if (blocks_[place.block].data() == nullptr) return nullptr;
-  return blocks_[place.block].data() + place.offset + (frame % place.copies) * place.stride +
-         buffer.offset() + v.offset();
+  return block + place.offset + (frame % place.copies) * place.stride + buffer.offset() +
+         v.offset();
+}
+
+void* Arenas::AddressFor(uint32_t reader, uint32_t graph, uint32_t value, uint32_t frame) const {
+  if (void* const here = Address(graph, value, frame)) return here;
+  const plan::Graph& g = *graphs_[graph]->plan;
+  if (g.arenas[g.buffers[g.values[value].buffer()].arena()].space() == plan::Space::output) {
+    return nullptr;
+  }
+  const uint32_t block = PlaceOf(graph, value).block;
+  if (static_cast<plan::Memory>(block % kKinds) != plan::Memory::shareable) return nullptr;
+  return AddressIn(peers_.AddressOf(reader, block / kKinds), graph, value, frame);
+}
+
+bool Arenas::IsAlike(uint32_t graph, uint32_t value) const {
+  return BlockOf(graph, value).host_visible();
 }
 
 uint64_t Arenas::OutputOffset(uint32_t graph, uint32_t value) const {

@@ -1,7 +1,8 @@
 // Arenas: where the values of all graphs lie in memory.
 //
 // Values of collectives that devices carry out by themselves are in memory of the kind `symmetric`,
-// whatever the plan says. One block per device and kind of memory holds the slots (as many copies
+// whatever the plan says; where GPUs are of several ranks, what one may read of another's is in the
+// kind `shareable`. One block per device and kind of memory holds the slots (as many copies
 // as the plan states), constants and scratch of every graph, the states of the device's actors,
 // which all graphs share, and one block of inputs per frame. Output arenas have no place here: each
 // run brings a block of its own.
@@ -15,6 +16,8 @@
 
 #include "runtime/device/device.h"
 #include "runtime/engine/load/communication/native_collectives.h"
+#include "runtime/engine/load/peers/peer_memory.h"
+#include "runtime/engine/load/peers/rank_view.h"
 #include "runtime/engine/loaded_graph.h"
 #include "runtime/plan/plan.h"
 #include "runtime/status/status.h"
@@ -30,14 +33,27 @@ class Arenas {
 
   // Lays out and allocates everything, fills the constants, and sets the graphs' output offsets.
   // The graphs' `plan` and `frames` must be set. `elsewhere`: devices that another process serves,
-  // which shares no memory with this one; theirs is not allocated, and has no addresses.
+  // which shares no memory with this one; theirs is not allocated, and has no addresses. `view`: of
+  // ranks that share some.
   Status Allocate(const plan::Plan& plan,
                   const std::vector<std::unique_ptr<device::Device>>& devices,
                   std::vector<std::unique_ptr<LoadedGraph>>& graphs,
-                  const NativeCollectives& native, const std::vector<bool>& elsewhere);
+                  const NativeCollectives& native, const std::vector<bool>& elsewhere,
+                  const RankView& view);
 
   // Returns null when the value lies in the run's output block; OutputOffset() says where in it.
   void* Address(uint32_t graph, uint32_t value, uint32_t frame) const;
+  // Returns where a device of this rank finds a value, which may be in memory of another GPU's
+  // rank; null, too, where it does not.
+  void* AddressFor(uint32_t reader, uint32_t graph, uint32_t value, uint32_t frame) const;
+  // Returns whether every rank finds the value at the address that this one does.
+  bool IsAlike(uint32_t graph, uint32_t value) const;
+  // Returns whether a device may read another one's memory.
+  bool Reaches(uint32_t reader, uint32_t owner) const {
+    return peers_.Reaches(*all_devices_, reader, owner);
+  }
+  // Closes what was opened of other ranks' memory; no operation is pending.
+  void ClosePeers() { peers_.Close(); }
   uint64_t OutputOffset(uint32_t graph, uint32_t value) const;
 
   // Returns the block that the value lies in, and so its device.
@@ -66,11 +82,16 @@ class Arenas {
   plan::Memory KindOf(const LoadedGraph& graph, uint32_t arena) const;
   void LayOutGraph(LoadedGraph& graph, std::vector<BlockAddress>& places);
   Status AllocateBlocks(const plan::Plan& plan, const std::vector<bool>& elsewhere);
+  Status OpenPeers(const RankView& view);
+  void* AddressIn(std::byte* block, uint32_t graph, uint32_t value, uint32_t frame) const;
   std::string WhatIsIn(const plan::Plan& plan, uint32_t block) const;
   const BlockAddress& PlaceOf(uint32_t graph, uint32_t value) const;
   Status FillConstants();
 
+  const std::vector<std::unique_ptr<device::Device>>* all_devices_ = nullptr;
   std::vector<device::Device*> devices_;
+  PeerMemory peers_;
+  const RankView* view_ = nullptr;                 // while memory is laid out
   const NativeCollectives* native_ = nullptr;      // while memory is laid out
   std::vector<device::BumpLayout> layouts_;        // per block: device, then kind of memory
   std::vector<uint64_t> state_bytes_;              // of these, of states

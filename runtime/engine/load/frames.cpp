@@ -78,7 +78,7 @@ void FrameOperands::FindPorts() {
 }
 
 Slice FrameOperands::Add(uint32_t first, uint32_t count, uint32_t instruction,
-                         std::vector<DynamicDim>& uses) {
+                         std::vector<DynamicDim>& uses, uint32_t reader) {
   const Slice slice{static_cast<uint32_t>(tensors_.size()), count};
   for (uint32_t o = first; o < first + count; ++o) {
     const uint32_t id = graph_.operands[o];
@@ -93,6 +93,7 @@ Slice FrameOperands::Add(uint32_t first, uint32_t count, uint32_t instruction,
                       given_[dim.symbol()]});
     }
     tensors_.push_back(id);
+    readers_.push_back(reader != plan::kNone ? reader : index_.device(instruction));
   }
   return slice;
 }
@@ -119,7 +120,7 @@ uint32_t FrameOperands::ExtentSlot(uint32_t symbol, uint32_t device) {
 }
 
 Status FrameOperands::Fill(const Arenas& arenas, device::Device& host, device::SharedHeap& heap,
-                           uint32_t number, LoadedGraph& graph) const {
+                           const RankView& view, uint32_t number, LoadedGraph& graph) const {
   if (tensors_.size() * graph.frames.size() > kMaxTensors) {
     return Status(StatusCode::kUnsupported,
                   fmt::format("`{}` has {} operands and {} executions in flight, which together is "
@@ -143,16 +144,17 @@ Status FrameOperands::Fill(const Arenas& arenas, device::Device& host, device::S
   graph.poison_bytes = std::move(*flags);
   for (uint32_t f = 0; f < graph.frames.size(); ++f) {
     CGRAPH_RETURN_IF_ERROR(MakeShared(heap, graph, graph.frames[f]));
-    FillFrame(arenas, number, f, graph);
+    FillFrame(arenas, view, number, f, graph);
   }
   return Status::Ok();
 }
 
-// Makes what the lanes of an execution share beside its values.
+// Makes what the lanes of an execution share beside its values. Tensors are not written when they
+// are made: their readers in other ranks may have filled them by then.
 Status FrameOperands::MakeShared(device::SharedHeap& heap, const LoadedGraph& graph,
                                  Frame& frame) const {
   const std::string what = fmt::format("the bookkeeping of `{}`", graph_.name);
-  auto tensors = heap.Make<Tensor>(tensors_.size(), what);
+  auto tensors = heap.MakeZeroed<Tensor>(tensors_.size(), what);
   auto taken = heap.Make<int64_t>(graph_.symbols.size(), what);
   auto words = heap.Make<Frame::Words>(1, what);
   for (const Status& status : {tensors.status(), taken.status(), words.status()}) {
@@ -170,11 +172,14 @@ Status FrameOperands::MakeShared(device::SharedHeap& heap, const LoadedGraph& gr
   return Status::Ok();
 }
 
-void FrameOperands::FillFrame(const Arenas& arenas, uint32_t number, uint32_t at,
-                              LoadedGraph& graph) const {
+// What is in memory of a GPU has another address at each rank that reads it: only the reader's rank
+// says where it is.
+void FrameOperands::FillFrame(const Arenas& arenas, const RankView& view, uint32_t number,
+                              uint32_t at, LoadedGraph& graph) const {
   Frame& frame = graph.frames[at];
-  const auto locate = [&](uint32_t value, const void** where) {
-    *where = arenas.Address(number, value, at);
+  const auto locate = [&](uint32_t value, uint32_t reader, const void** where) {
+    if (!view.IsHere(reader) && !arenas.IsAlike(number, value)) return;
+    *where = arenas.AddressFor(reader, number, value, at);
     if (*where == nullptr && InOutput(graph_, value)) {
       frame.patches.push_back({where, arenas.OutputOffset(number, value)});
       return;
@@ -192,11 +197,12 @@ void FrameOperands::FillFrame(const Arenas& arenas, uint32_t number, uint32_t at
     frame.tensors[i].dtype = type.dtype;
     frame.tensors[i].rank = type.rank;
     std::copy_n(type.dims, type.rank, frame.tensors[i].dims);
-    locate(tensors_[i], const_cast<const void**>(&frame.tensors[i].data));
+    locate(tensors_[i], readers_[i], const_cast<const void**>(&frame.tensors[i].data));
   }
   frame.extents.resize(extents_.size());
   for (size_t i = 0; i < extents_.size(); ++i) {
-    locate(graph_.extents[extents_[i]].value(), &frame.extents[i]);
+    const plan::Extent& extent = graph_.extents[extents_[i]];
+    locate(extent.value(), extent.device(), &frame.extents[i]);
   }
   frame.poison_flags = {graph.poison_bytes.data() + FlagStride(graph) * at, graph.poison_flags};
   // Before the first execution there were only empty ones, so all poison flags are set.

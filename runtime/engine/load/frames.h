@@ -25,24 +25,28 @@ class FrameOperands {
 
   // Adds the graph's operands [first, first + count), used by `instruction`; returns where they lie
   // among the tensors of a frame. Their dynamic dimensions are appended to `uses`, except those
-  // whose extent the instruction itself makes.
-  Slice Add(uint32_t first, uint32_t count, uint32_t instruction, std::vector<DynamicDim>& uses);
+  // whose extent the instruction itself makes. `reader`: the device that finds them there, if that
+  // is another than the instruction's.
+  Slice Add(uint32_t first, uint32_t count, uint32_t instruction, std::vector<DynamicDim>& uses,
+            uint32_t reader = plan::kNone);
 
   // Fills the frames of the engine's graph `number`; their poison flags lie in memory of `host`,
   // the caller's device, what else lanes share in the heap.
   Status Fill(const Arenas& arenas, device::Device& host, device::SharedHeap& heap,
-              uint32_t number, LoadedGraph& graph) const;
+              const RankView& view, uint32_t number, LoadedGraph& graph) const;
 
  private:
   uint32_t ExtentSlot(uint32_t symbol, uint32_t device);
   bool Makes(uint32_t instruction, uint32_t value);
   void FindPorts();
   Status MakeShared(device::SharedHeap& heap, const LoadedGraph& graph, Frame& frame) const;
-  void FillFrame(const Arenas& arenas, uint32_t number, uint32_t at, LoadedGraph& graph) const;
+  void FillFrame(const Arenas& arenas, const RankView& view, uint32_t number, uint32_t at,
+                 LoadedGraph& graph) const;
 
   const plan::GraphIndex& index_;
   const plan::Graph& graph_;
   std::vector<uint32_t> tensors_;                // values
+  std::vector<uint32_t> readers_;                // of these: devices
   std::vector<uint32_t> extents_;                // indices of the graph's extents
   std::vector<uint32_t> slot_of_extent_;         // per extent of the graph: place in extents_
   std::map<uint64_t, uint32_t> extent_at_;       // symbol and device -> the graph's extent

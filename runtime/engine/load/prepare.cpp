@@ -40,6 +40,7 @@ class Preparer {
   }
 
   Status Prepare() {
+    CGRAPH_RETURN_IF_ERROR(CheckInputs());
     auto poison_flags = FindPoisonFlags(index_);
     if (!poison_flags.ok()) return poison_flags.status();
     poison_flags_ = std::move(*poison_flags);
@@ -63,7 +64,7 @@ class Preparer {
       CGRAPH_RETURN_IF_ERROR(MakeProgram(out_.programs[work_queue_]));
       if (!out_.programs[work_queue_].steps.empty()) out_.participants.push_back(work_queue_);
     }
-    CGRAPH_RETURN_IF_ERROR(operands_.Fill(*p_.arenas, Host(), *p_.heap, number_, out_));
+    CGRAPH_RETURN_IF_ERROR(operands_.Fill(*p_.arenas, Host(), *p_.heap, *p_.view, number_, out_));
     return TellDevices();
   }
 
@@ -222,9 +223,47 @@ class Preparer {
     return Status::Ok();
   }
 
+  // Refuses inputs that lie in memory of a GPU which another rank than the caller's serves.
+  Status CheckInputs() const {
+    for (const auto& input : graph_.inputs) {
+      const uint32_t arena = graph_.buffers[graph_.values[input->value].buffer()].arena();
+      const uint32_t device = graph_.arenas[arena].device();
+      if (p_.view->IsHere(device) || p_.arenas->IsAlike(number_, input->value)) continue;
+      if (p_.rank != 0) continue;
+      return Status(StatusCode::kUnsupported,
+                    fmt::format("the input `{}` lies in memory of {}, which another process "
+                                "serves; run in one process, without --processes",
+                                input->name, plan::DeviceName(*p_.plan, device)));
+    }
+    return Status::Ok();
+  }
+
+  // Refuses an instruction that touches memory of a GPU which another rank serves, other than as a
+  // communication.
+  Status CheckRanks(uint32_t instruction) const {
+    const plan::Instruction& at = graph_.instructions[instruction];
+    for (uint32_t o = at.first(); o < at.first() + at.inputs() + at.outputs(); ++o) {
+      const uint32_t value = graph_.operands[o];
+      const uint32_t device =
+          graph_.arenas[graph_.buffers[graph_.values[value].buffer()].arena()].device();
+      const uint32_t own = index_.device(instruction);
+      const bool same = p_.view->rank_of_device[device] == p_.view->rank_of_device[own];
+      if (same || p_.arenas->IsAlike(number_, value)) continue;
+      return Status(
+          StatusCode::kUnsupported,
+          fmt::format("{} is on {} and touches memory of {}, which another process serves; "
+                      "run in one process, without --processes",
+                      plan::InstructionText(*p_.plan, graph_, instruction),
+                      plan::LaneName(*p_.plan, index_.lane(instruction)),
+                      plan::DeviceName(*p_.plan, device)));
+    }
+    return Status::Ok();
+  }
+
   Status AddWork(StepList& program, uint32_t instruction) {
     const plan::Instruction& at = graph_.instructions[instruction];
     if (SlotOf(instruction) == 0) CGRAPH_RETURN_IF_ERROR(CheckReach(instruction));
+    if (p_.view->exchange != nullptr) CGRAPH_RETURN_IF_ERROR(CheckRanks(instruction));
     Step step;
     step.instruction = instruction;
     step.queue = SlotOf(instruction);
@@ -463,7 +502,8 @@ class Preparer {
   Slice AddOthersOperands(StepList& program, CommOp& part, const plan::Message& other) {
     const plan::CommPart& at = graph_.parts[other.part];
     std::vector<DynamicDim> dims;
-    const Slice slice = operands_.Add(at.first(), at.inputs(), other.instruction, dims);
+    const Slice slice = operands_.Add(at.first(), at.inputs(), other.instruction, dims,
+                                      index_.device(part.instruction));
     for (const DynamicDim& dim : dims) {
       if (dim.given) program.extents.push_back(dim);
     }

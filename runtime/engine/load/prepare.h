@@ -14,6 +14,7 @@
 #include "runtime/engine/load/communication/native_collectives.h"
 #include "runtime/engine/load/kernels.h"
 #include "runtime/engine/load/queue_map.h"
+#include "runtime/engine/load/peers/rank_view.h"
 #include "runtime/engine/loaded_graph.h"
 #include "runtime/plan/plan.h"
 #include "runtime/status/status.h"
@@ -38,6 +39,7 @@ struct Preparation {
   uint32_t rank = 0;                             // this process
   std::span<const uint32_t> rank_of_worker;      // none: this process has all
   Machines* machines = nullptr;                  // where ranks share no memory
+  const RankView* view = nullptr;                // of ranks that share some
 };
 
 // Fills `graph` (graphs[index]), whose plan, frames, inflight, lag and depth must be set.

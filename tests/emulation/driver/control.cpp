@@ -63,6 +63,8 @@ uint64_t Live() {
   return live;
 }
 
+int DeviceOf(CUcontext context) { return context->device; }
+
 CUresult IssueWork(CUstream handle, LibraryWork work) {
   Machine& machine = TheMachine();
   Lock lock(machine.mutex);
@@ -91,6 +93,7 @@ constexpr Control kControl{.reseed = &Reseed,
                            .pending = &Pending,
                            .live = &Live,
                            .never_ends = &NeverEnds,
+                           .device_of = &DeviceOf,
                            .issue = &IssueWork,
                            .misuse = &ReportMisuse};
 

@@ -36,21 +36,20 @@ bool Touches(const Work& work, const Allocation& allocation) {
 CUresult FreeMemory(Machine& machine, std::byte* start, bool pinned) {
   const Allocation* const allocation = machine.memory.Find(start);
   if (allocation == nullptr || allocation->start != start ||
-      (allocation->device == kHost) != pinned) {
+      allocation->kind != Allocation::Kind::kOwn || (allocation->device == kHost) != pinned) {
     return CUDA_ERROR_INVALID_VALUE;
   }
   if (allocation->freed) {
     Misuse(fmt::format("the memory at {} is freed a second time", static_cast<void*>(start)));
     return CUDA_ERROR_INVALID_VALUE;
   }
-  for (const CUstream_st* stream : machine.scheduler.streams()) {
-    for (const Work& work : stream->works) {
-      if (Touches(work, *allocation)) {
-        Misuse(fmt::format("the memory at {} is freed while {} that works on it is not done",
-                           static_cast<void*>(start), NameOf(work)));
-        return CUDA_ERROR_INVALID_VALUE;
-      }
-    }
+  if (const CUresult idle = CheckIdle(machine, *allocation, "freed"); idle != CUDA_SUCCESS) {
+    return idle;
+  }
+  if (const int opener = Memory::OpenerOf(*allocation); opener != 0) {
+    Misuse(fmt::format("the memory at {} is freed while process {} has it open",
+                       static_cast<void*>(start), opener));
+    return CUDA_ERROR_INVALID_VALUE;
   }
   machine.memory.Free(*allocation);
   return CUDA_SUCCESS;
@@ -95,6 +94,19 @@ bool IsOf(const Machine& machine, CUdeviceptr address, CUcontext context) {
 
 }  // namespace
 
+CUresult cgraph::emulation::CheckIdle(const Machine& machine, const Allocation& allocation,
+                                      const char* freed) {
+  for (const CUstream_st* stream : machine.scheduler.streams()) {
+    for (const Work& work : stream->works) {
+      if (!Touches(work, allocation)) continue;
+      Misuse(fmt::format("the memory at {} is {} while {} that works on it is not done",
+                         static_cast<void*>(allocation.start), freed, NameOf(work)));
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+  }
+  return CUDA_SUCCESS;
+}
+
 CUresult cuMemGetInfo(size_t* free, size_t* total) {
   return Serve(calls::k_cuMemGetInfo, [&](Machine& machine, Lock&) {
     *total = machine.options.memory;
@@ -135,6 +147,32 @@ CUresult cuMemHostAlloc(void** address, size_t bytes, unsigned flags) {
 CUresult cuMemFreeHost(void* address) {
   return Serve(calls::k_cuMemFreeHost, [&](Machine& machine, Lock&) {
     return FreeMemory(machine, static_cast<std::byte*>(address), true);
+  });
+}
+
+CUresult cuMemHostRegister(void* start, size_t bytes, unsigned flags) {
+  return Serve(calls::k_cuMemHostRegister, [&](Machine& machine, Lock&) {
+    constexpr unsigned kFlags = CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP;
+    if (bytes == 0 || (flags & ~kFlags) != 0) return CUDA_ERROR_INVALID_VALUE;
+    const bool done = machine.memory.Register(static_cast<std::byte*>(start), bytes) != nullptr;
+    return done ? CUDA_SUCCESS : CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
+  });
+}
+
+CUresult cuMemHostUnregister(void* start) {
+  return Serve(calls::k_cuMemHostUnregister, [&](Machine& machine, Lock&) {
+    const Allocation* const allocation = machine.memory.Find(start);
+    if (allocation == nullptr || allocation->start != start ||
+        allocation->kind != Allocation::Kind::kRegistered) {
+      Misuse(fmt::format("{} is unregistered, where nothing is registered", start));
+      return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
+    }
+    if (const CUresult idle = CheckIdle(machine, *allocation, "unregistered");
+        idle != CUDA_SUCCESS) {
+      return idle;
+    }
+    machine.memory.Unregister(*allocation);
+    return CUDA_SUCCESS;
   });
 }
 

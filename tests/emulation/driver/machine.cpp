@@ -81,9 +81,10 @@ CUresult BeginCall(Machine& machine, const CallKind& kind) {
   const auto has = [&](CallRule rule) { return (kind.rules & rule) != 0; };
   if (machine.ended) return CUDA_ERROR_DEINITIALIZED;
   ++machine.calls;
-  if (machine.fail_at != 0 && machine.calls >= machine.fail_at && machine.fail_sticky) {
-    machine.scheduler.Fault();
-  }
+  const int of = machine.options.fail_device;
+  const bool may_fail = of < 0 || (CurrentContext() != nullptr && CurrentContext()->device == of);
+  const bool late = machine.fail_at != 0 && machine.calls >= machine.fail_at;
+  if (late && may_fail && machine.fail_sticky) machine.scheduler.Fault();
   if (machine.scheduler.faulted() && !has(kApart)) return CUDA_ERROR_LAUNCH_FAILED;
   if (machine.calls == machine.fail_at && !machine.fail_sticky) {
     return has(kMakes) ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_UNKNOWN;

@@ -104,6 +104,9 @@ CUresult FindStreamOfAny(Machine& machine, CUstream handle, CUstream& stream);
 // Checks the memory that work touches and notes which devices' that is. CUDA_ERROR_INVALID_VALUE
 // after a misuse.
 CUresult CheckMemory(Machine& machine, Work& work);
+// Reports a misuse where work on an allocation is not done that is `freed`, closed or unregistered;
+// then CUDA_ERROR_INVALID_VALUE.
+CUresult CheckIdle(const Machine& machine, const Allocation& allocation, const char* freed);
 // Issues work to a stream: appends it or, where the stream is captured, makes a node of it.
 CUresult Issue(Machine& machine, CUstream stream, Work work);
 

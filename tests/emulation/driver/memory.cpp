@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <cstring>
+#include <vector>
 
 #include "tests/emulation/misuse.h"
 
@@ -67,6 +69,11 @@ void Memory::Protect(const Allocation& allocation, int protection) {
 void Memory::Free(const Allocation& freed) {
   Allocation& allocation = allocations_.find(freed.start)->second;
   allocation.freed = true;
+  if (allocation.header != nullptr) {
+    munmap(allocation.header, kPage);
+    close(allocation.exported.file);
+    allocation.header = nullptr;
+  }
   --live_;
   if (allocation.device != kHost) {
     used_[static_cast<size_t>(allocation.device)] -= RoundUp(allocation.bytes, kAlignment);
@@ -79,8 +86,17 @@ void Memory::Free(const Allocation& freed) {
 }
 
 void Memory::FreeAll(int device) {
-  auto& allocations = of_devices_[static_cast<size_t>(device)];
-  while (!allocations.empty()) Free(**allocations.begin());
+  std::vector<const Allocation*> own, opened;
+  for (const auto& [start, allocation] : allocations_) {
+    if (allocation.freed) continue;
+    if (allocation.kind == Allocation::Kind::kImported) {
+      if (allocation.importer == device) opened.push_back(&allocation);
+    } else if (allocation.device == device) {
+      own.push_back(&allocation);
+    }
+  }
+  for (const Allocation* allocation : opened) Forget(*allocation);
+  for (const Allocation* allocation : own) Free(*allocation);
 }
 
 const Allocation* Memory::Find(const void* address) const {

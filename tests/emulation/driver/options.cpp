@@ -44,6 +44,8 @@ void SetOption(Options& options, std::string_view word, std::string_view value) 
     }
     value = value.substr(0, colon);
     options.fail = number(UINT64_MAX);
+  } else if (word == "fail_device") {
+    options.fail_device = static_cast<int>(number(kMostDevices));
   } else if (word == "misuse") {
     if (value != "count" && value != "abort") Refuse(word, value, "not count or abort");
     options.count = value == "count";
@@ -53,6 +55,8 @@ void SetOption(Options& options, std::string_view word, std::string_view value) 
     options.host_pointers = number(1) != 0;
   } else if (word == "peers") {
     options.peers = number(1) != 0;
+  } else if (word == "ipc") {
+    options.ipc = number(1) != 0;
   } else if (word == "memops") {
     options.memops = number(1) != 0;
   } else if (word == "protect") {

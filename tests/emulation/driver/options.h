@@ -19,9 +19,11 @@ struct Options {
   int threads = 1;
   uint64_t memory = uint64_t{1} << 30;  // of a device, in bytes
   uint64_t fail = 0;     // the number of the call that fails, from 1; 0: none
+  int fail_device = -1;  // whose context must be current for a call to fail; -1: any, or none
   bool sticky = false;   // every call from there on fails, as after a fault of the device
   bool count = false;    // misuse is counted; else it aborts
   bool peers = true;     // devices can reach each other's memory
+  bool ipc = true;       // processes can open devices' memory of each other
   bool memops = true;    // streams can write and await words of 64 bits
   bool protect = true;   // the host cannot touch devices' memory while nothing runs there
   bool pageable = false; // copies of pageable memory are no misuse in the steady state

@@ -245,7 +245,10 @@ bool Scheduler::WaitUntil(std::unique_lock<std::mutex>& lock, const std::functio
 // Returns whether some work waits for memory that somebody may write without a call.
 bool Scheduler::AnyWaitsForMemory() const {
   const auto waits = [](const Work& work) {
-    return std::holds_alternative<WaitForValue>(work.what);
+    // A library's work may wait for that of another process.
+    const auto* library = std::get_if<LibraryWork>(&work.what);
+    return std::holds_alternative<WaitForValue>(work.what) ||
+           (library != nullptr && library->may_begin != nullptr);
   };
   return std::any_of(streams_.begin(), streams_.end(), [&](const CUstream_st* stream) {
     if (stream->works.empty()) return false;

@@ -3,7 +3,9 @@
 #include <cuda.h>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <string>
@@ -27,7 +29,8 @@ using cuda::NcclConfig;
 using cuda::NcclId;
 namespace nccl = cuda::nccl;
 
-constexpr int kUnhandledCudaError = 1, kInvalidArgument = 4, kInvalidUsage = 5;
+constexpr int kUnhandledCudaError = 1, kUnhandledSystemError = 2, kInvalidArgument = 4,
+              kInvalidUsage = 5;
 constexpr unsigned kMagic = 0xcafebeef;
 constexpr size_t kLeastConfig = 48;  // bytes, as of 2.19
 constexpr int kAsksUntilReady = 2;
@@ -68,9 +71,30 @@ CUcontext CurrentContext() {
 // Whether the rank is not ready for calls yet. Under the world's lock.
 bool Busy(const Rank& rank) {
   if (!rank.deferred.empty() || !rank.windows.empty()) return true;
-  const Communicator& all = *rank.communicator;
-  if (rank.finalized) return rank.pending != 0 || all.finalized < all.ranks();
+  SharedState& all = rank.communicator->shared();
+  StateLock lock(all);
+  if (rank.finalized) return rank.pending != 0 || all.finalized() < all.ranks;
   return !all.complete() || rank.asked < kAsksUntilReady;
+}
+
+bool IsComplete(const Rank& rank) {
+  StateLock lock(rank.communicator->shared());
+  return rank.communicator->shared().complete();
+}
+
+// Returns the communicator of an id; null where there is none any more.
+std::shared_ptr<Communicator> CommunicatorOf(const MappedState::Name& name) {
+  std::lock_guard lock(TheWorld().mutex);
+  auto& all = TheWorld().communicators;
+  const World::Name key{name.process, name.number};
+  if (const auto known = all.find(key); known != all.end()) return known->second;
+  if (name.process == getpid()) return nullptr;  // would be known
+  auto opened = std::make_shared<Communicator>();
+  opened->number = name.number;
+  opened->state = MappedState::Open(name);
+  if (opened->state == nullptr) return nullptr;
+  all.emplace(key, opened);
+  return opened;
 }
 
 // Ends a handle; what of it is under way lets go. Under the world's lock.
@@ -83,6 +107,14 @@ void Forget(NcclComm handle, Rank& rank) {
                 [&](const auto& launch) { return launch->rank.get() == &rank; });
   TheWorld().ranks.erase(handle);
   delete handle;
+  // The id of a communicator that has ended is not to be used again.
+  const auto& ranks = TheWorld().ranks;
+  const bool last = std::none_of(ranks.begin(), ranks.end(), [&](const auto& other) {
+    return other.second->communicator == rank.communicator;
+  });
+  if (!last) return;
+  std::erase_if(TheWorld().communicators,
+                [&](const auto& known) { return known.second == rank.communicator; });
 }
 
 // Appends what is deferred of a rank, whose device's context need not be current.
@@ -112,24 +144,27 @@ int EndGroup() {
   {
     std::lock_guard lock(TheWorld().mutex);
     for (auto& [handle, rank] : ended.begun) {
-      for (const CUcontext other : rank->communicator->contexts) {
-        if (other != rank->context || TheWorld().several_ranks) continue;
+      SharedState& state = rank->communicator->shared();
+      StateLock state_lock(state);
+      for (const SharedState::Member& other : state.members) {
+        if (other.device != rank->device || TheWorld().several_ranks) continue;
         rank->error = kInvalidUsage;
         TheWorld().last_error = "Duplicate GPU detected";
       }
-      rank->communicator->contexts[static_cast<size_t>(rank->rank)] = rank->context;
+      state.members[rank->rank].device = rank->device;
       status = nccl::kInProgress;
     }
     for (auto& launch : ended.launches) {
       Rank& rank = *launch->rank;
+      StateLock state_lock(rank.communicator->shared());
+      SharedState::Member& member = rank.communicator->member(rank.rank);
       for (Launch::Task& task : launch->tasks) {
         task.registered = MemoryOf(task.call, rank).registered;
         if (task.call.collective()) {
-          task.number = rank.called++;
-          rank.communicator->connects.insert(rank.rank);
-          ++rank.communicator->called[task.number];
+          task.number = member.called++;
+          member.connects = true;
         } else {
-          rank.communicator->exchanges.insert({rank.rank, task.call.other});
+          member.exchanges[task.call.other] = true;
         }
       }
       rank.deferred.push_back(launch);
@@ -268,9 +303,14 @@ const char* ncclGetLastError(NcclComm) {
 
 int ncclGetUniqueId(NcclId* id) {
   std::lock_guard lock(TheWorld().mutex);
-  const uint64_t number = ++TheWorld().ids;
+  auto communicator = std::make_shared<Communicator>();
+  communicator->number = ++TheWorld().ids;
+  MappedState::Name name;
+  communicator->state = MappedState::Make(communicator->number, name);
+  if (communicator->state == nullptr) return kUnhandledSystemError;
   std::memset(id, 0, sizeof *id);
-  std::memcpy(id->internal, &number, sizeof number);
+  std::memcpy(id->internal, &name, sizeof name);
+  TheWorld().communicators[{name.process, name.number}] = std::move(communicator);
   return nccl::kSuccess;
 }
 
@@ -281,28 +321,27 @@ int ncclCommInitRankConfig(NcclComm* handle, int ranks, NcclId id, int rank, Ncc
   if (config->blocking != 0) {
     return Refuse(kInvalidArgument, "the emulation has communicators that do not block only");
   }
-  uint64_t number;
-  std::memcpy(&number, id.internal, sizeof number);
+  MappedState::Name name;
+  std::memcpy(&name, id.internal, sizeof name);
   const CUcontext context = CurrentContext();
   if (context == nullptr) return kUnhandledCudaError;
-  if (ranks < 1 || rank < 0 || rank >= ranks || number == 0) {
+  if (ranks < 1 || rank < 0 || rank >= ranks || ranks > kMostNcclRanks || name.number == 0) {
     return Refuse(kInvalidArgument, "ncclCommInitRankConfig has no such rank or id");
   }
   auto made = std::make_shared<Rank>();
   made->rank = rank;
   made->context = context;
+  made->device = cgraph_emulation_control()->device_of(context);
+  made->communicator = CommunicatorOf(name);
+  if (made->communicator == nullptr) {
+    return Refuse(kInvalidArgument, "an id is used of a communicator that has ended");
+  }
   bool mismatch = false;
   {
-    std::lock_guard lock(TheWorld().mutex);
-    std::shared_ptr<Communicator>& communicator = TheWorld().communicators[number];
-    if (communicator == nullptr) {
-      communicator = std::make_shared<Communicator>();
-      communicator->number = number;
-      communicator->contexts.assign(static_cast<size_t>(ranks), nullptr);
-    }
-    mismatch = communicator->ranks() != ranks ||
-               communicator->contexts[static_cast<size_t>(rank)] != nullptr;
-    made->communicator = communicator;
+    SharedState& state = made->communicator->shared();
+    StateLock lock(state);
+    if (state.ranks == 0) state.ranks = ranks;
+    mismatch = state.ranks != ranks || state.members[rank].device >= 0;
   }
   if (mismatch) return Refuse(kInvalidArgument, "ranks of one id do not agree about who they are");
   if (rank == 0 && TheWorld().tells_version) {
@@ -329,7 +368,7 @@ int ncclCommGetAsyncError(NcclComm handle, int* status) {
     if (rank->error != nccl::kSuccess) return nccl::kSuccess;
     FinishWindows(*rank);
     if (rank->deferred.empty()) {
-      if (rank->communicator->complete()) ++rank->asked;
+      if (IsComplete(*rank)) ++rank->asked;
       *status = Busy(*rank) ? nccl::kInProgress : nccl::kSuccess;
       return nccl::kSuccess;
     }
@@ -342,7 +381,11 @@ int ncclCommFinalize(NcclComm handle) {
   const auto rank = Find(handle, "ncclCommFinalize");
   if (rank == nullptr) return kInvalidArgument;
   std::lock_guard lock(TheWorld().mutex);
-  if (!std::exchange(rank->finalized, true)) ++rank->communicator->finalized;
+  rank->finalized = true;
+  {
+    StateLock state_lock(rank->communicator->shared());
+    rank->communicator->member(rank->rank).finalized = true;
+  }
   return Busy(*rank) ? nccl::kInProgress : nccl::kSuccess;
 }
 

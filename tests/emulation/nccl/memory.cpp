@@ -63,21 +63,31 @@ std::string BeginWindow(const World& world, Rank& rank, const std::byte* start, 
   if (!IsNcclMemory(world, start, bytes)) {
     return "a window is made of memory that ncclMemAlloc did not allocate";
   }
-  Communicator::Windows& windows = rank.communicator->windows[rank.windows_begun++];
-  if (windows.ranks != 0 && windows.bytes != bytes) {
+  SharedState& state = rank.communicator->shared();
+  StateLock lock(state);
+  SharedState::Member& own = rank.communicator->member(rank.rank);
+  const uint64_t number = own.windows++, place = number % SharedState::kWindows;
+  for (int other = 0; other < state.ranks; ++other) {
+    const SharedState::Member& member = state.members[other];
+    if (other == rank.rank || member.windows <= number) continue;
+    if (member.window_bytes[place] == bytes) continue;
     return fmt::format("rank {} makes a window of {} bytes where another rank makes one of {}",
-                       rank.rank, bytes, windows.bytes);
+                       rank.rank, bytes, member.window_bytes[place]);
   }
-  windows.bytes = bytes;
-  ++windows.ranks;
-  rank.windows.push_back({rank.windows_begun - 1, handle, {start, bytes, true, true, symmetric}});
+  own.window_bytes[place] = bytes;
+  rank.windows.push_back({number, handle, {start, bytes, true, true, symmetric}});
   return "";
 }
 
 void FinishWindows(Rank& rank) {
   while (!rank.windows.empty()) {
     const Rank::Window& next = rank.windows.front();
-    if (rank.communicator->windows[next.number].ranks < rank.communicator->ranks()) return;
+    {
+      SharedState& state = rank.communicator->shared();
+      StateLock lock(state);
+      const auto begun = [&](const auto& member) { return member.windows > next.number; };
+      if (!std::all_of(state.members, state.members + state.ranks, begun)) return;
+    }
     void* handle = NewHandle();
     rank.registered[handle] = next.registered;
     *next.handle = static_cast<cuda::NcclWindow>(handle);

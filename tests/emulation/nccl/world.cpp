@@ -40,11 +40,15 @@ void Begin(Launch& launch) {
     return NcclMisuse("NCCL: the emulation takes no launch of NCCL's in a captured graph");
   }
   launch.begun = true;
-  for (Launch::Task& task : launch.tasks) {
-    const Bytes given = Given(task.call, *launch.rank);
-    Operation::Share& share = task.operation->shares[task.share];
-    share.given.assign(given.start, given.start + given.bytes);
-    share.begun = true;
+  {
+    SharedState& state = launch.rank->communicator->shared();
+    StateLock state_lock(state);
+    for (Launch::Task& task : launch.tasks) {
+      const Bytes given = Given(task.call, *launch.rank);
+      if (!state.Give(*task.operation, task.share, given.start, given.bytes)) {
+        NcclMisuse("NCCL: the emulation has no room for so much under way at once");
+      }
+    }
   }
   for (Launch::Task& task : launch.tasks) {
     const Bytes gotten = Gotten(task.call, *launch.rank);
@@ -59,9 +63,12 @@ void WriteResult(const Launch::Task& task, const Rank& rank) {
   const Call& call = task.call;
   const Bytes gotten = Gotten(call, rank);
   if (gotten.bytes == 0) return;
-  const std::vector<Operation::Share>& shares = task.operation->shares;
+  const SharedState& state = rank.communicator->shared();
+  const size_t shares = call.collective() ? static_cast<size_t>(state.ranks) : 2;
   std::vector<const std::byte*> from;
-  for (const Operation::Share& share : shares) from.push_back(share.given.data());
+  for (size_t share = 0; share < shares; ++share) {
+    from.push_back(state.Given(*task.operation, share));
+  }
   const bool ring = TheWorld().options.ring;
   const size_t own = static_cast<size_t>(rank.rank), count = call.count;
   switch (call.kind) {
@@ -69,12 +76,12 @@ void WriteResult(const Launch::Task& task, const Rank& rank) {
     case Call::kReduce:
       return NcclReduce(call.type, call.reduction, from, 0, count, count, ring, call.to);
     case Call::kReduceScatter:
-      return NcclReduce(call.type, call.reduction, from, own * count, count,
-                        count * shares.size(), ring, call.to);
+      return NcclReduce(call.type, call.reduction, from, own * count, count, count * shares, ring,
+                        call.to);
     case Call::kAllGather: {
       std::byte* to = call.to;
-      for (const Operation::Share& share : shares) {
-        to = std::copy(share.given.begin(), share.given.end(), to);
+      for (size_t share = 0; share < shares; ++share) {
+        to = std::copy_n(from[share], task.operation->shares[share].bytes, to);
       }
       return;
     }
@@ -92,17 +99,21 @@ void Finish(const std::shared_ptr<Launch>& launch) {
   {
     std::lock_guard lock(world.mutex);
     const Rank& rank = *launch->rank;
+    SharedState& state = rank.communicator->shared();
+    StateLock state_lock(state);
     for (const Launch::Task& task : launch->tasks) {
       if (rank.aborted) break;
       const Bytes given = Given(task.call, rank);
-      const std::vector<std::byte>& read = task.operation->shares[task.share].given;
-      if (given.bytes != 0 && std::memcmp(given.start, read.data(), given.bytes) != 0) {
+      const std::byte* const read = state.Given(*task.operation, task.share);
+      if (given.bytes != 0 && std::memcmp(given.start, read, given.bytes) != 0) {
         misuse = fmt::format("what rank {} of {} gives to {} was changed while it was under way",
                              rank.rank, rank.communicator->ranks(), task.call.Text());
       }
     }
     for (const Launch::Task& task : launch->tasks) {
-      if (!rank.aborted) WriteResult(task, rank);
+      if (rank.aborted) break;
+      WriteResult(task, rank);
+      state.Finish(*task.operation, task.call.collective() ? state.ranks : 2);
     }
     launch->over = true;
     --launch->rank->pending;
@@ -172,40 +183,26 @@ std::string NcclCall::Text() const {
   return text;
 }
 
-bool Communicator::complete() const {
-  return std::find(contexts.begin(), contexts.end(), nullptr) == contexts.end();
-}
-
 bool Connected(const World& world, const Rank& rank) {
+  const SharedState& state = rank.communicator->shared();
+  const SharedState::Member* const end = state.members + state.ranks;
+  StateLock lock(rank.communicator->shared());
   for (const auto& launch : rank.deferred) {
     for (const Launch::Task& task : launch->tasks) {
-      const Communicator& communicator = *rank.communicator;
       if (task.call.collective()) {
-        const int ranks = communicator.ranks();
-        const int connected = static_cast<int>(communicator.connects.size());
-        if (!world.connects_at_once && connected < ranks) return false;
-        if (task.registered && communicator.called.at(task.number) < ranks) return false;
-      } else if (!communicator.exchanges.contains({task.call.other, rank.rank})) {
+        const auto connects = [](const SharedState::Member& member) { return member.connects; };
+        const auto called = [&](const SharedState::Member& member) {
+          return member.called > task.number;
+        };
+        const bool all = std::all_of(state.members, end, connects);
+        if (!world.connects_at_once && !all) return false;
+        if (task.registered && !std::all_of(state.members, end, called)) return false;
+      } else if (!state.members[task.call.other].exchanges[rank.rank]) {
         return false;
       }
     }
   }
   return true;
-}
-
-// Joins who meets under a key; the last one forgets the key.
-template <typename Map>
-std::shared_ptr<Operation> Join(Map& operations, const typename Map::key_type& key,
-                                const Call& call, size_t callers) {
-  std::shared_ptr<Operation>& place = operations[key];
-  if (place == nullptr) {
-    place = std::make_shared<Operation>();
-    place->call = call;
-    place->shares.resize(callers);
-  }
-  const std::shared_ptr<Operation> operation = place;
-  if (++operation->callers == callers) operations.erase(key);
-  return operation;
 }
 
 // Compares where the values of a task lie with those of who came before; returns the misuse, if
@@ -222,30 +219,33 @@ std::string MatchMemory(Operation& operation, const Launch::Task& task, const Ra
   for (const auto& [own, common] : {std::pair(&memory.from, &operation.from),
                                     std::pair(&memory.to, &operation.to)}) {
     if (!own->has_value()) continue;
-    if (!common->has_value()) *common = *own;
-    if (**common == **own) continue;
-    return fmt::format("rank {} calls {} on bytes {} of a symmetric window where another rank's "
-                       "are bytes {}", rank.rank, task.call.Text(), **own, **common);
+    if (*common == Operation::kNowhere) *common = **own;
+    if (*common == **own) continue;
+    return fmt::format(
+        "rank {} calls {} on bytes {} of a symmetric window where another rank's "
+        "are bytes {}",
+        rank.rank, task.call.Text(), **own, *common);
   }
   return "";
 }
 
 std::string Match(Launch& launch) {
   Rank& rank = *launch.rank;
-  Communicator& communicator = *rank.communicator;
+  SharedState& state = rank.communicator->shared();
+  StateLock lock(state);
   for (Launch::Task& task : launch.tasks) {
     const Call& call = task.call;
     const bool sends = call.kind == Call::kSend;
     if (call.collective()) {
-      task.operation = Join(communicator.collectives, rank.collectives++, call,
-                            communicator.contexts.size());
+      task.operation = state.Join(-1, -1, rank.collectives++, call);
       task.share = static_cast<size_t>(rank.rank);
     } else {
       const uint64_t number = sends ? rank.sent[call.other]++ : rank.received[call.other]++;
       const int from = sends ? rank.rank : call.other, to = sends ? call.other : rank.rank;
-      task.operation = Join(communicator.messages, {from, to, number}, call, 2);
+      task.operation = state.Join(from, to, number, call);
       task.share = sends ? 0 : 1;
     }
+    if (task.operation == nullptr) return "the emulation has no room for so many calls at once";
     Operation& operation = *task.operation;
     const Call& first = operation.call;
     const bool rooted = call.kind == Call::kReduce || call.kind == Call::kBroadcast;
@@ -283,8 +283,11 @@ bool MayBegin(World& world, const Launch& launch) {
 
 bool MayFinish(const Launch& launch) {
   if (launch.rank->aborted) return true;
-  return std::all_of(launch.tasks.begin(), launch.tasks.end(), [](const Launch::Task& task) {
-    return std::all_of(task.operation->shares.begin(), task.operation->shares.end(),
+  SharedState& state = launch.rank->communicator->shared();
+  StateLock lock(state);
+  return std::all_of(launch.tasks.begin(), launch.tasks.end(), [&](const Launch::Task& task) {
+    const auto* const shares = task.operation->shares;
+    return std::all_of(shares, shares + (task.call.collective() ? state.ranks : 2),
                        [](const Operation::Share& share) { return share.begun; });
   });
 }

@@ -11,6 +11,9 @@
 // A rank's first collective, and its first exchange with a peer, are issued once all whom they
 // connect with have called theirs, as NCCL does in the background. So is each collective on memory
 // that is registered (memory.h): NCCL's ranks then tell each other where their values lie.
+//
+// Ranks of one communicator may be in several processes, on a GPU each: what they know of each
+// other is shared_state.h's.
 #ifndef CGRAPH_TESTS_EMULATION_NCCL_WORLD_H_
 #define CGRAPH_TESTS_EMULATION_NCCL_WORLD_H_
 
@@ -32,26 +35,11 @@
 
 #include "runtime/cuda/libraries/nccl.h"
 #include "tests/emulation/nccl/options.h"
+#include "tests/emulation/nccl/shared_state.h"
 
 namespace cgraph::emulation {
 
 using cuda::NcclComm;
-
-// What a function was called with. Collectives that happen together say the same, but for `from`
-// and `to`.
-struct NcclCall {
-  enum Kind { kAllReduce, kReduce, kReduceScatter, kAllGather, kBroadcast, kSend, kReceive };
-  Kind kind = kAllReduce;
-  const std::byte* from = nullptr;
-  std::byte* to = nullptr;
-  size_t count = 0;  // as the function takes it
-  int type = 0;
-  int reduction = 0;
-  int other = 0;     // the root, or the peer
-
-  bool collective() const { return kind != kSend && kind != kReceive; }
-  std::string Text() const;
-};
 
 // NcclBuffer: what a call reads or writes.
 struct NcclBuffer {
@@ -68,39 +56,14 @@ struct Registered {
   bool symmetric = false;  // values lie at the same offset of all ranks' windows
 };
 
-// Operation: a collective of a communicator, or a message from one rank to another, which the calls
-// of its ranks are parts of.
-struct Operation {
-  struct Share {
-    bool begun = false;
-    std::vector<std::byte> given;
-  };
-  NcclCall call;  // of who came first
-  bool any = false;                 // that has come
-  bool registered = false;          // what it reads and writes
-  std::optional<size_t> from, to;   // offsets in symmetric windows, as of who came first with one
-  size_t callers = 0;
-  std::vector<Share> shares;  // by rank; of a message: the sender's, the receiver's
-};
-
-// Communicator: the ranks that were made with one id.
+// Communicator: the ranks that were made with one id, as this process sees them.
 struct Communicator {
-  uint64_t number = 0;
-  std::vector<CUcontext> contexts;  // by rank; null: has not come
-  int finalized = 0;
-  std::map<uint64_t, std::shared_ptr<Operation>> collectives;
-  std::map<std::tuple<int, int, uint64_t>, std::shared_ptr<Operation>> messages;
-  std::set<int> connects;                     // ranks that have called a collective
-  std::set<std::pair<int, int>> exchanges;    // (rank, peer) that have called for one
-  std::map<uint64_t, int> called;             // collectives on registered memory: by how many ranks
-  struct Windows {
-    size_t bytes = 0;
-    int ranks = 0;  // that have begun theirs
-  };
-  std::map<uint64_t, Windows> windows;
+  uint64_t number = 0;  // among those of the process that made the id
+  std::shared_ptr<MappedState> state;
 
-  int ranks() const { return static_cast<int>(contexts.size()); }
-  bool complete() const;
+  SharedState& shared() const { return **state; }
+  int ranks() const { return shared().ranks; }
+  SharedState::Member& member(int rank) const { return shared().members[rank]; }
 };
 
 struct Launch;
@@ -110,20 +73,19 @@ struct Rank {
   std::shared_ptr<Communicator> communicator;
   int rank = 0;
   CUcontext context = nullptr;  // of its device
+  int device = -1;
   int error = 0;                // that ncclCommGetAsyncError reports
   int asked = 0;                // while it was not ready
   bool finalized = false;
   bool aborted = false;
-  uint64_t called = 0;          // collectives
-  uint64_t collectives = 0;     // of these, issued
+  uint64_t collectives = 0;                 // that were issued
   std::map<void*, Registered> registered;   // by handle
   struct Window {
     uint64_t number = 0;  // among the rank's
     cuda::NcclWindow* handle = nullptr;
     Registered registered;
   };
-  std::deque<Window> windows;   // that wait for those of other ranks
-  uint64_t windows_begun = 0;
+  std::deque<Window> windows;                      // that wait for those of other ranks
   std::map<int, uint64_t> sent, received;          // by peer
   std::deque<std::shared_ptr<Launch>> deferred;    // while the rank connects
   uint64_t pending = 0;         // launches that are not over
@@ -134,7 +96,7 @@ struct Launch {
     NcclCall call;
     uint64_t number = 0;      // of a collective, among the rank's
     bool registered = false;  // what it reads and writes
-    std::shared_ptr<Operation> operation;
+    Operation* operation = nullptr;  // of the communicator's state
     size_t share = 0;  // own, of the operation
   };
   std::shared_ptr<Rank> rank;
@@ -152,7 +114,8 @@ struct World {
   const bool tells_version;       // NCCL_DEBUG=VERSION
   const bool several_ranks;       // on one GPU: NCCL_MULTI_RANK_GPU_ENABLE, since 2.30
   std::mutex mutex;
-  std::map<uint64_t, std::shared_ptr<Communicator>> communicators;  // by the number in their id
+  using Name = std::pair<int, uint64_t>;  // of an id: the process that made it, and a number there
+  std::map<Name, std::shared_ptr<Communicator>> communicators;
   std::map<NcclComm, std::shared_ptr<Rank>> ranks;
   std::map<CUcontext, std::deque<std::shared_ptr<Launch>>> places;  // issued, not over
   std::map<const std::byte*, size_t> memory;  // bytes of what ncclMemAlloc has allocated

@@ -99,9 +99,9 @@ class Maker {
     made_.local_channel.push_back(false);
     // A rendezvous with the host, or of GPUs that do not reach each other's memory, goes through
     // slots, too: its sender may go on a little earlier.
-    const device::Device& sender = DeviceOfLane(graph_.channels[c].from_lane());
-    const device::Device& receiver = DeviceOfLane(graph_.channels[c].to_lane());
-    if (shape.capacity != 0 || !sends || !receives || !receiver.Reaches(sender)) {
+    const uint32_t sender = p_.plan->lanes[graph_.channels[c].from_lane()].device();
+    const uint32_t receiver = p_.plan->lanes[graph_.channels[c].to_lane()].device();
+    if (shape.capacity != 0 || !sends || !receives || !p_.arenas->Reaches(receiver, sender)) {
       return channel::MakeStagedChannel(shape, {!sends, !receives}, Host());
     }
     return channel::MakeRendezvousChannel(Host());
@@ -142,10 +142,10 @@ class Maker {
   bool LaneCommunicates(uint32_t lane) const { return DeviceOfLane(lane).queues_communicate(); }
 
   // Returns whether each of these devices may read the memory of all others.
-  static bool ReachEachOther(const std::vector<device::Device*>& devices) {
-    return std::all_of(devices.begin(), devices.end(), [&](const device::Device* reader) {
+  bool ReachEachOther(const std::vector<uint32_t>& devices) const {
+    return std::all_of(devices.begin(), devices.end(), [&](uint32_t reader) {
       return std::all_of(devices.begin(), devices.end(),
-                         [&](const device::Device* other) { return reader->Reaches(*other); });
+                         [&](uint32_t other) { return p_.arenas->Reaches(reader, other); });
     });
   }
 
@@ -158,13 +158,15 @@ class Maker {
     if (auto communicator = p_.native->Of(out_.index, first)) {
       return channel::MakeNativeCollective(shape, std::move(communicator), Host());
     }
-    std::vector<device::Device*> devices;
+    std::vector<uint32_t> numbers;
+    std::vector<device::Device*> devices;  // null: another rank's
     for (const plan::CollectivePart& slot : slots) {
-      devices.push_back((*p_.devices)[index_.device(slot.instruction)].get());
+      const uint32_t device = numbers.emplace_back(index_.device(slot.instruction));
+      devices.push_back(p_.view->IsHere(device) ? (*p_.devices)[device].get() : nullptr);
     }
     // A member at another rank is none of a queue of this one.
     hosted = std::find(on_queue.begin(), on_queue.end(), false) != on_queue.end() ||
-             !ReachEachOther(devices);
+             !ReachEachOther(numbers);
     if (!hosted) {
       return channel::MakeQueuedCollective(shape, devices, Host(),
                                            static_cast<uint32_t>(out_.frames.size()));

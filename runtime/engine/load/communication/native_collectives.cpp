@@ -6,6 +6,7 @@
 
 #include "runtime/channel/queued/native_collective.h"
 #include "runtime/engine/load/arenas.h"
+#include "runtime/engine/load/communication/among_ranks.h"
 #include "runtime/engine/load/communication/collectives.h"
 #include "runtime/plan/kinds.h"
 
@@ -16,7 +17,11 @@ namespace cgraph::engine {
 Status NativeCollectives::Find(const plan::Plan& plan,
                                const std::vector<std::unique_ptr<device::Device>>& devices,
                                const std::vector<std::unique_ptr<LoadedGraph>>& graphs,
-                               const std::vector<bool>& elsewhere) {
+                               const std::vector<bool>& elsewhere, const RankView& view) {
+  if (view.exchange != nullptr) {
+    for (const auto& graph : graphs) uses_.emplace_back(graph->plan->arenas.size(), false);
+    return FindAmongRanks(plan, devices, graphs, view, *this);
+  }
   const bool communicates = std::any_of(devices.begin(), devices.end(), [](const auto& device) {
     return device->queues_communicate();
   });

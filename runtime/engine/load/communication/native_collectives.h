@@ -14,6 +14,7 @@
 #include "runtime/channel/collective.h"
 #include "runtime/device/communicator.h"
 #include "runtime/device/device.h"
+#include "runtime/engine/load/peers/rank_view.h"
 #include "runtime/engine/loaded_graph.h"
 #include "runtime/plan/graph_index.h"
 #include "runtime/plan/plan.h"
@@ -27,11 +28,12 @@ class Arenas;
 class NativeCollectives {
  public:
   // Makes the communicators that devices have for collectives of the graphs, in the order of these;
-  // none between machines, or for another one: `elsewhere` says which devices are on such.
-  // kFailed with the error of a device's library.
+  // none between machines, or for another one: `elsewhere` says which devices are on such. `view`:
+  // of ranks of this machine, which agree on each communicator and join it together.
+  // kFailed with the error of a device's library, kLost where another rank has ended.
   Status Find(const plan::Plan& plan, const std::vector<std::unique_ptr<device::Device>>& devices,
               const std::vector<std::unique_ptr<LoadedGraph>>& graphs,
-              const std::vector<bool>& elsewhere);
+              const std::vector<bool>& elsewhere, const RankView& view);
 
   // Returns who carries out the collective of a graph whose first part is this one, among all parts
   // of collectives; null: not a communicator.
@@ -66,6 +68,7 @@ class NativeCollectives {
                  const std::vector<bool>& elsewhere, size_t first,
                  std::span<const plan::CollectivePart> parts);
   void Add(const plan::GraphIndex& index, std::span<const plan::CollectivePart> parts, Found found);
+  friend class CommunicatorsAmongRanks;
 
   std::vector<Found> found_;
   std::vector<std::vector<bool>> uses_;  // per graph, per arena

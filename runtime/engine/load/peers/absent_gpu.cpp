@@ -1,6 +1,7 @@
-#include "runtime/engine/load/absent_gpu.h"
+#include "runtime/engine/load/peers/absent_gpu.h"
 
 #include <string>
+#include <utility>
 
 namespace cgraph::engine {
 namespace {
@@ -14,7 +15,14 @@ using device::Queue;
 
 class AbsentGpu final : public Device {
  public:
-  Result<Memory> Allocate(uint64_t, MemoryKind, const std::string&) override { return Absent(); }
+  explicit AbsentGpu(std::shared_ptr<device::MemorySource> shared) : shared_(std::move(shared)) {}
+
+  // Its rank takes the same of what is shared; all else is its rank's alone.
+  Result<Memory> Allocate(uint64_t bytes, MemoryKind kind, const std::string& what) override {
+    if (shared_ == nullptr) return Absent();
+    if (kind == MemoryKind::pinned) return shared_->Allocate(bytes, kind, what);
+    return Memory(nullptr, 0, kind, /*host_visible=*/false, nullptr);
+  }
   Result<std::unique_ptr<Executable>> MakeKernel(const plan::Kernel&, std::span<const OperandType>,
                                                  std::span<const OperandType>) override {
     return Absent();
@@ -27,18 +35,23 @@ class AbsentGpu final : public Device {
   }
   bool queues_host_waits() const override { return false; }
   bool queues_communicate() const override { return true; }
+  bool host_reaches_memory() const override { return false; }
   bool Reaches(const Device&) const override { return false; }
 
  private:
   static Status Absent() {
-    return Status(StatusCode::kInternal, "something was asked of a GPU of another machine");
+    return Status(StatusCode::kInternal, "something was asked of a GPU of another rank");
   }
   Status Upload(std::byte*, const void*, uint64_t) override { return Absent(); }
   Status Download(void*, const std::byte*, uint64_t) override { return Absent(); }
+
+  const std::shared_ptr<device::MemorySource> shared_;
 };
 
 }  // namespace
 
-std::unique_ptr<device::Device> MakeAbsentGpu() { return std::make_unique<AbsentGpu>(); }
+std::unique_ptr<device::Device> MakeAbsentGpu(std::shared_ptr<device::MemorySource> shared) {
+  return std::make_unique<AbsentGpu>(std::move(shared));
+}
 
 }  // namespace cgraph::engine

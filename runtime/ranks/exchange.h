@@ -1,0 +1,49 @@
+// Exchange: what the ranks of one machine tell each other while they load a plan. Each step is one
+// of all ranks: every one of them gives as many bytes, and gets those of all.
+#ifndef CGRAPH_RUNTIME_RANKS_EXCHANGE_H_
+#define CGRAPH_RUNTIME_RANKS_EXCHANGE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/device/shared_heap.h"
+#include "runtime/ranks/control.h"
+#include "runtime/status/status.h"
+
+namespace cgraph::ranks {
+
+class Exchange {
+ public:
+  // `interrupted`: returns whether some rank will not come any more.
+  Exchange(uint32_t rank, uint32_t count, device::SharedHeap& heap, Control& control,
+           std::function<bool()> interrupted)
+      : rank_(rank),
+        count_(count),
+        heap_(heap),
+        control_(control),
+        interrupted_(std::move(interrupted)) {}
+
+  uint32_t rank() const { return rank_; }
+  uint32_t count() const { return count_; }
+
+  // Gives `own` and waits for those of all ranks; returns them, by rank. Every rank calls it as
+  // often and with as many bytes. kLost where it was interrupted.
+  Result<std::vector<std::span<const std::byte>>> All(std::span<const std::byte> own,
+                                                      const std::string& what);
+  bool interrupted() const { return was_interrupted_; }
+
+ private:
+  const uint32_t rank_, count_;
+  device::SharedHeap& heap_;
+  Control& control_;
+  const std::function<bool()> interrupted_;
+  bool was_interrupted_ = false;
+};
+
+}  // namespace cgraph::ranks
+
+#endif  // CGRAPH_RUNTIME_RANKS_EXCHANGE_H_
