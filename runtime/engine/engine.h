@@ -214,7 +214,8 @@ class Engine {
   const std::vector<State>& States() const;
   // Copy a state's bytes out, as the executions up to now have left it, or in, for those that
   // follow. kNotFound where there is no such state; kInvalid when its size differs; kUnsupported
-  // while executions are in flight, or when the actor is on another machine.
+  // while executions are in flight, or when the actor is on another machine, or on a GPU of another
+  // process.
   Status ReadState(std::string_view name, std::span<uint8_t> to);
   Status WriteState(std::string_view name, std::span<const uint8_t> from);
 

@@ -49,6 +49,12 @@ Result<Core::StateAddress> Core::FindState(std::string_view name, uint64_t bytes
                   fmt::format("state `{}` is on another machine, at {}", name,
                               plan::DeviceName(*plan_, actor.device)));
   }
+  if (view_.OnGpu(actor.device) && !view_.IsHere(actor.device)) {
+    return Status(StatusCode::kUnsupported,
+                  fmt::format("state `{}` is on a GPU of another process, at {}; run it without "
+                              "several processes",
+                              name, plan::DeviceName(*plan_, actor.device)));
+  }
   for (const auto& graph : graphs_) {
     Retire(*graph);
     if (graph->idle()) continue;
