@@ -181,7 +181,7 @@ Status Core::MakeGraphs() {
     auto& loaded = graphs_.emplace_back(std::make_unique<LoadedGraph>());
     loaded->plan = graph;
     loaded->index = static_cast<uint32_t>(graphs_.size() - 1);
-    loaded->lag = MostLag(*graph);
+    loaded->lag = totals_.empty() ? MostLag(*graph) : totals_[loaded->index].lag;
     loaded->several_ranks = several_ranks();
     loaded->inflight = std::max(1u, graph->inflight);
     if (options_.inflight != 0) {
@@ -229,7 +229,8 @@ Status Core::MakeWorkQueues() {
                                 options_.capture,
                                 ranks_.rank,
                                 ranks_.of_worker,
-                                machines_.get()};
+                                machines_.get(),
+                                totals_};
   uint32_t entries = 0;
   for (uint32_t g = 0; g < graphs_.size(); ++g) {
     CGRAPH_RETURN_IF_ERROR(PrepareGraph(preparation, g, *graphs_[g]));

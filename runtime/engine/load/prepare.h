@@ -15,6 +15,7 @@
 #include "runtime/engine/load/kernels.h"
 #include "runtime/engine/load/queue_map.h"
 #include "runtime/engine/loaded_graph.h"
+#include "runtime/plan/node_parts.h"
 #include "runtime/plan/plan.h"
 #include "runtime/status/status.h"
 #include "runtime/workers/placement.h"
@@ -38,6 +39,7 @@ struct Preparation {
   uint32_t rank = 0;                             // this process
   std::span<const uint32_t> rank_of_worker;      // none: this process has all
   Machines* machines = nullptr;                  // where ranks share no memory
+  std::span<const plan::GraphTotals> totals;     // by graph, where there are machines
 };
 
 // Fills `graph` (graphs[index]), whose plan, frames, inflight, lag and depth must be set.

@@ -10,6 +10,8 @@
 
 #include "runtime/engine/core.h"
 #include "runtime/engine/machines/message.h"
+#include "runtime/engine/machines/plan_message.h"
+#include "runtime/plan/load.h"
 #include "runtime/status/ranges.h"
 #include "runtime/status/text.h"
 
@@ -47,7 +49,7 @@ Machines::Machines(Core& core, ranks::Peers& peers, uint32_t first_tag)
   }
 }
 
-Result<uint32_t> Machines::NewTags(uint32_t count) {
+Result<uint32_t> Machines::NewTags(uint64_t count) {
   const uint32_t first = next_tag_;
   if (count > messenger_.wire().most_tag() - first) {
     return Status(StatusCode::kUnsupported,
@@ -55,7 +57,7 @@ Result<uint32_t> Machines::NewTags(uint32_t count) {
                               "between machines, which is what {} has tags for",
                               messenger_.wire().most_tag(), messenger_.wire().library()));
   }
-  next_tag_ += count;
+  next_tag_ += static_cast<uint32_t>(count);
   messenger_.UseTagsBelow(next_tag_);
   return first;
 }
@@ -68,21 +70,17 @@ void Machines::SendToAll(const MachineMessage& message, std::string_view text) {
 
 // ---- rank 0 -------------------------------------------------------------------------------------
 
-void Machines::SendPlan(const std::vector<uint8_t>& plan, const EngineOptions& options,
-                        const device::GpuMap& gpus) {
-  MachineMessage message{.kind = MachineMessage::kPlan};
-  message.options = {options.inflight,   next_tag_,
-                     options.proved,     options.profile,
-                     options.trace,      options.capture,
-                     options.stall_timeout.count(),
-                     options.weights_dir.size(), gpus.size()};
-  std::string text = options.weights_dir;
-  for (const auto& [device, gpu] : gpus) {
-    const MappedGpu mapped{device, gpu};
-    text.append(reinterpret_cast<const char*>(&mapped), sizeof(mapped));
+// Polls in between, so that no more is kept for sending than the wire has not taken.
+void Machines::SendPlan(plan::NodeParts& parts, const EngineOptions& options,
+                        const device::GpuMap& gpus, const workers::Placement& placement) {
+  const SharedText shared = MakeSharedText(options, next_tag_, gpus, placement, parts.totals());
+  for (uint32_t rank = 1; rank < messenger_.count(); ++rank) {
+    std::string text = shared.text;
+    const std::vector<uint8_t> part = plan::ToBytes(*parts.Of(rank));
+    text.append(reinterpret_cast<const char*>(part.data()), part.size());
+    SendMessage(messenger_, rank, shared.head, text);
+    messenger_.Poll();
   }
-  text.append(reinterpret_cast<const char*>(plan.data()), plan.size());
-  SendToAll(message, text);
 }
 
 // Once a rank has refused the plan, the others have a moment to refuse it as well.

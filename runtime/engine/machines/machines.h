@@ -25,12 +25,14 @@
 #include "runtime/channel/channel.h"
 #include "runtime/device/sync/event_count.h"
 #include "runtime/engine/engine.h"
+#include "runtime/plan/node_parts.h"
 #include "runtime/plan/plan.h"
 #include "runtime/ranks/launcher.h"
 #include "runtime/ranks/messenger.h"
 #include "runtime/ranks/refusals.h"
 #include "runtime/ranks/supervision.h"
 #include "runtime/status/status.h"
+#include "runtime/workers/placement.h"
 
 namespace cgraph::engine {
 
@@ -55,7 +57,7 @@ class Machines final : private ranks::Listener {
   void AddRelay(channel::Channel* channel) { relays_.push_back(channel); }
   // Returns the first of `count` tags that nobody else has; the same at all ranks, which ask for
   // the same ones in the same order. kUnsupported where the wire has no more.
-  Result<uint32_t> NewTags(uint32_t count);
+  Result<uint32_t> NewTags(uint64_t count);
   // Goes on with messages and, at ranks other than the first, reports to rank 0. Returns
   // whether anything has happened. A worker calls it, the polling one of its rank; while it does
   // not, since it is inside a kernel or nobody drives it, a thread does, from time to time.
@@ -63,12 +65,13 @@ class Machines final : private ranks::Listener {
   Status StartThread();
   void EndThread();
 
-  // At rank 0: has the others load the plan, with devices on these GPUs; waits until they have, at
-  // most for so long (0: for ever); tells them of a round; ends their part of the engine, after
+  // At rank 0: has each of the others load its part of the plan, with devices on these GPUs; waits
+  // until they have, at most for so long (0: for ever); tells them of a round; ends their part of
+  // the engine, after
   // which none of its messages is under way any more, unless a rank does not end in time: then the
   // messenger is given up.
-  void SendPlan(const std::vector<uint8_t>& plan, const EngineOptions& options,
-                const device::GpuMap& gpus);
+  void SendPlan(plan::NodeParts& parts, const EngineOptions& options, const device::GpuMap& gpus,
+                const workers::Placement& placement);
   Status AwaitLoaded(std::chrono::nanoseconds timeout);
   // Returns the error with which this rank does not load the plan, and those of others, which are
   // waited for a moment.

@@ -26,7 +26,7 @@ struct MachineMessage {
   enum Kind : uint32_t {
     kNone,      // nothing that a rank sends
     kGpus,      // which GPUs has your machine? or: it has
-    kPlan,      // load this plan
+    kPlan,      // load this part of a plan
     kLoaded,    // it is loaded, or why not
     kRound,     // run a round of a graph
     kProgress,  // of a work queue
@@ -53,9 +53,11 @@ struct MachineMessage {
       uint32_t inflight, first_tag;
       bool proved, profile, trace, capture;
       int64_t stall_timeout_ns;
-      // Of the text: the folder of weights, then the GPU of each device that has one (MappedGpu),
-      // then the plan.
+      // Of the text (plan_message.h): the folder of weights, the GPU of each device that has one
+      // (MappedGpu), the placement, what is to be known of whole graphs, and the rank's part of
+      // the plan.
       uint64_t weights_dir_bytes, gpus;
+      uint32_t workers, work_queues, lanes, graphs, communicators;
     } options{};
     struct {
       uint32_t cores, gpus;
