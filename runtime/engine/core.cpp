@@ -216,7 +216,8 @@ Status Core::MakeWorkers() {
 }
 
 Status Core::MakeWorkQueues() {
-  kernels_ = std::make_unique<Kernels>(plan_.get(), &devices_, options_.weights_dir);
+  kernels_ = std::make_unique<Kernels>(plan_.get(), &devices_, options_.weights_dir,
+                                       machines_ != nullptr ? machines_->first_rank() : nullptr);
   std::vector<device::EventCount*> event_counts;
   for (uint32_t worker : placement_.worker_of_work_queue) {
     event_counts.push_back(workers_[worker]->event_count);
@@ -397,7 +398,7 @@ Status Core::RunStartGraph() {
   Status status = (*run)->lags ? Flush(**run) : Status::Ok();
   if (!Omits(Omission::kStartGraph)) Await(**run);
   if (status.ok()) status = ended() ? EndStatus() : (*run)->Error();
-  if (!status.ok() && kernels_->unreadable()) {
+  if (!status.ok() && kernels_->weights().unreadable()) {
     status = Status(StatusCode::kNotFound, status.message());
   }
   (*run)->Unref(2);

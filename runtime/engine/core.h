@@ -188,6 +188,8 @@ class Core {
   std::string RankText(uint32_t rank) const;
   std::string StoppedRanks() const;  // a line for each; under report_mutex_
   std::vector<Engine::Stats::Rank> RankStats() const;
+  // Returns how many bytes of weights this rank reads, and was sent.
+  std::pair<uint64_t, uint64_t> WeightBytes() const;
 
   // wait_report.cpp; under report_mutex_
   ReportSource Source() const;

@@ -228,9 +228,18 @@ std::vector<Engine::Stats::Rank> Core::RankStats() const {
     } else {
       process.number = rank == 0 ? getpid() : ranks_.processes->pid(rank);
     }
-    all.push_back({process.number, std::move(process.host), DevicesOf(rank)});
+    const auto [read_bytes, sent_bytes] = rank == 0              ? WeightBytes()
+                                          : machines_ != nullptr ? machines_->WeightsOf(rank)
+                                                                 : std::pair<uint64_t, uint64_t>();
+    all.push_back({process.number, std::move(process.host), DevicesOf(rank), read_bytes,
+                   sent_bytes});
   }
   return all;
+}
+
+std::pair<uint64_t, uint64_t> Core::WeightBytes() const {
+  if (kernels_ == nullptr) return {};
+  return {kernels_->weights().read_bytes(), kernels_->weights().sent_bytes()};
 }
 
 // Ends the other ranks. What one of them still computes is for nobody.

@@ -32,6 +32,11 @@ struct GraphTotals {
 // Needs a graph with indexed messages.
 GraphTotals TotalsOf(const GraphIndex& index);
 
+struct NodePart {
+  std::unique_ptr<Plan> plan;
+  std::vector<uint32_t> weights;  // the number in the whole plan of each slice of a weight file
+};
+
 class GraphParts;
 
 class NodeParts {
@@ -40,7 +45,7 @@ class NodeParts {
   explicit NodeParts(const Plan& plan);
   ~NodeParts();
 
-  std::unique_ptr<Plan> Of(uint32_t node);
+  NodePart Of(uint32_t node);
   // By graph; the start graph is the last.
   const std::vector<GraphTotals>& totals() const { return totals_; }
 

@@ -32,12 +32,12 @@ bool Below(const std::vector<uint32_t>& numbers, size_t end) {
 // Returns whether what is told beside the part is about a plan of its size.
 bool Fits(const PlanMessage& told) {
   const workers::Placement& placement = told.placement;
-  const plan::Plan& part = *told.part;
+  const plan::Plan& part = *told.part.plan;
   const size_t graphs = part.graphs.size() + (part.start != nullptr);
   return placement.work_queue_of_lane.size() == part.lanes.size() &&
          Below(placement.work_queue_of_lane, placement.worker_of_work_queue.size()) &&
          Below(placement.worker_of_work_queue, placement.workers) &&
-         told.totals.size() == graphs &&
+         told.totals.size() == graphs && told.part.weights.size() == part.weights.size() &&
          std::all_of(told.totals.begin(), told.totals.end(), [&](const auto& totals) {
            return totals.collectives.size() == part.communicators.size();
          });
@@ -62,7 +62,8 @@ SharedText MakeSharedText(const EngineOptions& options, uint32_t first_tag,
                          static_cast<uint32_t>(placement.worker_of_work_queue.size()),
                          static_cast<uint32_t>(placement.work_queue_of_lane.size()),
                          static_cast<uint32_t>(totals.size()),
-                         totals.empty() ? 0 : static_cast<uint32_t>(totals[0].collectives.size())};
+                         totals.empty() ? 0 : static_cast<uint32_t>(totals[0].collectives.size()),
+                         0};
   for (const auto& [device, gpu] : gpus) {
     const MappedGpu mapped{device, gpu};
     Append(std::span(&mapped, 1), shared.text);
@@ -74,6 +75,16 @@ SharedText MakeSharedText(const EngineOptions& options, uint32_t first_tag,
     Append(std::span(of_graph.collectives), shared.text);
   }
   return shared;
+}
+
+std::string TextFor(MachineMessage& head, const SharedText& shared, const plan::NodePart& part) {
+  head = shared.head;
+  head.options.weights = static_cast<uint32_t>(part.weights.size());
+  std::string text = shared.text;
+  Append(std::span(part.weights), text);
+  const std::vector<uint8_t> bytes = plan::ToBytes(*part.plan);
+  Append(std::span(bytes), text);
+  return text;
 }
 
 Result<PlanMessage> ReadPlanMessage(const MachineMessage& message, std::string_view text) {
@@ -99,9 +110,10 @@ Result<PlanMessage> ReadPlanMessage(const MachineMessage& message, std::string_v
     const std::vector<uint32_t> lag = Take<uint32_t>(1, text);
     told.totals.push_back({lag.empty() ? 0 : lag[0], Take<uint32_t>(options.communicators, text)});
   }
+  told.part.weights = Take<uint32_t>(options.weights, text);
   auto part = plan::FromBytes({reinterpret_cast<const uint8_t*>(text.data()), text.size()});
   if (!part.ok()) return part.status();
-  told.part = std::move(*part);
+  told.part.plan = std::move(*part);
   if (Fits(told)) return told;
   return Status(StatusCode::kInvalid, "what rank 0 has sent is not about the plan that it has sent");
 }

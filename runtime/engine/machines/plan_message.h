@@ -22,17 +22,20 @@ struct PlanMessage {
   uint32_t first_tag = 0;
   workers::Placement placement;
   std::vector<plan::GraphTotals> totals;  // by graph; the start graph is the last
-  std::unique_ptr<plan::Plan> part;
+  plan::NodePart part;
 };
 
 // SharedText: what the messages to all ranks have in common.
 struct SharedText {
   MachineMessage head;
-  std::string text;  // all but the part of the plan, which follows
+  std::string text;  // all but the rank's own part, which follows
 };
 SharedText MakeSharedText(const EngineOptions& options, uint32_t first_tag,
                           const device::GpuMap& gpus, const workers::Placement& placement,
                           const std::vector<plan::GraphTotals>& totals);
+
+// Returns the text of the message to a rank.
+std::string TextFor(MachineMessage& head, const SharedText& shared, const plan::NodePart& part);
 
 // Reads a message of kind kPlan. kInvalid where it is not as rank 0 writes one.
 Result<PlanMessage> ReadPlanMessage(const MachineMessage& message, std::string_view text);

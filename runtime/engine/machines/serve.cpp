@@ -67,10 +67,11 @@ class Inbox final : private ranks::Listener {
 // Serves one engine, until it has ended or could not be loaded.
 void Core::ServeMachine(ranks::Peers& peers, PlanMessage told,
                         const std::function<void(Machines&)>& begun) {
-  Core* core = new Core(std::move(told.part), told.options);
+  Core* core = new Core(std::move(told.part.plan), told.options);
   core->placement_ = std::move(told.placement);
   core->totals_ = std::move(told.totals);
   core->machines_ = std::make_unique<Machines>(*core, peers, told.first_tag);
+  core->machines_->SetWeights(std::move(told.part.weights));
   Messenger& messenger = peers.messenger;
   begun(*core->machines_);
   core->ranks_.rank = messenger.rank();
@@ -87,7 +88,8 @@ void Core::ServeMachine(ranks::Peers& peers, PlanMessage told,
                     fmt::format("a rank needs {} threads, and the system made fewer: {}",
                                 core->workers_.size() + 1, error.code().message()));
   }
-  core->machines_->Loaded(status);
+  const auto [read_bytes, sent_bytes] = core->WeightBytes();
+  core->machines_->Loaded(status, read_bytes, sent_bytes);
   if (Worker* worker = core->PollingWorker(); status.ok() && worker != nullptr) {
     worker->Drive(core->spins_, [core] { return core->ended(); });
   }
@@ -117,7 +119,7 @@ int ServeMachine(ranks::Peers& peers) {
       inbox.PassOnTo(nullptr);
     } else {
       MachineMessage refusal{.kind = MachineMessage::kLoaded};
-      refusal.loaded = {told.status().code()};
+      refusal.loaded = {told.status().code(), 0, 0};
       SendMessage(messenger, 0, refusal, told.status().message());
     }
     SendMessage(messenger, 0, {.kind = MachineMessage::kEnded});

@@ -1,6 +1,7 @@
 #include "runtime/plan/node_parts.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "runtime/plan/part/graph_parts.h"
 
@@ -28,7 +29,7 @@ NodeParts::NodeParts(const Plan& plan) : plan_(plan) {
 
 NodeParts::~NodeParts() = default;
 
-std::unique_ptr<Plan> NodeParts::Of(uint32_t node) {
+NodePart NodeParts::Of(uint32_t node) {
   SharedTables shared(plan_);
   auto part = std::make_unique<Plan>();
   part->format = plan_.format;
@@ -64,7 +65,7 @@ std::unique_ptr<Plan> NodeParts::Of(uint32_t node) {
   for (uint32_t file : shared.weights.kept()) {
     part->weights.push_back(std::make_unique<WeightFile>(*plan_.weights[file]));
   }
-  return part;
+  return {std::move(part), shared.weights.kept()};
 }
 
 }  // namespace cgraph::plan
