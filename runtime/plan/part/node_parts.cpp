@@ -45,13 +45,17 @@ NodePart NodeParts::Of(uint32_t node) {
     part->devices.push_back(std::make_unique<Device>(*device));
   }
   for (const auto& actor : plan_.actors) {
+    // Messages name the actors of others; their states are none of this node's.
     auto& kept = part->actors.emplace_back(std::make_unique<Actor>());
-    const bool own = plan_.devices[actor->device]->node == node;
-    if (own) *kept = Actor(*actor);
+    kept->name = actor->name;
+    kept->class_name = actor->class_name;
     kept->device = actor->device;
-    if (own) continue;
     kept->state_bytes = actor->state_bytes;
     kept->layout = actor->layout;
+    if (plan_.devices[actor->device]->node != node) continue;
+    for (const auto& state : actor->states) {
+      kept->states.push_back(std::make_unique<State>(*state));
+    }
   }
   for (size_t g = 0; g < plan_.graphs.size(); ++g) {
     part->graphs.push_back(graphs_[g]->Of(node, shared));
