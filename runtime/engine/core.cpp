@@ -175,7 +175,7 @@ Status Core::MakeGraphs() {
     auto& loaded = graphs_.emplace_back(std::make_unique<LoadedGraph>());
     loaded->plan = graph;
     loaded->index = static_cast<uint32_t>(graphs_.size() - 1);
-    loaded->lag = MostLag(*graph);
+    loaded->lag = totals_.empty() ? MostLag(*graph) : totals_[loaded->index].lag;
     loaded->several_ranks = several_ranks();
     loaded->inflight = std::max(1u, graph->inflight);
     if (options_.inflight != 0) {
@@ -211,7 +211,8 @@ Status Core::MakeWorkers() {
 
 Status Core::MakeWorkQueues() {
   kernels_ = std::make_unique<Kernels>(plan_.get(), &devices_, options_.weights_dir,
-                                       options_.libraries);
+                                       options_.libraries,
+                                       machines_ != nullptr ? machines_->first_rank() : nullptr);
   std::vector<device::EventCount*> event_counts;
   for (uint32_t worker : placement_.worker_of_work_queue) {
     event_counts.push_back(workers_[worker]->event_count);
@@ -231,7 +232,8 @@ Status Core::MakeWorkQueues() {
                                 ranks_.rank,
                                 ranks_.of_worker,
                                 machines_.get(),
-                                &view_};
+                                &view_,
+                                totals_};
   uint32_t entries = 0;
   for (uint32_t g = 0; g < graphs_.size(); ++g) {
     CGRAPH_RETURN_IF_ERROR(PrepareGraph(preparation, g, *graphs_[g]));
@@ -399,7 +401,7 @@ Status Core::RunStartGraph() {
   Status status = (*run)->lags ? Flush(**run) : Status::Ok();
   if (!Omits(Omission::kStartGraph)) Await(**run);
   if (status.ok()) status = ended() ? EndStatus() : (*run)->Error();
-  if (!status.ok() && kernels_->unreadable()) {
+  if (!status.ok() && kernels_->weights().unreadable()) {
     status = Status(StatusCode::kNotFound, status.message());
   }
   (*run)->Unref(2);

@@ -38,6 +38,7 @@
 #include "runtime/engine/execution_state.h"
 #include "runtime/engine/execute/worker.h"
 #include "runtime/engine/machines/machines.h"
+#include "runtime/engine/machines/plan_message.h"
 #include "runtime/engine/report/collect.h"
 #include "runtime/engine/report/position_log.h"
 #include "runtime/engine/load/peers/rank_view.h"
@@ -57,10 +58,10 @@ class Core {
   // Serves a rank of an engine in another process, in this one; returns the exit code.
   static int Serve(uint32_t rank, std::shared_ptr<ranks::Region> region,
                    ranks::Control& control);
-  // The same, at a rank that shares no memory with rank 0, for one engine. Calls `begun` as soon as
+  // The same, at a rank that shares no memory with rank 0, for one engine, whose plan_ is a part of
+  // the plan. Calls `begun` as soon as
   // messages about the engine are heard.
-  static void ServeMachine(ranks::Peers& peers, std::unique_ptr<plan::Plan> plan,
-                           const EngineOptions& options, uint32_t first_tag,
+  static void ServeMachine(ranks::Peers& peers, PlanMessage told,
                            const std::function<void(Machines&)>& begun);
 
   // Submits an execution. The caller gets two references: one for the Execution, one for its first
@@ -207,6 +208,8 @@ class Core {
   std::string RankText(uint32_t rank) const;
   std::string StoppedRanks() const;  // a line for each; under report_mutex_
   std::vector<Engine::Stats::Rank> RankStats() const;
+  // Returns how many bytes of weights this rank reads, and was sent.
+  std::pair<uint64_t, uint64_t> WeightBytes() const;
 
   // wait_report.cpp; under report_mutex_
   ReportSource Source() const;
@@ -275,6 +278,7 @@ class Core {
   std::unique_ptr<plan::Plan> plan_;
   EngineOptions options_;
   workers::Placement placement_;
+  std::vector<plan::GraphTotals> totals_;  // by graph, where ranks have parts of the plan
   Ranks ranks_;
   std::unique_ptr<Machines> machines_;
   friend class Machines;

@@ -242,6 +242,9 @@ class Engine {
       int process = 0;                 // its number; 0: not known
       std::string host;                // its machine's name, where ranks are on several
       std::string devices;             // "gpu[0], gpu[1]"
+      // Bytes of weights that it reads from its files, and those that rank 0 has sent, where ranks
+      // are on several machines.
+      uint64_t weights_read = 0, weights_sent = 0;
     };
     std::vector<Rank> ranks;           // of an engine with several processes, this one the first
     struct Lane {

@@ -1,9 +1,10 @@
 // Several ranks: an engine whose workers are processes. Worker k is rank k; rank 0 is the process
 // that loads the plan, submits and gives results.
 //
-// Every rank loads the plan in the same order, so everything that lanes share has one address in
-// all of them (ranks/region.h). A rank makes kernels for its own work queue only. Objects in the
-// region are made by each rank, with the same content; so nobody uses one before all have loaded.
+// Every rank of one machine loads the plan in the same order, so everything that lanes share has one
+// address in all of them (ranks/region.h). A rank makes kernels for its own work queue only. Objects
+// in the region are made by each rank, with the same content; so nobody uses one before all have
+// loaded. Ranks of other machines load their parts of the plan (machines/plan_message.h).
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -107,7 +108,10 @@ Status Core::StartRanks() {
     }
     machines_ = std::make_unique<Machines>(*this, *options_.peers, messenger.unused_tag());
     ranks_.count = messenger.count();
-    machines_->SendPlan(plan::ToBytes(*plan_), options_, gpus_);
+    Loading("sending the others their parts of the plan");
+    plan::NodeParts parts(*plan_);
+    totals_ = parts.totals();
+    machines_->SendPlan(parts, options_, gpus_, placement_);
     return Status::Ok();
   }
   if (!options_.processes || placement_.workers == 1) return Status::Ok();
@@ -251,9 +255,18 @@ std::vector<Engine::Stats::Rank> Core::RankStats() const {
     } else {
       process.number = rank == 0 ? getpid() : ranks_.processes->pid(rank);
     }
-    all.push_back({process.number, std::move(process.host), DevicesOf(rank)});
+    const auto [read_bytes, sent_bytes] = rank == 0              ? WeightBytes()
+                                          : machines_ != nullptr ? machines_->WeightsOf(rank)
+                                                                 : std::pair<uint64_t, uint64_t>();
+    all.push_back({process.number, std::move(process.host), DevicesOf(rank), read_bytes,
+                   sent_bytes});
   }
   return all;
+}
+
+std::pair<uint64_t, uint64_t> Core::WeightBytes() const {
+  if (kernels_ == nullptr) return {};
+  return {kernels_->weights().read_bytes(), kernels_->weights().sent_bytes()};
 }
 
 // Ends the other ranks. What one of them still computes is for nobody.
@@ -318,9 +331,11 @@ Worker* Core::PollingWorker() {
 
 Status Core::LoadRank() {
   ReadDeath(ranks_.rank);
-  gpus_ = options_.gpu_map;  // rank 0 has chosen them
-  placement_ = workers::Place(*plan_, WorkersOf(*plan_, options_), options_.proved,
-                              NumbersOfGpus());
+  if (machines_ != nullptr) {
+    gpus_ = options_.gpu_map;  // rank 0 has chosen them, and the placement
+  } else {
+    placement_ = workers::Place(*plan_, WorkersOf(*plan_, options_), options_.proved);
+  }
   PlaceRanks();
   ViewRanks();
   CGRAPH_RETURN_IF_ERROR(LoadShared());

@@ -383,6 +383,7 @@ void Core::AcceptRound(uint32_t g, const RoundMessage& round, std::string_view e
   if (g >= graphs_.size() || ended()) return;
   LoadedGraph& graph = *graphs_[g];
   Frame& frame = graph.frames[graph.next_frame];
+  if (g < plan_->graphs.size()) kernels_->weights().Release();  // the start graph is over
   if (round.flagged) {
     ResetFlags(frame, graph, round.empty);
     for (FailureSlot& slot : frame.failures.slots) slot.Clear();

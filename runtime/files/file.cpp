@@ -32,6 +32,7 @@ Result<File> File::Open(const std::string& path, Patience patience) {
   }
   // Redirected input may have been read in part already.
   if (S_ISREG(info.st_mode) && path != "-") file.size_ = static_cast<uint64_t>(info.st_size);
+  file.modified_ns_ = int64_t{info.st_mtim.tv_sec} * 1'000'000'000 + info.st_mtim.tv_nsec;
   return file;
 }
 
@@ -41,6 +42,7 @@ File& File::operator=(File&& other) noexcept {
   std::swap(patience_, other.patience_);
   std::swap(path_, other.path_);
   std::swap(size_, other.size_);
+  std::swap(modified_ns_, other.modified_ns_);
   return *this;
 }
 File::~File() {

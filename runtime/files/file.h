@@ -26,6 +26,7 @@ class File {
   const std::string& path() const { return path_; }
   // Returns no size for a pipe, a terminal or a device.
   std::optional<uint64_t> size() const { return size_; }
+  int64_t modified_ns() const { return modified_ns_; }  // when, since the epoch
 
   // Reads the next bytes: fewer than asked for only at the end.
   Result<size_t> Read(std::span<uint8_t> out);
@@ -38,6 +39,7 @@ class File {
   Patience patience_ = kForever;
   std::string path_;
   std::optional<uint64_t> size_;
+  int64_t modified_ns_ = 0;
 };
 
 // Returns false when bytes that should be booleans are neither 0 nor 1.

@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "runtime/files/digest.h"
 #include "runtime/plan/kinds.h"
 #include "runtime/status/text.h"
 
@@ -187,6 +188,7 @@ Status Safetensors::ReadHeader() {
   }
   std::vector<uint8_t> text(length);
   CGRAPH_RETURN_IF_ERROR(file_.ReadAt(kLengthBytes, text));
+  header_digest_ = Digest64(text);
   HeaderEvents events;
   if (!nlohmann::json::sax_parse(text.begin(), text.end(), &events) || !events.why.empty()) {
     return {StatusCode::kInvalid, "its header is wrong: " + events.why};

@@ -26,7 +26,18 @@ class Safetensors {
     uint64_t offset = 0;  // in the file
     uint64_t bytes = 0;
   };
+  // Identity: what files on two machines have alike if they are the same, to all appearances.
+  struct Identity {
+    uint64_t bytes = 0;
+    int64_t modified_ns = 0;
+    uint64_t header = 0;  // a digest of it
+
+    bool operator==(const Identity&) const = default;
+  };
   static Result<std::unique_ptr<Safetensors>> Open(const std::string& path);
+
+  const std::string& path() const { return file_.path(); }
+  Identity identity() const { return {*file_.size(), file_.modified_ns(), header_digest_}; }
 
   // Returns the tensors whose dtypes the plan has.
   const std::map<std::string, Entry>& entries() const { return entries_; }
@@ -44,6 +55,7 @@ class Safetensors {
   Status ReadHeader();
 
   File file_;
+  uint64_t header_digest_ = 0;
   std::map<std::string, Entry> entries_;
   std::map<std::string, std::string> foreign_;  // tensors of other dtypes: their dtype
 };

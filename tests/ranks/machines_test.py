@@ -15,6 +15,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import time
 
 import numpy as np
 
@@ -197,6 +198,177 @@ def weights(m):
                          "weights.safetensors", done.stderr), f"node {node}", done.stderr)
 
 
+def folder_of(m, name, tensors):
+    """A folder `name` for a rank to be in, with a file of weights where there are tensors."""
+    folder = m.folder / name
+    (folder / "w").mkdir(parents=True)
+    if tensors:
+        save_weights(folder / "w", tensors)
+    return folder
+
+
+def in_folders(m, plan, folders, *flags):
+    """Runs cgrun with each rank in a folder of its own, where it looks for weights below `w`."""
+    script = m.folder / "in_folder.sh"
+    script.write_text("#!/bin/sh\n" "rank=${OMPI_COMM_WORLD_RANK:-$PMI_RANK}\n"
+                      "program=$1; shift\n" f"cd {m.folder}/at_rank$rank && exec $program \"$@\"\n")
+    script.chmod(0o755)
+    at_ranks(m, folders)
+    m.runs += 1
+    out = m.folder / "y.npy"
+    out.unlink(missing_ok=True)
+    done = m.mpi.run(len(folders), [str(script), str(m.cgrun), str(plan), "--graph", "g", "-v",
+                                    "--weights", "w", "--output", f"{m.outputs[plan]['g'][0]}={out}",
+                                    "--timeout", "30", *map(str, flags)])
+    return done, out.read_bytes() if out.exists() else None
+
+
+def at_ranks(m, folders):
+    """Says in which folder each rank runs."""
+    for rank, folder in enumerate(folders):
+        link = m.folder / f"at_rank{rank}"
+        link.unlink(missing_ok=True)
+        link.symlink_to(folder)
+
+
+def said_of(done, rank):
+    """What -v says of a rank's weights: what it reads, what it was sent."""
+    line = re.search(rf"^rank {rank}: .*$", done.stderr, re.M)
+    expect(line, f"nothing is said of rank {rank}", done.stderr)
+    return (re.findall(r"reads (.*?) of weights", line[0]),
+            re.findall(r"was sent (.*?) of weights", line[0]))
+
+
+def sent_weights(m):
+    """Weights that a rank does not find, or finds others of than rank 0: it gets those of rank 0."""
+    (m.folder / "w.cgraph").write_text(WEIGHTS)
+    plan = m.plan(source=m.folder / "w.cgraph")
+    tensors = {"a": numbers((3, 3), seed=2), "b": numbers((3, 3), seed=3)}
+    first = folder_of(m, "first", tensors)
+    x = ("--input", "x=[[1,2,3]]")
+    done, expected = in_folders(m, plan, [first, first], *x)
+    expect(done.returncode == 0 and expected, "one folder", done.stderr)
+    expect(said_of(done, 1) == (["36 B"], []) == said_of(done, 0), "it was read", done.stderr)
+    others = {
+        "none": {},
+        "other_values": {"a": tensors["a"], "b": tensors["b"] + 1},
+        "other_shape": {"a": tensors["a"], "b": numbers((4, 3))},
+        "other_tensors": {"c": tensors["b"]},
+    }
+    for name, values in others.items():
+        done, got = in_folders(m, plan, [first, folder_of(m, name, values)], *x)
+        expect(done.returncode == 0 and got == expected, f"{name}: results", done.stderr)
+        expect(said_of(done, 1) == ([], ["36 B"]), f"{name}: it was sent", done.stderr)
+    # The file that does not fit is rank 0's, and so is one that is no file of weights.
+    done, got = in_folders(m, plan, [m.folder / "other_shape", first], *x)
+    expect(done.returncode != 0 and "of rank 0 is f32[4, 3]" in done.stderr, "a wrong type",
+           done.stderr)
+    # Copies are the same whatever their time is.
+    for name, copy in (("copy", shutil.copy), ("exact_copy", shutil.copy2)):
+        second = folder_of(m, name, {})
+        copy(first / "w" / "weights.safetensors", second / "w")
+        done, got = in_folders(m, plan, [first, second], *x)
+        expect(done.returncode == 0 and got == expected, f"{name}: results", done.stderr)
+        expect(said_of(done, 1) == (["36 B"], []), f"{name}: it was read", done.stderr)
+    # Rank 0 has none, and loads none of them: the rank's own are all there is.
+    (m.folder / "second.cgraph").write_text(
+        WEIGHTS.replace("second.run(first.run(x))", "second.run(x)")
+        .replace('place first = Layer("a") on node[0].gpu[0]\n', ""))
+    second_alone = m.plan(source=m.folder / "second.cgraph")
+    done, got = in_folders(m, second_alone, [m.folder / "none", first], *x)
+    expect(done.returncode == 0 and said_of(done, 1) == (["36 B"], []), "rank 0 has none",
+           done.stderr)
+
+
+PIECES = """import std.tensor
+actor Part() {
+  state w: f32[800, 1000] = load("weights.safetensors", "large")
+  method times(x: f32[1000, 2]) -> f32[800, 2] { return matmul(w, x) }
+}
+place part = Part() on node[1].gpu[0]
+graph g(x: f32[1000, 2]) -> f32[800, 2] { return part.times(x) }
+"""
+
+
+def pieces_of_weights(m):
+    """A tensor of several messages, of which one value is another."""
+    (m.folder / "pieces.cgraph").write_text(PIECES)
+    plan = m.plan(source=m.folder / "pieces.cgraph")
+    large = numbers((800, 1000))
+    first = folder_of(m, "large", {"large": large})
+    np.save(m.folder / "x.npy", numbers((1000, 2), seed=5))
+    x = ("--input", f"x={m.folder / 'x.npy'}")
+    done, expected = in_folders(m, plan, [first, first], *x)
+    expect(done.returncode == 0 and expected, "one folder", done.stderr)
+    for place in ((0, 0), (261, 999), (262, 0), (799, 999), None):
+        other = large.copy()
+        if place is not None:
+            other[place] += 1
+        second = folder_of(m, f"large_{place}", {"large": other})
+        done, got = in_folders(m, plan, [first, second], *x)
+        expect(done.returncode == 0 and got == expected, f"other at {place}", done.stderr)
+        expect(bool(said_of(done, 1)[1]) == (place is not None), f"sent: {place}", done.stderr)
+        expect(bool(said_of(done, 1)[0]) == (place is None), f"read: {place}", done.stderr)
+
+
+HUGE = """import std.tensor
+actor Part() {
+  state w: f32[128, 1024, 1024] = load("weights.safetensors", "huge")
+  method first() -> f32[] { return w[0][0][0] }
+}
+place part = Part() on node[1].gpu[0]
+graph g(x: f32[]) -> f32[] { return part.first() + x }
+"""
+
+
+def death_while_sent(m):
+    """Either rank is killed while rank 0 sends: all ends, soon."""
+    (m.folder / "huge.cgraph").write_text(HUGE)
+    plan = m.plan(source=m.folder / "huge.cgraph")
+    first, second = folder_of(m, "huge", {}), m.folder / "none"
+    header = json.dumps({"huge": {"dtype": "F32", "shape": [128, 1024, 1024],
+                                  "data_offsets": [0, 512 << 20]}}).encode()
+    with open(first / "w" / "weights.safetensors", "wb") as file:  # with a hole
+        file.write(struct.pack("<Q", len(header)) + header)
+        file.truncate(8 + len(header) + (512 << 20))
+    at_ranks(m, [first, second])
+    said = False
+    for rank in (0, 1, 1, 1, 1):
+        if said:
+            break
+        m.runs += 1
+        run = mpirun.Started(
+            m.mpi.line(2, [m.folder / "in_folder.sh", m.cgrun, plan, "--weights", "w",
+                           "--input", "x=1"]), lambda mark: patient(m.mpi.environment(mark)))
+        ranks = run.await_ranks(m.cgrun, 2)
+        taken = await_memory(ranks[1], 64 << 10)
+        mpirun.kill([ranks[rank]])
+        code, error = run.end(f"rank {rank} is killed while weights are sent", 20)
+        expect(code != 0, f"rank {rank}: the run ends well", error)
+        expect(taken < 400 << 10, f"rank {rank}: all was sent before", f"{taken} KiB")
+        # MPICH ends the others at once.
+        said = rank == 1 and (m.mpi.name == "mpich" or re.search(
+            r"rank 1 \(process \d+.*before it had loaded the plan", error))
+    expect(said, "nobody says who was killed", error)
+
+
+def patient(environment):
+    """Lets Open MPI leave the others a second to say who is gone."""
+    return {name: value for name, value in environment.items()
+            if name != "OMPI_MCA_odls_base_sigkill_timeout"}
+
+
+def await_memory(pid, most, seconds=20):
+    """Waits until a process has so many KiB in memory; returns how many it has."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        taken = re.search(r"VmRSS:\s+(\d+)", pathlib.Path(f"/proc/{pid}/status").read_text())
+        if taken and int(taken[1]) >= most:
+            return int(taken[1])
+        time.sleep(0.002)
+    expect(False, f"process {pid} does not take {most} KiB")
+
+
 def errors(done):
     return [line for line in done.stderr.splitlines() if "error:" in line]
 
@@ -344,7 +516,8 @@ def main():
     mpirun.add_option(parser)
     with tempfile.TemporaryDirectory() as name:
         m = Machines(parser.parse_args(), pathlib.Path(name))
-        for part in (results, more_devices_than_cores, weights, reports, failures, numbers_of_ranks,
+        for part in (results, more_devices_than_cores, weights, sent_weights,
+                     pieces_of_weights, death_while_sent, reports, failures, numbers_of_ranks,
                      mistakes, source_text, libraries, builds):
             part(m)
             print(f"{part.__name__}: ok", flush=True)

@@ -171,6 +171,11 @@ void SayGpus(const Engine::Stats& stats, const plan::Plan& plan) {
                           : Counted(stats.captures, "CUDA graph") + " in the plan's captures\n");
 }
 
+// Returns ", reads 3 MiB of weights"; nothing where it is of none.
+std::string WeightsText(const char* verb, uint64_t bytes) {
+  return bytes == 0 ? "" : fmt::format(", {} {} of weights", verb, BytesText(bytes));
+}
+
 }  // namespace
 
 ExitCode Conclude(const Options& options, const Outcome& outcome, bool interrupted,
@@ -232,8 +237,10 @@ void SayStats(const Engine& engine, const Options& options) {
                   stats.arena_bytes, Counted(stats.allocations, "allocation")));
   for (size_t rank = 0; rank < stats.ranks.size(); ++rank) {
     const Engine::Stats::Rank& at = stats.ranks[rank];
-    Say(fmt::format("rank {}: process {}{}{}, {}\n", rank, at.process,
-                    at.host.empty() ? "" : " on ", at.host, at.devices));
+    Say(fmt::format("rank {}: process {}{}{}, {}{}{}\n", rank, at.process,
+                    at.host.empty() ? "" : " on ", at.host, at.devices,
+                    WeightsText("reads", at.weights_read),
+                    WeightsText("was sent", at.weights_sent)));
   }
   SayGpus(stats, engine.plan());
   std::set<uint32_t> gpus;

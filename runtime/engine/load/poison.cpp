@@ -6,6 +6,8 @@
 #include <map>
 #include <utility>
 
+#include "runtime/plan/node_parts.h"
+
 namespace cgraph::engine {
 namespace {
 
@@ -223,6 +225,7 @@ class Finder {
       for (uint32_t check : checks) followers[check].push_back(flag);
     });
     FollowMessages(followers);
+    FindForeign();
     std::vector<uint32_t> open;
     for (uint32_t flag = 0; flag < may_fail.size(); ++flag) {
       if (may_fail[flag]) open.push_back(flag);
@@ -236,6 +239,33 @@ class Finder {
         open.push_back(follower);
       }
     }
+  }
+
+  // In a part of a plan it is not known what other nodes send.
+  void FindForeign() {
+    std::vector<bool>& may_fail = poison_flags_.may_fail;
+    for (uint32_t channel = 0; channel < graph_.channels.size(); ++channel) {
+      const auto sends = index_.sends(channel), receives = index_.receives(channel);
+      for (size_t m = 0; m < std::min(sends.size(), receives.size()); ++m) {
+        if (IsForeign(sends[m].part)) may_fail[poison_flags_.of_part[receives[m].part]] = true;
+      }
+    }
+    const std::span<const plan::CollectivePart> parts = index_.collective_parts();
+    for (size_t first = 0; first < parts.size();) {
+      const auto members =
+          parts.subspan(first, index_.plan().communicators[parts[first].communicator].members());
+      const bool foreign = std::any_of(members.begin(), members.end(), [&](const auto& member) {
+        return IsForeign(member.part);
+      });
+      for (const plan::CollectivePart& to : members) {
+        const uint32_t flag = poison_flags_.of_part[to.part];
+        if (foreign && flag != plan::kNone) may_fail[flag] = true;
+      }
+      first += members.size();
+    }
+  }
+  bool IsForeign(uint32_t part) const {
+    return (graph_.parts[part].flags() & plan::kMayBePoisoned) != 0;
   }
 
   // A message is poisoned where what was sent is; the result of a collective where any member's

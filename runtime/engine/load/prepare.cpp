@@ -61,6 +61,7 @@ class Preparer {
     made_ = std::move(*communications);
     out_.programs.resize(work_queues_.size());
     for (work_queue_ = 0; work_queue_ < work_queues_.size(); ++work_queue_) {
+      if (!IsPrepared(work_queue_)) continue;
       CGRAPH_RETURN_IF_ERROR(MakeProgram(out_.programs[work_queue_]));
       if (!out_.programs[work_queue_].steps.empty()) out_.participants.push_back(work_queue_);
     }
@@ -99,6 +100,17 @@ class Preparer {
   bool IsHere(uint32_t work_queue) const {
     return p_.rank_of_worker.empty() ||
            p_.rank_of_worker[p_.placement->worker_of_work_queue[work_queue]] == p_.rank;
+  }
+
+  // Returns whether this process has steps of a work queue. Rank 0 has those of all ranks, by whose
+  // numbers they tell it where they are. Ranks of one machine have them, since they take the same
+  // memory.
+  bool IsPrepared(uint32_t work_queue) const {
+    return p_.machines == nullptr || p_.rank == 0 || IsHere(work_queue);
+  }
+  // Returns whether steps of a work queue have operands: not those that another machine runs.
+  bool HasOperands(uint32_t work_queue) const {
+    return p_.machines == nullptr || IsHere(work_queue);
   }
 
   // Finds the events that the host signals: those of lanes that work queues carry out.
@@ -276,12 +288,18 @@ class Preparer {
     // An input's own value is where Execute() put it.
     const uint32_t first = step.op == Op::kInput ? 1 : 0;
     step.extents.first = static_cast<uint32_t>(program.extents.size());
-    step.operands = operands_.Add(at.first() + first, at.inputs() + at.outputs() - first,
+    step.operands = AddOperands(at.first() + first, at.inputs() + at.outputs() - first,
                                   instruction, program.extents);
     step.extents.count = static_cast<uint32_t>(program.extents.size()) - step.extents.first;
     AddToSegment(program, step);
     program.steps.push_back(step);
     return Status::Ok();
+  }
+
+  Slice AddOperands(uint32_t first, uint32_t count, uint32_t instruction,
+                    std::vector<DynamicDim>& uses, uint32_t reader = plan::kNone) {
+    if (!HasOperands(work_queue_)) return {};
+    return operands_.Add(first, count, instruction, uses, reader);
   }
 
   // Sets what a step does, and what that refers to.
@@ -441,7 +459,7 @@ class Preparer {
     const plan::CommPart& at = graph_.parts[p];
     const bool at_bound = (at.flags() & plan::kAtBound) != 0;
     std::vector<DynamicDim> none;
-    const Slice slice = operands_.Add(at.first(), at.inputs() + at.outputs(), part.instruction,
+    const Slice slice = AddOperands(at.first(), at.inputs() + at.outputs(), part.instruction,
                                       at_bound ? none : program.extents);
     part.extents.count = static_cast<uint32_t>(program.extents.size()) - part.extents.first;
     return slice;
@@ -502,8 +520,8 @@ class Preparer {
   Slice AddOthersOperands(StepList& program, CommOp& part, const plan::Message& other) {
     const plan::CommPart& at = graph_.parts[other.part];
     std::vector<DynamicDim> dims;
-    const Slice slice = operands_.Add(at.first(), at.inputs(), other.instruction, dims,
-                                      index_.device(part.instruction));
+    const Slice slice = AddOperands(at.first(), at.inputs(), other.instruction, dims,
+                                    index_.device(part.instruction));
     for (const DynamicDim& dim : dims) {
       if (dim.given) program.extents.push_back(dim);
     }

@@ -16,6 +16,7 @@
 #include "runtime/engine/load/queue_map.h"
 #include "runtime/engine/load/peers/rank_view.h"
 #include "runtime/engine/loaded_graph.h"
+#include "runtime/plan/node_parts.h"
 #include "runtime/plan/plan.h"
 #include "runtime/status/status.h"
 #include "runtime/workers/placement.h"
@@ -40,6 +41,7 @@ struct Preparation {
   std::span<const uint32_t> rank_of_worker;      // none: this process has all
   Machines* machines = nullptr;                  // where ranks share no memory
   const RankView* view = nullptr;                // of ranks that share some
+  std::span<const plan::GraphTotals> totals;     // by graph, where there are machines
 };
 
 // Fills `graph` (graphs[index]), whose plan, frames, inflight, lag and depth must be set.

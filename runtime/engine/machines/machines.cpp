@@ -10,6 +10,7 @@
 
 #include "runtime/engine/core.h"
 #include "runtime/engine/machines/message.h"
+#include "runtime/engine/machines/plan_message.h"
 #include "runtime/status/ranges.h"
 #include "runtime/status/text.h"
 
@@ -47,7 +48,7 @@ Machines::Machines(Core& core, ranks::Peers& peers, uint32_t first_tag)
   }
 }
 
-Result<uint32_t> Machines::NewTags(uint32_t count) {
+Result<uint32_t> Machines::NewTags(uint64_t count) {
   const uint32_t first = next_tag_;
   if (count > messenger_.wire().most_tag() - first) {
     return Status(StatusCode::kUnsupported,
@@ -55,7 +56,7 @@ Result<uint32_t> Machines::NewTags(uint32_t count) {
                               "between machines, which is what {} has tags for",
                               messenger_.wire().most_tag(), messenger_.wire().library()));
   }
-  next_tag_ += count;
+  next_tag_ += static_cast<uint32_t>(count);
   messenger_.UseTagsBelow(next_tag_);
   return first;
 }
@@ -68,32 +69,28 @@ void Machines::SendToAll(const MachineMessage& message, std::string_view text) {
 
 // ---- rank 0 -------------------------------------------------------------------------------------
 
-void Machines::SendPlan(const std::vector<uint8_t>& plan, const EngineOptions& options,
-                        const device::GpuMap& gpus) {
-  MachineMessage message{.kind = MachineMessage::kPlan};
-  const std::string libraries = JoinLines(options.libraries);
-  message.options = {options.inflight,   next_tag_,
-                     options.proved,     options.profile,
-                     options.trace,      options.capture,
-                     options.stall_timeout.count(),
-                     options.weights_dir.size(), libraries.size(), gpus.size()};
-  std::string text = options.weights_dir + libraries;
-  for (const auto& [device, gpu] : gpus) {
-    const MappedGpu mapped{device, gpu};
-    text.append(reinterpret_cast<const char*>(&mapped), sizeof(mapped));
+// Polls in between, so that no more is kept for sending than the wire has not taken.
+void Machines::SendPlan(plan::NodeParts& parts, const EngineOptions& options,
+                        const device::GpuMap& gpus, const workers::Placement& placement) {
+  const SharedText shared = MakeSharedText(options, next_tag_, gpus, placement, parts.totals());
+  for (uint32_t rank = 1; rank < messenger_.count(); ++rank) {
+    MachineMessage head;
+    const std::string text = TextFor(head, shared, parts.Of(rank));
+    SendMessage(messenger_, rank, head, text);
+    messenger_.Poll();
   }
-  text.append(reinterpret_cast<const char*>(plan.data()), plan.size());
-  SendToAll(message, text);
 }
 
 // Once a rank has refused the plan, the others have a moment to refuse it as well.
 Status Machines::AwaitLoaded(std::chrono::nanoseconds timeout) {
-  const auto end = Clock::now() + timeout;
+  auto end = Clock::now() + timeout;
   const uint32_t others = messenger_.count() - 1;
   bool late = false;
   std::optional<Clock::time_point> refused;
   PollUntil(messenger_, [&] {
     const auto now = Clock::now();
+    // What is sent piece by piece moves.
+    if (AnswerQuestions()) end = now + timeout;
     late = timeout.count() > 0 && now > end;
     if (!refused && Refused()) refused = now;
     return late || (refused && now > *refused + kMachineGrace) || messenger_.given_up() ||
@@ -110,15 +107,27 @@ Status Machines::AwaitLoaded(std::chrono::nanoseconds timeout) {
                             std::chrono::duration<double>(timeout).count()));
 }
 
+std::pair<uint64_t, uint64_t> Machines::WeightsOf(uint32_t rank) const {
+  std::lock_guard lock(mutex_);
+  const auto found = weights_.find(rank);
+  return found == weights_.end() ? std::pair<uint64_t, uint64_t>() : found->second;
+}
+
 bool Machines::Refused() const {
   std::lock_guard lock(mutex_);
   return !refusals_.empty();
+}
+
+bool Machines::AnswerQuestions() {
+  return core_.kernels_ != nullptr &&
+         questions_.Answer(messenger_, *core_.plan_, core_.kernels_->weights());
 }
 
 Status Machines::JoinRefusal(Status own) {
   const auto end = Clock::now() + kMachineGrace;
   const uint32_t others = messenger_.count() - 1;
   PollUntil(messenger_, [&] {
+    AnswerQuestions();
     return messenger_.given_up() || loaded_.load(std::memory_order_acquire) == others ||
            Clock::now() > end;
   });
@@ -215,9 +224,14 @@ std::string Machines::SilentRanks() const {
 
 // ---- the others ---------------------------------------------------------------------------------
 
-void Machines::Loaded(const Status& status) {
+void Machines::SetWeights(std::vector<uint32_t> numbers) {
+  first_rank_ = std::make_unique<AskedFirstRank>(messenger_, std::move(numbers),
+                                                 [this] { return core_.ended(); });
+}
+
+void Machines::Loaded(const Status& status, uint64_t read_bytes, uint64_t sent_bytes) {
   MachineMessage message{.kind = MachineMessage::kLoaded};
-  message.loaded = {status.code()};
+  message.loaded = {status.code(), read_bytes, sent_bytes};
   SendMessage(messenger_, 0, message, status.message());
 }
 
@@ -277,7 +291,7 @@ void Machines::ReportFailures(uint32_t work_queue) {
     const Status failure = device->Failure();
     if (failure.ok()) continue;
     MachineMessage message{.kind = MachineMessage::kDeviceFailed};
-    message.loaded = {failure.code()};
+    message.loaded = {failure.code(), 0, 0};
     SendMessage(messenger_, 0, message, failure.message());
   }
   for (uint32_t g = 0; g < core_.graphs_.size(); ++g) {
@@ -366,7 +380,15 @@ void Machines::RunThread() {
 void Machines::Dispatch(uint32_t from, std::span<const std::byte> bytes) {
   const auto [message, text] = Read(bytes);
   switch (message.kind) {
+    case MachineMessage::kAskWeights: questions_.Note(from, message, text); break;
+    case MachineMessage::kWeights:
+      if (first_rank_ != nullptr) first_rank_->OnAnswer(message, text);
+      break;
     case MachineMessage::kLoaded:
+      if (message.loaded.code == StatusCode::kOk) {
+        std::lock_guard lock(mutex_);
+        weights_[from] = {message.loaded.read_bytes, message.loaded.sent_bytes};
+      }
       if (message.loaded.code != StatusCode::kOk) {
         std::string process = ProcessOf(from).Text();
         std::lock_guard lock(mutex_);

@@ -13,6 +13,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
@@ -25,17 +26,19 @@
 #include "runtime/channel/channel.h"
 #include "runtime/device/sync/event_count.h"
 #include "runtime/engine/engine.h"
+#include "runtime/engine/machines/sent_weights.h"
+#include "runtime/plan/node_parts.h"
 #include "runtime/plan/plan.h"
 #include "runtime/ranks/launcher.h"
 #include "runtime/ranks/messenger.h"
 #include "runtime/ranks/refusals.h"
 #include "runtime/ranks/supervision.h"
 #include "runtime/status/status.h"
+#include "runtime/workers/placement.h"
 
 namespace cgraph::engine {
 
 class Core;
-struct MachineMessage;  // what ranks tell each other
 
 struct RoundMessage {
   bool empty = false, flagged = false, failed = false;
@@ -55,7 +58,7 @@ class Machines final : private ranks::Listener {
   void AddRelay(channel::Channel* channel) { relays_.push_back(channel); }
   // Returns the first of `count` tags that nobody else has; the same at all ranks, which ask for
   // the same ones in the same order. kUnsupported where the wire has no more.
-  Result<uint32_t> NewTags(uint32_t count);
+  Result<uint32_t> NewTags(uint64_t count);
   // Goes on with messages and, at ranks other than the first, reports to rank 0. Returns
   // whether anything has happened. A worker calls it, the polling one of its rank; while it does
   // not, since it is inside a kernel or nobody drives it, a thread does, from time to time.
@@ -63,12 +66,13 @@ class Machines final : private ranks::Listener {
   Status StartThread();
   void EndThread();
 
-  // At rank 0: has the others load the plan, with devices on these GPUs; waits until they have, at
-  // most for so long (0: for ever); tells them of a round; ends their part of the engine, after
+  // At rank 0: has each of the others load its part of the plan, with devices on these GPUs; waits
+  // until they have, at most for so long (0: for ever); tells them of a round; ends their part of
+  // the engine, after
   // which none of its messages is under way any more, unless a rank does not end in time: then the
   // messenger is given up.
-  void SendPlan(const std::vector<uint8_t>& plan, const EngineOptions& options,
-                const device::GpuMap& gpus);
+  void SendPlan(plan::NodeParts& parts, const EngineOptions& options, const device::GpuMap& gpus,
+                const workers::Placement& placement);
   Status AwaitLoaded(std::chrono::nanoseconds timeout);
   // Returns the error with which this rank does not load the plan, and those of others, which are
   // waited for a moment.
@@ -87,8 +91,15 @@ class Machines final : private ranks::Listener {
   std::string SilentRanks() const;
   bool IsSilent(uint32_t rank) const { return SilenceOf(rank).has_value(); }
 
-  // At the others: tells rank 0 that the plan is loaded, or why not; hears a message of rank 0.
-  void Loaded(const Status& status);
+  // At the others: tells rank 0 that the plan is loaded, or why not, and how many bytes of weights
+  // came from where; hears a message of rank 0.
+  void Loaded(const Status& status, uint64_t read_bytes, uint64_t sent_bytes);
+  // Rank 0, whom another rank asks for weights; null at rank 0. `numbers`: of the slices of weights
+  // in this rank's part of the plan.
+  FirstRank* first_rank() { return first_rank_.get(); }
+  void SetWeights(std::vector<uint32_t> numbers);
+  // At rank 0: returns how many bytes of weights a rank has read, and was sent.
+  std::pair<uint64_t, uint64_t> WeightsOf(uint32_t rank) const;
   void Dispatch(uint32_t from, std::span<const std::byte> message);
 
  private:
@@ -107,6 +118,7 @@ class Machines final : private ranks::Listener {
   }
   std::optional<std::chrono::nanoseconds> SilenceOf(uint32_t rank) const;  // where it is long
   bool Refused() const;
+  bool AnswerQuestions();
   bool PollOnce();
   void RunThread();
   void OnLost(const ranks::Supervision::Lost& lost);
@@ -131,9 +143,11 @@ class Machines final : private ranks::Listener {
   std::vector<ranks::ReceiveBuffers> buffers_;  // by rank
 
   // Rank 0: how far the others are.
-  mutable std::mutex mutex_;  // of the next three
+  WeightQuestions questions_;
+  mutable std::mutex mutex_;  // of the next four
   Status load_error_;
   std::vector<ranks::Refusal> refusals_;
+  std::map<uint32_t, std::pair<uint64_t, uint64_t>> weights_;  // by rank: bytes read, and sent
   bool started_ = false;  // all have loaded the plan: who is lost now ends the engine
   std::atomic<uint32_t> loaded_{0}, ended_{0};
   std::vector<std::atomic<int64_t>> last_message_ns_;  // when, on the steady clock, by rank
@@ -147,7 +161,9 @@ class Machines final : private ranks::Listener {
   std::atomic<int64_t> asked_ns_{0};
   std::atomic<uint32_t> question_{0};  // the number of the last one
 
-  // The others: what was reported to rank 0 last, per work queue.
+  // The others.
+  std::unique_ptr<AskedFirstRank> first_rank_;
+  // What was reported to rank 0 last, per work queue.
   struct Reported {
     uint64_t done = 0, at = 0, failures = 0;
     // Of failures, by graph and frame.

@@ -26,7 +26,9 @@ struct MachineMessage {
   enum Kind : uint32_t {
     kNone,      // nothing that a rank sends
     kGpus,      // which GPUs has your machine? or: it has
-    kPlan,      // load this plan
+    kPlan,      // load this part of a plan
+    kAskWeights,  // what are your weights?
+    kWeights,   // they are
     kLoaded,    // it is loaded, or why not
     kRound,     // run a round of a graph
     kProgress,  // of a work queue
@@ -53,9 +55,11 @@ struct MachineMessage {
       uint32_t inflight, first_tag;
       bool proved, profile, trace, capture;
       int64_t stall_timeout_ns;
-      // Of the text: the folder of weights, then the paths of libraries in lines, then the GPU of
-      // each device that has one (MappedGpu), then the plan.
+      // Of the text (plan_message.h): the folder of weights, the paths of libraries in lines, the
+      // GPU of each device that has one (MappedGpu), the placement, what is to be known of whole
+      // graphs, and the rank's part of the plan.
       uint64_t weights_dir_bytes, libraries_bytes, gpus;
+      uint32_t workers, work_queues, lanes, graphs, communicators, weights;
     } options{};
     struct {
       uint32_t cores, gpus;
@@ -72,7 +76,19 @@ struct MachineMessage {
     } failure;
     struct {
       StatusCode code;
+      uint64_t read_bytes, sent_bytes;  // of weights: from own files, by rank 0
     } loaded;
+    struct {
+      uint32_t weight;  // its number in the plan
+      // Asks about a piece, of which the rank has one with this digest if it `has` any; otherwise
+      // about the file and the tensor.
+      bool piece, has;
+      bool same;        // the piece; otherwise the text is the bytes
+      StatusCode code;  // why there is no answer
+      uint8_t dtype;
+      uint64_t digest, file_bytes;  // the digest of the header, where the file is described
+      int64_t modified_ns;
+    } weights;
     struct {
       int64_t now_ns;
     } clock;

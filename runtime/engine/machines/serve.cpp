@@ -16,42 +16,12 @@
 #include "runtime/engine/machines/machine_gpus.h"
 #include "runtime/engine/machines/machines.h"
 #include "runtime/engine/machines/message.h"
-#include "runtime/plan/load.h"
+#include "runtime/engine/machines/plan_message.h"
 
 namespace cgraph::engine {
 namespace {
 
 using ranks::Messenger;
-
-EngineOptions OptionsOf(const MachineMessage& message, std::string_view text,
-                        ranks::Peers& peers) {
-  EngineOptions options;
-  options.peers = &peers;
-  options.inflight = message.options.inflight;
-  options.proved = message.options.proved;
-  options.profile = message.options.profile;
-  options.trace = message.options.trace;
-  options.stall_timeout = std::chrono::nanoseconds(message.options.stall_timeout_ns);
-  options.capture = message.options.capture;
-  options.weights_dir = text.substr(0, message.options.weights_dir_bytes);
-  text.remove_prefix(std::min<uint64_t>(message.options.weights_dir_bytes, text.size()));
-  options.libraries = SplitLines(text.substr(0, message.options.libraries_bytes));
-  text.remove_prefix(std::min<uint64_t>(message.options.libraries_bytes, text.size()));
-  const uint64_t gpus = std::min<uint64_t>(message.options.gpus, text.size() / sizeof(MappedGpu));
-  for (uint64_t i = 0; i < gpus; ++i) {
-    MappedGpu mapped;
-    std::memcpy(&mapped, text.data() + i * sizeof(mapped), sizeof(mapped));
-    options.gpu_map.emplace(mapped.device, mapped.gpu);
-  }
-  return options;
-}
-
-std::string_view PlanIn(const MachineMessage& message, std::string_view text) {
-  const uint64_t before =
-      message.options.weights_dir_bytes + message.options.libraries_bytes +
-      message.options.gpus * sizeof(MappedGpu);
-  return text.substr(std::min<uint64_t>(before, text.size()));
-}
 
 // Inbox: takes rank 0's messages at another rank, and passes them on to the engine while there is
 // one.
@@ -95,11 +65,13 @@ class Inbox final : private ranks::Listener {
 }  // namespace
 
 // Serves one engine, until it has ended or could not be loaded.
-void Core::ServeMachine(ranks::Peers& peers, std::unique_ptr<plan::Plan> plan,
-                        const EngineOptions& options, uint32_t first_tag,
+void Core::ServeMachine(ranks::Peers& peers, PlanMessage told,
                         const std::function<void(Machines&)>& begun) {
-  Core* core = new Core(std::move(plan), options);
-  core->machines_ = std::make_unique<Machines>(*core, peers, first_tag);
+  Core* core = new Core(std::move(told.part.plan), told.options);
+  core->placement_ = std::move(told.placement);
+  core->totals_ = std::move(told.totals);
+  core->machines_ = std::make_unique<Machines>(*core, peers, told.first_tag);
+  core->machines_->SetWeights(std::move(told.part.weights));
   Messenger& messenger = peers.messenger;
   begun(*core->machines_);
   core->ranks_.rank = messenger.rank();
@@ -116,7 +88,8 @@ void Core::ServeMachine(ranks::Peers& peers, std::unique_ptr<plan::Plan> plan,
                     fmt::format("a rank needs {} threads, and the system made fewer: {}",
                                 core->workers_.size() + 1, error.code().message()));
   }
-  core->machines_->Loaded(status);
+  const auto [read_bytes, sent_bytes] = core->WeightBytes();
+  core->machines_->Loaded(status, read_bytes, sent_bytes);
   if (Worker* worker = core->PollingWorker(); status.ok() && worker != nullptr) {
     worker->Drive(core->spins_, [core] { return core->ended(); });
   }
@@ -131,22 +104,23 @@ int ServeMachine(ranks::Peers& peers) {
   Messenger& messenger = peers.messenger;
   Inbox inbox(messenger);
   for (;;) {
-    const std::vector<std::byte> bytes = inbox.Await();
+    std::vector<std::byte> bytes = inbox.Await();
     const auto [message, text] = Read(bytes);
     if (message.kind == MachineMessage::kQuit) break;
     if (message.kind == MachineMessage::kGpus) TellGpus(messenger);
     if (message.kind != MachineMessage::kPlan) continue;
-    const std::string_view copy = PlanIn(message, text);
-    auto plan = plan::FromBytes({reinterpret_cast<const uint8_t*>(copy.data()), copy.size()});
-    if (plan.ok()) {
-      Core::ServeMachine(peers, std::move(*plan), OptionsOf(message, text, peers),
-                         message.options.first_tag,
+    auto told = ReadPlanMessage(message, text);
+    // The part is unpacked now.
+    std::vector<std::byte>().swap(bytes);
+    if (told.ok()) {
+      told->options.peers = &peers;
+      Core::ServeMachine(peers, std::move(*told),
                          [&](Machines& machines) { inbox.PassOnTo(&machines); });
       inbox.PassOnTo(nullptr);
     } else {
       MachineMessage refusal{.kind = MachineMessage::kLoaded};
-      refusal.loaded = {plan.status().code()};
-      SendMessage(messenger, 0, refusal, plan.status().message());
+      refusal.loaded = {told.status().code(), 0, 0};
+      SendMessage(messenger, 0, refusal, told.status().message());
     }
     SendMessage(messenger, 0, {.kind = MachineMessage::kEnded});
   }

@@ -28,6 +28,7 @@ class Maker {
       : p_(preparation), index_(index), out_(graph), graph_(*graph.plan) {}
 
   Result<Communications> Make() {
+    CGRAPH_RETURN_IF_ERROR(TakeTags());
     CGRAPH_RETURN_IF_ERROR(MakeChannels());
     CGRAPH_RETURN_IF_ERROR(MakeCollectives());
     return std::move(made_);
@@ -78,6 +79,34 @@ class Maker {
     return Status::Ok();
   }
 
+  // Takes a tag for each channel between machines, and for each member of each collective between
+  // machines: the same at all ranks, also where they have parts of the plan.
+  Status TakeTags() {
+    if (p_.machines == nullptr) return Status::Ok();
+    uint64_t tags = 0;
+    for (const plan::Channel& channel : graph_.channels) {
+      tags += RankOf(channel.from_lane()) != RankOf(channel.to_lane());
+    }
+    const std::vector<uint32_t>& collectives = p_.totals[out_.index].collectives;
+    for (uint32_t c = 0; c < collectives.size(); ++c) {
+      tag_of_communicator_.push_back(static_cast<uint32_t>(tags));
+      if (IsApart(c)) tags += uint64_t{collectives[c]} * p_.plan->communicators[c].members();
+    }
+    auto first = p_.machines->NewTags(tags);
+    if (!first.ok()) return first.status();
+    next_channel_tag_ = *first;
+    for (uint32_t& tag : tag_of_communicator_) tag += *first;
+    return Status::Ok();
+  }
+
+  // Returns whether a communicator has members on several machines.
+  bool IsApart(uint32_t communicator) const {
+    const auto first =
+        p_.plan->members.begin() + p_.plan->communicators[communicator].first_member();
+    return std::any_of(first, first + p_.plan->communicators[communicator].members(),
+                       [&](uint32_t lane) { return RankOf(lane) != RankOf(*first); });
+  }
+
   // Makes a channel. Where a lane's queue carries communications out by itself, its end does what
   // the queue can do, and the other end, if the host drives it, what suits that.
   Result<std::unique_ptr<channel::Channel>> MakeChannel(uint32_t c,
@@ -115,15 +144,13 @@ class Maker {
     made_.local_channel.push_back(false);
     const uint32_t from = graph_.channels[c].from_lane(), to = graph_.channels[c].to_lane();
     const uint32_t from_rank = RankOf(from), to_rank = RankOf(to);
-    // All ranks take tags for the same channels.
-    auto tag = p_.machines->NewTags(from_rank != to_rank ? 1 : 0);
-    if (!tag.ok()) return tag.status();
+    const uint32_t tag = from_rank != to_rank ? next_channel_tag_++ : 0;
     const uint32_t own = from_rank == p_.rank ? from : to;
     std::optional<channel::QueueEnd> queue_end;
     if (RankOf(own) == p_.rank && LaneCommunicates(own)) {
       queue_end = {&Host(), &DeviceOfLane(own), p_.machines->relayer()};
     }
-    auto channel = channel::MakeMessageChannel(shape, p_.machines->messenger(), *tag, from_rank,
+    auto channel = channel::MakeMessageChannel(shape, p_.machines->messenger(), tag, from_rank,
                                                to_rank, queue_end);
     if (channel.ok() && queue_end) p_.machines->AddRelay(channel->get());
     return channel;
@@ -181,11 +208,9 @@ class Maker {
       const channel::CollectiveShape& shape, std::span<const plan::CollectivePart> slots) const {
     std::vector<uint32_t> ranks = RanksOf(slots);
     if (!AreHere(ranks)) {
-      const bool apart =
-          std::count(ranks.begin(), ranks.end(), ranks[0]) != static_cast<long>(ranks.size());
-      auto tags = p_.machines->NewTags(apart ? shape.members : 0);
-      if (!tags.ok()) return tags.status();
-      auto made = channel::MakeMessageCollective(shape, p_.machines->messenger(), *tags,
+      const uint32_t tag = tag_of_communicator_[slots[0].communicator] +
+                           slots[0].turn * shape.members;
+      auto made = channel::MakeMessageCollective(shape, p_.machines->messenger(), tag,
                                                  std::move(ranks));
       if (!made.ok()) return made.status();
       return std::pair(std::move(*made), false);
@@ -259,6 +284,9 @@ class Maker {
   LoadedGraph& out_;
   const plan::Graph& graph_;
   Communications made_;
+  // Of messages between machines.
+  uint32_t next_channel_tag_ = 0;
+  std::vector<uint32_t> tag_of_communicator_;  // the first one
 };
 
 }  // namespace

@@ -1,0 +1,126 @@
+#include "runtime/engine/machines/plan_message.h"
+
+#include <algorithm>
+#include <cstring>
+#include <span>
+#include <utility>
+
+#include "runtime/plan/load.h"
+#include "runtime/status/text.h"
+
+namespace cgraph::engine {
+namespace {
+
+template <typename Entry>
+void Append(std::span<const Entry> entries, std::string& to) {
+  to.append(reinterpret_cast<const char*>(entries.data()), entries.size_bytes());
+}
+
+// Takes so many entries off the beginning of a text; fewer where it is shorter.
+template <typename Entry>
+std::vector<Entry> Take(uint64_t count, std::string_view& text) {
+  std::vector<Entry> entries(std::min<uint64_t>(count, text.size() / sizeof(Entry)));
+  std::memcpy(entries.data(), text.data(), entries.size() * sizeof(Entry));
+  text.remove_prefix(entries.size() * sizeof(Entry));
+  return entries;
+}
+
+bool Below(const std::vector<uint32_t>& numbers, size_t end) {
+  return std::all_of(numbers.begin(), numbers.end(),
+                     [&](uint32_t number) { return number < end; });
+}
+
+// Returns whether what is told beside the part is about a plan of its size.
+bool Fits(const PlanMessage& told) {
+  const workers::Placement& placement = told.placement;
+  const plan::Plan& part = *told.part.plan;
+  const size_t graphs = part.graphs.size() + (part.start != nullptr);
+  return placement.work_queue_of_lane.size() == part.lanes.size() &&
+         Below(placement.work_queue_of_lane, placement.worker_of_work_queue.size()) &&
+         Below(placement.worker_of_work_queue, placement.workers) &&
+         told.totals.size() == graphs && told.part.weights.size() == part.weights.size() &&
+         std::all_of(told.totals.begin(), told.totals.end(), [&](const auto& totals) {
+           return totals.collectives.size() == part.communicators.size();
+         });
+}
+
+}  // namespace
+
+SharedText MakeSharedText(const EngineOptions& options, uint32_t first_tag,
+                          const device::GpuMap& gpus, const workers::Placement& placement,
+                          const std::vector<plan::GraphTotals>& totals) {
+  const std::string libraries = JoinLines(options.libraries);
+  SharedText shared{{.kind = MachineMessage::kPlan}, options.weights_dir + libraries};
+  shared.head.options = {options.inflight,
+                         first_tag,
+                         options.proved,
+                         options.profile,
+                         options.trace,
+                         options.capture,
+                         options.stall_timeout.count(),
+                         options.weights_dir.size(),
+                         libraries.size(),
+                         gpus.size(),
+                         placement.workers,
+                         static_cast<uint32_t>(placement.worker_of_work_queue.size()),
+                         static_cast<uint32_t>(placement.work_queue_of_lane.size()),
+                         static_cast<uint32_t>(totals.size()),
+                         totals.empty() ? 0 : static_cast<uint32_t>(totals[0].collectives.size()),
+                         0};
+  for (const auto& [device, gpu] : gpus) {
+    const MappedGpu mapped{device, gpu};
+    Append(std::span(&mapped, 1), shared.text);
+  }
+  Append(std::span(placement.worker_of_work_queue), shared.text);
+  Append(std::span(placement.work_queue_of_lane), shared.text);
+  for (const plan::GraphTotals& of_graph : totals) {
+    Append(std::span(&of_graph.lag, 1), shared.text);
+    Append(std::span(of_graph.collectives), shared.text);
+  }
+  return shared;
+}
+
+std::string TextFor(MachineMessage& head, const SharedText& shared, const plan::NodePart& part) {
+  head = shared.head;
+  head.options.weights = static_cast<uint32_t>(part.weights.size());
+  std::string text = shared.text;
+  Append(std::span(part.weights), text);
+  const std::vector<uint8_t> bytes = plan::ToBytes(*part.plan);
+  Append(std::span(bytes), text);
+  return text;
+}
+
+Result<PlanMessage> ReadPlanMessage(const MachineMessage& message, std::string_view text) {
+  PlanMessage told;
+  const auto& options = message.options;
+  told.options.inflight = options.inflight;
+  told.options.proved = options.proved;
+  told.options.profile = options.profile;
+  told.options.trace = options.trace;
+  told.options.stall_timeout = std::chrono::nanoseconds(options.stall_timeout_ns);
+  told.options.capture = options.capture;
+  told.first_tag = options.first_tag;
+  told.options.weights_dir = text.substr(0, options.weights_dir_bytes);
+  text.remove_prefix(std::min<uint64_t>(options.weights_dir_bytes, text.size()));
+  told.options.libraries = SplitLines(text.substr(0, options.libraries_bytes));
+  text.remove_prefix(std::min<uint64_t>(options.libraries_bytes, text.size()));
+  for (const MappedGpu& mapped : Take<MappedGpu>(options.gpus, text)) {
+    told.options.gpu_map.emplace(mapped.device, mapped.gpu);
+  }
+  told.placement.workers = options.workers;
+  told.placement.merged = options.proved;
+  told.placement.worker_of_work_queue = Take<uint32_t>(options.work_queues, text);
+  told.placement.work_queue_of_lane = Take<uint32_t>(options.lanes, text);
+  for (uint32_t g = 0; g < options.graphs && !text.empty(); ++g) {
+    const std::vector<uint32_t> lag = Take<uint32_t>(1, text);
+    told.totals.push_back({lag.empty() ? 0 : lag[0], Take<uint32_t>(options.communicators, text)});
+  }
+  told.part.weights = Take<uint32_t>(options.weights, text);
+  auto part = plan::FromBytes({reinterpret_cast<const uint8_t*>(text.data()), text.size()});
+  if (!part.ok()) return part.status();
+  told.part.plan = std::move(*part);
+  if (Fits(told)) return told;
+  return Status(StatusCode::kInvalid, "what rank 0 has sent is not about the plan that it has sent");
+}
+
+}  // namespace cgraph::engine
