@@ -14,9 +14,15 @@
 namespace cgraph::command {
 namespace {
 
-Problem CheckOutputs(const plan::Graph& graph, const Options& options) {
+Problem CheckOutputs(const std::vector<const plan::Graph*>& graphs, const Options& options) {
   std::vector<std::string> names;
-  for (const auto& port : graph.outputs) names.push_back(port->name);
+  for (const plan::Graph* graph : graphs) {
+    const std::string prefix = options.calls.empty() ? "" : graph->name + ".";
+    for (const auto& port : graph->outputs) names.push_back(prefix + port->name);
+  }
+  const std::string who =
+      options.calls.empty() ? fmt::format("graph {} has", graphs[0]->name) : "the calls have";
+  const std::string they = options.calls.empty() ? "it has" : "they have";
   for (const auto& [name, path] : options.outputs) {
     if (name.empty()) continue;  // all of them
     // A list may be meant as a whole: its elements are stacked.
@@ -26,8 +32,8 @@ Problem CheckOutputs(const plan::Graph& graph, const Options& options) {
       continue;
     }
     return {kUsage,
-            fmt::format("--output {}: graph {} has no such output{}; it has {}", name, graph.name,
-                        DidYouMeanHint(name, names),
+            fmt::format("--output {}: {} no such output{}; {} {}", name, who,
+                        DidYouMeanHint(name, names), they,
                         names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", ")))};
   }
   return {};
@@ -106,15 +112,15 @@ Problem CheckInflight(const plan::Graph& graph, const Options& options) {
 
 }  // namespace
 
-Problem CheckOptions(const plan::Plan& plan, const plan::Graph& graph, const Options& options,
-                     const ranks::Peers* machines) {
-  Problem problem = CheckOutputs(graph, options);
+Problem CheckOptions(const plan::Plan& plan, const std::vector<const plan::Graph*>& graphs,
+                     const Options& options, const ranks::Peers* machines) {
+  Problem problem = CheckOutputs(graphs, options);
   // Of several machines each looks for weights itself; this one may need none.
   if (problem.ok() && machines == nullptr) problem = CheckWeights(options);
   if (problem.ok()) problem = CheckLibraries(options, machines);
   if (problem.ok()) problem = CheckWritten(plan, options);
   if (problem.ok()) problem = CheckEvery(options);
-  if (problem.ok()) problem = CheckInflight(graph, options);
+  if (problem.ok()) problem = CheckInflight(*graphs[0], options);
   return problem;
 }
 

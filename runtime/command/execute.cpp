@@ -17,6 +17,7 @@
 #include "runtime/command/gpus.h"
 #include "runtime/command/inputs/inputs.h"
 #include "runtime/command/machines.h"
+#include "runtime/command/calls.h"
 #include "runtime/command/messages.h"
 #include "runtime/command/outcome/conclude.h"
 #include "runtime/command/outcome/wait_graph.h"
@@ -64,7 +65,7 @@ class LoadProgress {
 // is inside a kernel that never returns. Nothing that such a kernel uses can be destroyed, so
 // nothing is.
 void EndTimedOut(const Options& options, Outcome& outcome, const std::atomic<Engine*>& engine,
-                 uint32_t graph, const Status& status) {
+                 const std::vector<uint32_t>& graphs, const Status& status) {
   const auto over = [&] {
     std::lock_guard lock(outcome.mutex);
     return outcome.over;
@@ -78,7 +79,7 @@ void EndTimedOut(const Options& options, Outcome& outcome, const std::atomic<Eng
   outcome.status = status;
   // While the plan is loaded there is no engine.
   std::optional<Measured> measured;
-  if (Engine* loaded = engine; loaded != nullptr) measured.emplace(Measured{*loaded, graph});
+  if (Engine* loaded = engine; loaded != nullptr) measured.emplace(Measured{*loaded, graphs});
   const ExitCode code =
       Conclude(options, outcome, /*interrupted=*/false, measured ? &*measured : nullptr);
   std::fflush(nullptr);
@@ -103,10 +104,17 @@ EngineOptions MakeEngineOptions(const Options& options, const GpuPlacement& plac
   return engine;
 }
 
+// Work: what is executed: one graph with its inputs, or calls of several.
+struct Work {
+  std::vector<uint32_t> graphs;
+  Inputs inputs;
+  Calls calls;
+};
+
 // Does everything that needs no engine: maps devices, finds the graph, reads its inputs, checks
 // where results go.
 Problem Prepare(plan::Plan& plan, const Options& options, ranks::Peers* machines,
-                GpuPlacement& placement, uint32_t& graph, Inputs& inputs) {
+                GpuPlacement& placement, Work& work) {
   // The engine checks the plan again; this check comes first because its ports are read before
   // there is an engine.
   if (Status checked = plan::CheckPlan(plan); !checked.ok()) return ProblemOf(checked);
@@ -116,18 +124,25 @@ Problem Prepare(plan::Plan& plan, const Options& options, ranks::Peers* machines
   if (Problem placed = PlaceGpus(plan, options, machines, placement); !placed.ok()) {
     return placed;
   }
-  const Result<uint32_t> found =
-      plan::FindGraph(plan, options.graphs.empty() ? "" : options.graphs[0]);
-  if (!found.ok()) return {plan.graphs.empty() ? kFailure : kUsage, found.status().message()};
-  graph = *found;
-  Problem problem = CheckOptions(plan, *plan.graphs[graph], options, machines);
-  if (problem.ok()) problem = Inputs::Read(plan, *plan.graphs[graph], options, inputs);
+  std::vector<const plan::Graph*> graphs;
+  const std::vector<std::string> names =
+      options.graphs.empty() ? std::vector<std::string>{""} : options.graphs;
+  for (const std::string& name : names) {
+    const Result<uint32_t> found = plan::FindGraph(plan, name);
+    if (!found.ok()) return {plan.graphs.empty() ? kFailure : kUsage, found.status().message()};
+    work.graphs.push_back(*found);
+    graphs.push_back(plan.graphs[*found].get());
+  }
+  Problem problem = CheckOptions(plan, graphs, options, machines);
+  if (!problem.ok()) return problem;
+  if (!options.calls.empty()) return Calls::Prepare(plan, options, work.calls);
+  problem = Inputs::Read(plan, *graphs[0], options, work.inputs);
   if (!problem.ok()) return problem;
   uint64_t total = 0;
-  if (!__builtin_mul_overflow(options.repeat, uint64_t{inputs.executions()}, &total)) return {};
+  if (!__builtin_mul_overflow(options.repeat, uint64_t{work.inputs.executions()}, &total)) return {};
   return {kUsage, fmt::format("-n {}: so many passes over {} are more executions than can be "
                               "counted",
-                              options.repeat, Counted(inputs.executions(), "slice"))};
+                              options.repeat, Counted(work.inputs.executions(), "slice"))};
 }
 
 }  // namespace
@@ -160,10 +175,9 @@ ExitCode Execute(const Options& options, ranks::Peers* machines, Signals& signal
     return code;
   };
   progress.Begin("looking for GPUs and reading inputs");
-  uint32_t graph = 0;
-  Inputs inputs;
+  Work work;
   GpuPlacement placement;
-  if (Problem problem = Prepare(*loaded.plan, options, machines, placement, graph, inputs);
+  if (Problem problem = Prepare(*loaded.plan, options, machines, placement, work);
       !problem.ok()) {
     return fail(problem);
   }
@@ -175,7 +189,7 @@ ExitCode Execute(const Options& options, ranks::Peers* machines, Signals& signal
   engine_options.peers = machines;
   engine_options.loading = [&](const std::string& what) { progress.Begin(what); };
   engine_options.timed_out = [&](const Status& status) {
-    EndTimedOut(options, outcome, running, graph, status);
+    EndTimedOut(options, outcome, running, work.graphs, status);
   };
   Result<std::unique_ptr<Engine>> made = Engine::Load(std::move(loaded.plan), engine_options);
   if (!made.ok()) {
@@ -204,10 +218,14 @@ ExitCode Execute(const Options& options, ranks::Peers* machines, Signals& signal
   });
   signals.OnInterrupt([&engine] { engine.Teardown(); });
 
-  Run(engine, graph, inputs, options, outcome);
+  if (options.calls.empty()) {
+    Run(engine, work.graphs[0], work.inputs, options, outcome);
+  } else {
+    work.calls.Run(engine, options, outcome);
+  }
   signals.OnInterrupt(nullptr);
   signals.OnReport(nullptr);
-  const Measured measured{engine, graph};
+  const Measured measured{engine, work.graphs};
   const ExitCode code = Conclude(options, outcome, signals.interrupted(), &measured);
   if (options.verbose && !signals.interrupted()) SayStats(engine, options);
   if (outcome.status.code() == StatusCode::kTimeout) {

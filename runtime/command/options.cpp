@@ -38,7 +38,8 @@ constexpr double kLongestTimeout = 1e9;  // seconds; about 30 years fit in 64-bi
 
 // The flags as text, before they are understood.
 struct Raw {
-  std::vector<std::string> inputs, outputs, defines, import_dirs;
+  std::vector<std::string> inputs, outputs, defines, import_dirs, calls;
+  std::string until;
   std::string schedule, topology, lanes;
   std::string timeout = "600";
   std::optional<std::string> processes;
@@ -84,6 +85,13 @@ void AddFlags(CLI::App& app, Options& options, Raw& raw) {
   app.add_option("--graph", options.graphs,
                  "the graph to run, one; needed when there are several")
       ->take_all()->allow_extra_args(false)->option_text("NAME");
+  app.add_option("--call", raw.calls,
+                 "execute this graph, so many times; several are executed one after the other, and "
+                 "an output is the next one's input of that name")
+      ->take_all()->allow_extra_args(false)->option_text("GRAPH[*N]");
+  app.add_option("--until", raw.until,
+                 "end the executions of a --call when all elements of this output are that number")
+      ->option_text("OUTPUT==NUMBER");
   app.add_option("--input", raw.inputs,
                  "NAME=PATH.npy, a number, a list as [1,2,3], or - for .npy on "
                  "standard input")
@@ -233,6 +241,48 @@ void UnderstandProcesses(const std::optional<std::string>& given, Options& optio
   }
 }
 
+GraphCall ReadCall(const std::string& text) {
+  GraphCall call;
+  const size_t star = text.find('*');
+  call.graph = text.substr(0, star);
+  const char* const end = text.data() + text.size();
+  if (star != std::string::npos) {
+    const auto [read, error] = std::from_chars(text.data() + star + 1, end, call.times);
+    if (error != std::errc() || read != end || call.times == 0) call.graph.clear();
+  }
+  if (!call.graph.empty()) return call;
+  throw Mistake{fmt::format("--call {}: expected a graph, or GRAPH*N to execute it N times", text)};
+}
+
+void UnderstandCalls(const Raw& raw, Options& options) {
+  if (const size_t equals = raw.until.find("=="); !raw.until.empty()) {
+    const bool whole = equals != std::string::npos && equals > 0 && equals + 2 < raw.until.size();
+    if (!whole) throw Mistake{fmt::format("--until {}: expected OUTPUT==NUMBER", raw.until)};
+    options.until = {raw.until.substr(0, equals), raw.until.substr(equals + 2)};
+    if (raw.calls.empty()) throw Mistake{"--until needs a --call, whose executions it ends"};
+  }
+  if (raw.calls.empty()) return;
+  const std::pair<const char*, bool> excluded[] = {{"--graph", !options.graphs.empty()},
+                                                   {"--batch", !options.batch.empty()},
+                                                   {"-n", options.repeat_given},
+                                                   {"--warmup", options.warmup > 0},
+                                                   {"--inflight", options.inflight > 0}};
+  for (const auto& [flag, given] : excluded) {
+    if (given) {
+      throw Mistake{fmt::format("--call excludes {}: it says which graphs are executed how often, "
+                                "one execution after the other",
+                                flag)};
+    }
+  }
+  for (const std::string& text : raw.calls) {
+    options.calls.push_back(ReadCall(text));
+    const std::string& graph = options.calls.back().graph;
+    if (std::count(options.graphs.begin(), options.graphs.end(), graph) == 0) {
+      options.graphs.push_back(graph);
+    }
+  }
+}
+
 void Understand(Options& options, const Raw& raw) {
   options.inputs = Split(raw.inputs, "--input", "PATH.npy, a number, a list or -");
   options.outputs = SplitOutputs(raw.outputs);
@@ -258,7 +308,11 @@ void Understand(Options& options, const Raw& raw) {
     throw Mistake{"--unproved and --require-gpu exclude each other: without a proof a plan runs on "
                   "CPU threads"};
   }
-  if (options.graphs.size() > 1) throw Mistake{"--graph: one graph is run at a time"};
+  if (options.graphs.size() > 1) {
+    throw Mistake{"--graph: one graph is run at a time; --call executes several one after the "
+                  "other"};
+  }
+  UnderstandCalls(raw, options);
   if (!options.is_source()) {
     const std::pair<const char*, bool> of_sources[] = {{"-D", !raw.defines.empty()},
                                                        {"-I", !raw.import_dirs.empty()},

@@ -14,11 +14,19 @@ namespace cgraph::command {
 
 using NameAndValue = std::pair<std::string, std::string>;  // NAME=VALUE
 
+// --call prefill, --call decode*20
+struct GraphCall {
+  std::string graph;
+  uint64_t times = 1;
+};
+
 struct Options {
   std::string file;
   bool devices = false;                // list the machine, without FILE
   std::string discover;                // topology to write, without FILE; empty: none
-  std::vector<std::string> graphs;
+  std::vector<std::string> graphs;     // of calls: each once
+  std::vector<GraphCall> calls;        // executed one after the other, instead of one graph
+  NameAndValue until;                  // ends a call: when this output is that number
   std::vector<NameAndValue> inputs, outputs;
   std::vector<std::string> batch;      // inputs that are sliced along dim 0
   uint64_t repeat = 1;

@@ -22,10 +22,10 @@ namespace cgraph::command {
 // been printed, and `exit_code` says which kind it was; cgc's own exit code is passed on.
 plan::LoadedPlan LoadPlan(const Options& options, Signals& signals);
 
-// Checks the flags against one graph of the plan, before anything runs. Inputs are checked where
-// they are read (inputs/).
-Problem CheckOptions(const plan::Plan& plan, const plan::Graph& graph, const Options& options,
-                     const ranks::Peers* machines);
+// Checks the flags against the graphs that are to be executed, before anything runs. Inputs are
+// checked where they are read (inputs/).
+Problem CheckOptions(const plan::Plan& plan, const std::vector<const plan::Graph*>& graphs,
+                     const Options& options, const ranks::Peers* machines);
 
 // Executes a graph as often as asked, keeps `inflight` executions in progress, and measures.
 // `graph` is an index into the plan's.

@@ -117,7 +117,8 @@ const plan::Port* FindPort(const plan::Graph& graph, const std::string& name) {
 }
 
 // Checks that every name is a port's and that every port has its input.
-Problem CheckNames(const plan::Plan& plan, const plan::Graph& graph, const Options& options) {
+Problem CheckNames(const plan::Plan& plan, const plan::Graph& graph, const Options& options,
+                   std::span<const std::string> fed) {
   const auto unknown = [&](const char* flag, const std::string& name) {
     std::vector<std::string> names;
     for (const auto& port : graph.inputs) names.push_back(port->name);
@@ -141,7 +142,7 @@ Problem CheckNames(const plan::Plan& plan, const plan::Graph& graph, const Optio
   };
   std::vector<std::string> missing, flags;
   for (const auto& port : graph.inputs) {
-    if (is_input(port->name)) continue;
+    if (is_input(port->name) || std::count(fed.begin(), fed.end(), port->name) > 0) continue;
     missing.push_back(PortText(plan, graph, *port));
     const bool scalar = graph.values[port->value].rank() == 0;
     flags.push_back(fmt::format("--input {}={}", port->name, scalar ? "NUMBER" : "PATH.npy"));
@@ -161,8 +162,8 @@ Problem CheckNames(const plan::Plan& plan, const plan::Graph& graph, const Optio
 }  // namespace
 
 Problem Inputs::Read(const plan::Plan& plan, const plan::Graph& graph, const Options& options,
-                     Inputs& inputs) {
-  if (Problem problem = CheckNames(plan, graph, options); !problem.ok()) return problem;
+                     Inputs& inputs, std::span<const std::string> fed) {
+  if (Problem problem = CheckNames(plan, graph, options, fed); !problem.ok()) return problem;
   for (const auto& [name, value] : options.inputs) {
     Given& given = inputs.given_.emplace_back();
     given.name = name;

@@ -18,9 +18,9 @@ namespace cgraph::command {
 
 class Inputs {
  public:
-  // Reads every --input of the graph and compares it with its port.
+  // Reads every --input of the graph and compares it with its port. Ports in `fed` need none.
   static Problem Read(const plan::Plan& plan, const plan::Graph& graph, const Options& options,
-                      Inputs& inputs);
+                      Inputs& inputs, std::span<const std::string> fed = {});
 
   // Executions of one pass: 1, or with --batch as many as slices.
   size_t executions() const { return executions_; }

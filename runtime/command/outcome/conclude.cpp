@@ -66,8 +66,10 @@ Status AddMeasurements(OutputFiles& files, const Options& options, const Measure
     CGRAPH_RETURN_IF_ERROR(files.Add(options.profile, ProfileText(run.engine, ended)));
   }
   if (options.trace.empty()) return Status::Ok();
+  std::vector<plan::GraphTrace> traces;
+  for (uint32_t graph : run.graphs) traces.push_back(run.engine.Trace(graph));
   return files.Add(options.trace,
-                   plan::TraceJson(run.engine.plan(), {run.engine.Trace(run.graph)},
+                   plan::TraceJson(run.engine.plan(), traces,
                                    plan::TraceTimes::kMeasured, ended,
                                    run.engine.TraceProcesses()));
 }
@@ -218,7 +220,8 @@ ExitCode Conclude(const Options& options, const Outcome& outcome, bool interrupt
   } else if (options.outputs.empty() && outcome.status.ok()) {
     std::fputs(outcome.results.Text().c_str(), stdout);
   }
-  if (!options.quiet && (options.repeat_given || !options.batch.empty())) {
+  if (!options.quiet &&
+      (options.repeat_given || !options.batch.empty() || !options.calls.empty())) {
     Say(SummaryText(measured) + "\n");
   }
   return code;

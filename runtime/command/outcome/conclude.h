@@ -3,6 +3,7 @@
 #define CGRAPH_RUNTIME_COMMAND_OUTCOME_CONCLUDE_H_
 
 #include <cstdint>
+#include <vector>
 
 #include "runtime/command/options.h"
 #include "runtime/command/outcome/outcome.h"
@@ -16,7 +17,7 @@ namespace cgraph::command {
 // --profile` reads them, and a trace.
 struct Measured {
   Engine& engine;
-  uint32_t graph;  // an index into the plan's
+  std::vector<uint32_t> graphs;  // those that were executed, as indices into the plan's
 };
 
 // Prints errors, outputs and the summary; returns the exit code of the command. Measurements are

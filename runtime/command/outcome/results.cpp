@@ -63,28 +63,35 @@ ordered_json DataJson(const Tensor& tensor, int dim, int64_t first) {
 
 }  // namespace
 
-Status Results::Add(const Outputs& outputs) {
-  last_ = outputs;
-  if (keep_ == Keep::kLast) return Status::Ok();
-  const bool first = joined_.empty();
-  joined_.resize(outputs.size());
+Status Results::Add(const Outputs& outputs, const std::string& graph) {
+  const std::string prefix = graph.empty() ? "" : graph + ".";
+  auto part = std::find_if(parts_.begin(), parts_.end(),
+                           [&](const Part& known) { return known.prefix == prefix; });
+  if (part == parts_.end()) part = parts_.insert(parts_.end(), {prefix, std::nullopt, {}});
+  part->last = outputs;
+  return keep_ == Keep::kLast ? Status::Ok() : Join(outputs, *part);
+}
+
+Status Results::Join(const Outputs& outputs, Part& part) {
+  const bool first = part.joined.empty();
+  part.joined.resize(outputs.size());
   for (size_t i = 0; i < outputs.size(); ++i) {
     const device::Tensor& tensor = outputs[i];
     std::vector<int64_t> dims(tensor.dims, tensor.dims + tensor.rank);
     if (keep_ == Keep::kStacked && dims.size() == kMaxRank) {
       return {StatusCode::kInvalid,
               fmt::format("--every: output {} has {} dimensions, and tensors have no more",
-                          outputs.name(i), dims.size())};
+                          part.prefix + outputs.name(i), dims.size())};
     }
     if (keep_ == Keep::kStacked || dims.empty()) dims.insert(dims.begin(), 1);
-    Joined& joined = joined_[i];
+    Joined& joined = part.joined[i];
     if (first) {
       joined.dims = dims;
     } else {
       if (!std::equal(dims.begin() + 1, dims.end(), joined.dims.begin() + 1, joined.dims.end())) {
         return {StatusCode::kInvalid,
                 fmt::format("output {}: {} cannot be joined to [{}] along its first dimension",
-                            outputs.name(i), device::TensorTypeText(tensor),
+                            part.prefix + outputs.name(i), device::TensorTypeText(tensor),
                             fmt::join(joined.dims, ", "))};
       }
       joined.dims[0] += dims[0];
@@ -95,17 +102,23 @@ Status Results::Add(const Outputs& outputs) {
   return Status::Ok();
 }
 
-Tensor Results::Tensor(size_t i) const {
-  device::Tensor tensor = (*last_)[i];
-  if (keep_ != Keep::kLast) {
-    tensor.data = const_cast<uint8_t*>(joined_[i].bytes.data());
-    tensor.rank = static_cast<uint8_t>(joined_[i].dims.size());
-    std::copy(joined_[i].dims.begin(), joined_[i].dims.end(), tensor.dims);
+std::vector<Results::Entry> Results::Entries() const {
+  std::vector<Entry> entries;
+  for (const Part& part : parts_) {
+    for (size_t i = 0; i < part.last->size(); ++i) {
+      Entry& entry = entries.emplace_back(Entry{part.prefix + part.last->name(i), (*part.last)[i]});
+      if (keep_ == Keep::kLast) continue;
+      const Joined& joined = part.joined[i];
+      entry.tensor.data = const_cast<uint8_t*>(joined.bytes.data());
+      entry.tensor.rank = static_cast<uint8_t>(joined.dims.size());
+      std::copy(joined.dims.begin(), joined.dims.end(), entry.tensor.dims);
+    }
   }
-  return tensor;
+  return entries;
 }
 
 Status Results::Add(OutputFiles& files, const std::vector<NameAndValue>& paths) const {
+  const std::vector<Entry> entries = Entries();
   for (const auto& [name, path] : paths) {
     if (name.empty()) {
       CGRAPH_RETURN_IF_ERROR(AddAll(files, path));
@@ -113,8 +126,8 @@ Status Results::Add(OutputFiles& files, const std::vector<NameAndValue>& paths) 
     }
     std::vector<size_t> elements;
     bool whole = false;
-    for (size_t i = 0; i < size(); ++i) {
-      const std::string& each = last_->name(i);
+    for (size_t i = 0; i < entries.size(); ++i) {
+      const std::string& each = entries[i].name;
       if (each == name) whole = true;
       if (each == name || each.starts_with(name + "[")) elements.push_back(i);
     }
@@ -123,7 +136,7 @@ Status Results::Add(OutputFiles& files, const std::vector<NameAndValue>& paths) 
       CGRAPH_RETURN_IF_ERROR(AddStacked(files, name, path, elements));
       continue;
     }
-    const device::Tensor tensor = Tensor(elements[0]);
+    const device::Tensor& tensor = entries[elements[0]].tensor;
     CGRAPH_RETURN_IF_ERROR(files::AddNpy(files, path, tensor.dtype,
                                          std::span(tensor.dims, tensor.rank),
                                          std::span(tensor.as<uint8_t>(), tensor.bytes())));
@@ -133,9 +146,8 @@ Status Results::Add(OutputFiles& files, const std::vector<NameAndValue>& paths) 
 
 Status Results::AddAll(OutputFiles& files, const std::string& path) const {
   std::vector<files::NamedTensor> tensors;
-  for (size_t i = 0; i < size(); ++i) {
-    const device::Tensor tensor = Tensor(i);
-    const std::string name = last_->name(i).empty() ? "result" : last_->name(i);
+  const std::vector<Entry> entries = Entries();
+  for (const auto& [name, tensor] : entries) {
     tensors.push_back({name, tensor.dtype, {tensor.dims, tensor.dims + tensor.rank},
                        {tensor.as<uint8_t>(), tensor.bytes()}});
   }
@@ -145,13 +157,14 @@ Status Results::AddAll(OutputFiles& files, const std::string& path) const {
 // Writes the elements of a list as one tensor, stacked along a new first dimension.
 Status Results::AddStacked(OutputFiles& files, const std::string& name, const std::string& path,
                            std::span<const size_t> elements) const {
-  const device::Tensor first = Tensor(elements[0]);
+  const std::vector<Entry> entries = Entries();
+  const device::Tensor& first = entries[elements[0]].tensor;
   std::vector<int64_t> dims = {static_cast<int64_t>(elements.size())};
   dims.insert(dims.end(), first.dims, first.dims + first.rank);
   std::vector<uint8_t> bytes;
   for (const size_t i : elements) {
-    const device::Tensor tensor = Tensor(i);
-    const bool nested = last_->name(i).find('[', name.size() + 1) != std::string::npos;
+    const device::Tensor& tensor = entries[i].tensor;
+    const bool nested = entries[i].name.find('[', name.size() + 1) != std::string::npos;
     if (nested || tensor.dtype != first.dtype ||
         !std::equal(first.dims, first.dims + first.rank, tensor.dims, tensor.dims + tensor.rank)) {
       return {StatusCode::kInvalid,
@@ -160,7 +173,7 @@ Status Results::AddStacked(OutputFiles& files, const std::string& name, const st
                           name, path,
                           nested ? "its elements are lists"
                                  : "its elements have different types",
-                          last_->name(i))};
+                          entries[i].name)};
     }
     bytes.insert(bytes.end(), tensor.as<uint8_t>(), tensor.as<uint8_t>() + tensor.bytes());
   }
@@ -169,10 +182,9 @@ Status Results::AddStacked(OutputFiles& files, const std::string& name, const st
 
 std::string Results::Text() const {
   std::string text;
-  for (size_t i = 0; i < size(); ++i) {
-    const device::Tensor tensor = Tensor(i);
+  for (const auto& [name, tensor] : Entries()) {
     const std::string elements = device::FormatTensor(tensor);
-    text += fmt::format("{}: {}{}{}\n", last_->name(i), device::TensorTypeText(tensor),
+    text += fmt::format("{}: {}{}{}\n", name, device::TensorTypeText(tensor),
                         elements.find('\n') == std::string::npos ? " = " : " =\n", elements);
   }
   return text;
@@ -180,15 +192,14 @@ std::string Results::Text() const {
 
 ordered_json Results::Json(const std::vector<NameAndValue>& paths) const {
   ordered_json outputs = ordered_json::object();
-  for (size_t i = 0; i < size(); ++i) {
-    const device::Tensor tensor = Tensor(i);
+  for (const auto& [name, tensor] : Entries()) {
     ordered_json output = {
         {"type", device::TensorTypeText(tensor)},
         {"dtype", plan::DTypeName(tensor.dtype)},
         {"dims", std::vector<int64_t>(tensor.dims, tensor.dims + tensor.rank)}};
-    if (const std::string* path = PathOf(paths, last_->name(i))) output["file"] = *path;
+    if (const std::string* path = PathOf(paths, name)) output["file"] = *path;
     else output["data"] = DataJson(tensor, 0, 0);
-    outputs[last_->name(i)] = std::move(output);
+    outputs[name] = std::move(output);
   }
   return outputs;
 }

@@ -27,8 +27,9 @@ class Results {
   explicit Results(Keep keep) : keep_(keep) {}
 
   // Returns kInvalid when an output differs from the earlier ones in more than its first dimension,
-  // or has no dimension left to stack along.
-  Status Add(const Outputs& outputs);
+  // or has no dimension left to stack along. Where several graphs are executed, `graph` is the name
+  // of the one, and its outputs are called "decode.token".
+  Status Add(const Outputs& outputs, const std::string& graph = "");
 
   // Writes .npy files, and .safetensors files with all outputs, whose names are empty. A path is
   // named by an output, or by a list, whose elements are stacked.
@@ -43,15 +44,25 @@ class Results {
     std::vector<int64_t> dims;
     std::vector<uint8_t> bytes;
   };
+  // Part: what one graph has given.
+  struct Part {
+    std::string prefix;
+    std::optional<Outputs> last;
+    std::vector<Joined> joined;
+  };
+  // One tensor of all parts.
+  struct Entry {
+    std::string name;
+    device::Tensor tensor;
+  };
+  Status Join(const Outputs& outputs, Part& part);
   Status AddAll(OutputFiles& files, const std::string& path) const;
   Status AddStacked(OutputFiles& files, const std::string& name, const std::string& path,
                     std::span<const size_t> elements) const;
-  size_t size() const { return last_ ? last_->size() : 0; }
-  device::Tensor Tensor(size_t i) const;
+  std::vector<Entry> Entries() const;
 
   const Keep keep_;
-  std::optional<Outputs> last_;
-  std::vector<Joined> joined_;
+  std::vector<Part> parts_;
 };
 
 }  // namespace cgraph::command

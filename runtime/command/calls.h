@@ -1,0 +1,55 @@
+// Calls: graphs of one plan that are executed one after the other, over the same state, and hand
+// their outputs on: prefill, then decode twenty times.
+#ifndef CGRAPH_RUNTIME_COMMAND_CALLS_H_
+#define CGRAPH_RUNTIME_COMMAND_CALLS_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "runtime/command/inputs/inputs.h"
+#include "runtime/command/messages.h"
+#include "runtime/command/options.h"
+#include "runtime/command/outcome/outcome.h"
+#include "runtime/engine/engine.h"
+#include "runtime/plan/plan.h"
+
+namespace cgraph::command {
+
+class Calls {
+ public:
+  // Finds the graphs of --call and reads their inputs. An input may be left out where an earlier
+  // call has an output of its name.
+  static Problem Prepare(const plan::Plan& plan, const Options& options, Calls& calls);
+
+  // Executes one after the other. An input that an output of the same name has been computed for
+  // gets the last such output, whatever --input says. Ends at the first execution that fails.
+  void Run(Engine& engine, const Options& options, Outcome& outcome);
+
+ private:
+  struct Call {
+    std::string graph;
+    uint32_t index = 0;  // of the graph, in the plan
+    uint64_t times = 1;
+    Inputs inputs;
+    std::vector<std::string> ports;
+  };
+  // The last output of a name.
+  struct Given {
+    Outputs outputs;
+    size_t position;
+  };
+
+  Status RunCall(Engine& engine, const Options& options, Call& call, Outcome& outcome);
+  Result<Outputs> Execute(Engine& engine, Call& call);
+  bool IsOver(const Options& options, const Outputs& outputs) const;
+
+  std::vector<Call> calls_;
+  std::map<std::string, Given> given_;
+  double until_ = 0;
+};
+
+}  // namespace cgraph::command
+
+#endif  // CGRAPH_RUNTIME_COMMAND_CALLS_H_

@@ -1,0 +1,151 @@
+#!/usr/bin/python3
+"""cgrun --call: several graphs one after the other over the same state.
+
+  calls_test.py --cgc build/release/cgc --cgrun build/release/cgrun
+"""
+import argparse
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+import expectations  # noqa: E402
+from expectations import expect  # noqa: E402
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PROGRAM = """import std.debug
+import std.tensor
+actor Counter() {
+  state total: i64 = 0
+  method start(x: i64[2]) -> i64[2] {
+    total = sum(x)
+    return x
+  }
+  method step(x: i64[2], by: i64) -> i64[2] {
+    check(total < 1000, "too much")
+    total = total + by
+    return x + by
+  }
+  method sum_up() -> i64 { return total * 1 }
+}
+place c = Counter() on cpu[0]
+graph start(x: i64[2]) -> (token: i64[2]) { return (token: c.start(x)) }
+graph step(token: i64[2], by: i64) -> (token: i64[2], total: i64) {
+  let next = c.step(token, by)
+  return (token: next, total: c.sum_up())
+}
+graph sum_up() -> i64 { return c.sum_up() }
+"""
+
+
+class Runs:
+    def __init__(self, args, folder):
+        self.args, self.folder = args, folder
+        (folder / "p.cgraph").write_text(PROGRAM)
+        subprocess.run([args.cgc, "compile", "-q", folder / "p.cgraph", "-o", folder / "p.cgplan"],
+                       check=True, timeout=60)
+
+    def run(self, *flags, file=None, code=0):
+        words = [self.args.cgrun, file or self.folder / "p.cgplan", *flags]
+        done = subprocess.run([str(word) for word in words], capture_output=True, text=True,
+                              timeout=120)
+        expect(done.returncode == code, f"{' '.join(map(str, flags))} exits with "
+                                        f"{done.returncode}", done.stdout + done.stderr)
+        return done
+
+
+START = ["--call", "start", "--input", "x=[1, 2]", "--input", "by=3"]
+
+
+def outputs_are_inputs(r):
+    done = r.run(*START, "--call", "step*4", "--call", "sum_up", "--json")
+    out = json.loads(done.stdout)
+    data = {name: value["data"] for name, value in out["outputs"].items()}
+    expect(data == {"start.token": [1, 2], "step.token": [13, 14], "step.total": 15,
+                    "sum_up.result": 15}, f"outputs are {data}")
+    expect(out["executions"] == 6, f"six executions: {out}")
+    done = r.run(*START, "--call", "step*4", "--every", "--output",
+                 f"step.total={r.folder}/totals.npy", "--output", f"{r.folder}/all.safetensors")
+    expect(np.load(r.folder / "totals.npy").tolist() == [6, 9, 12, 15], "every total")
+    expect((r.folder / "all.safetensors").stat().st_size > 100, "all outputs in a file")
+    done = r.run(*START, "--call", "step", "--call", "start", "--call", "step*2")
+    expect("step.token: i64[2] = [7 8]" in done.stdout, done.stdout)  # by 3 since `start` again
+
+
+def until(r):
+    done = r.run(*START, "--call", "step*100", "--until", "total==21", "--every")
+    expect("cgrun: note: step ended after 6 of 100 executions, with total == 21" in done.stderr,
+           done.stderr)
+    expect("step.total: i64[6] = [ 6  9 12 15 18 21]" in done.stdout, done.stdout)
+    done = r.run(*START, "--call", "step*3", "--until", "token==7")  # no element-wise `all`
+    expect("note" not in done.stderr, done.stderr)
+
+
+def mistakes(r):
+    for flags, said in (
+            (["--call", "stop"], "the plan has no graph `stop`"),
+            (["--call", "step*0"], "expected a graph, or GRAPH*N"),
+            (["--call", "step*x"], "expected a graph, or GRAPH*N"),
+            (["--call", "step", "--input", "by=3"], "graph step needs the input token: i64[2]"),
+            (["--call", "sum_up", "--input", "z=3"], "no graph that is called has such an input"),
+            (["--call", "sum_up", "--graph", "start"], "--call excludes --graph"),
+            (["--call", "sum_up", "-n", "3"], "--call excludes -n"),
+            ([*START, "--until", "totl==3"], "no graph that is called has such an output"),
+            ([*START, "--until", "token=3"], "expected OUTPUT==NUMBER"),
+            ([*START, "--until", "token==a"], "expected a number"),
+            (["--until", "token==3"], "--until needs a --call"),
+            ([*START, "--output", "token=x.npy"], "the calls have no such output (did you mean "
+                                                  "`start.token`?)"),
+    ):
+        done = r.run(*flags, code=2)
+        expect(said in done.stderr, f"{said!r} is not said", done.stderr)
+
+
+def a_failure_ends_it(r):
+    done = r.run("--call", "start", "--input", "x=[1, 2]", "--input", "by=400", "--call", "step*9",
+                 code=1)
+    expect("too much" in done.stderr and "in execution 4 of 9 of step" in done.stderr, done.stderr)
+    state = r.folder / "s.safetensors"
+    r.run(*START, "--save-state", state)
+    done = r.run("--call", "sum_up", "--load-state", state)
+    expect("sum_up.result: i64 = 3" in done.stdout, done.stdout)
+
+
+def generates_text(r):
+    """kv_decode: prefill and decode by --call give what `generate` gives in one execution."""
+    source = ROOT / "examples/kv_decode.cgraph"
+    tokens = r.folder / "tokens.npy"
+    np.save(tokens, np.array([[3, 1, 4, 1, 5, 9], [2, 7, 1, 8, 2, 8]]))
+    one = r.run("--graph", "generate", "--input", f"tokens={tokens}", "-q", "--output",
+                f"tokens={r.folder}/one.npy", file=source)
+    r.run("--call", "prefill", "--call", "decode*4", "--input", f"tokens={tokens}", "-q", "--every",
+          "--output", f"prefill.result={r.folder}/first.npy", "--output",
+          f"decode.result={r.folder}/rest.npy", file=source)
+    got = np.concatenate([np.load(r.folder / "first.npy"), np.load(r.folder / "rest.npy")])
+    expect(np.array_equal(got, np.load(r.folder / "one.npy")), f"tokens are {got}", one.stderr)
+    trace = r.folder / "t.json"
+    r.run("--call", "prefill", "--call", "decode*4", "--input", f"tokens={tokens}", "-q",
+          "--trace", trace, file=source)
+    text = trace.read_text()
+    expect(re.search(r"prefill", text) and re.search(r"decode", text), "both graphs are traced")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--cgc", required=True, type=lambda p: pathlib.Path(p).resolve())
+    parser.add_argument("--cgrun", required=True, type=lambda p: pathlib.Path(p).resolve())
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        runs = Runs(args, pathlib.Path(folder))
+        for test in (outputs_are_inputs, until, mistakes, a_failure_ends_it, generates_text):
+            test(runs)
+    print(f"{expectations.checks} checks")
+
+
+if __name__ == "__main__":
+    main()
