@@ -26,6 +26,7 @@ struct MachineMessage {
   enum Kind : uint32_t {
     kNone,      // nothing that a rank sends
     kGpus,      // which GPUs has your machine? or: it has
+    kDescribe,  // your machine, to people; or: this is it
     kPlan,      // load this plan
     kLoaded,    // it is loaded, or why not
     kRound,     // run a round of a graph

@@ -124,7 +124,7 @@ void Core::ServeMachine(ranks::Peers& peers, std::unique_ptr<plan::Plan> plan,
   core->Release();
 }
 
-int ServeMachine(ranks::Peers& peers) {
+int ServeMachine(ranks::Peers& peers, const std::function<std::string()>& describe) {
   Messenger& messenger = peers.messenger;
   Inbox inbox(messenger);
   for (;;) {
@@ -132,6 +132,10 @@ int ServeMachine(ranks::Peers& peers) {
     const auto [message, text] = Read(bytes);
     if (message.kind == MachineMessage::kQuit) break;
     if (message.kind == MachineMessage::kGpus) TellGpus(messenger);
+    if (message.kind == MachineMessage::kDescribe) {
+      const std::string description = describe == nullptr ? "" : describe();
+      SendMessage(messenger, 0, {.kind = MachineMessage::kDescribe}, description);
+    }
     if (message.kind != MachineMessage::kPlan) continue;
     const std::string_view copy = PlanIn(message, text);
     auto plan = plan::FromBytes({reinterpret_cast<const uint8_t*>(copy.data()), copy.size()});
