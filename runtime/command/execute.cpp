@@ -63,8 +63,8 @@ class LoadProgress {
 // Called on a thread of the engine after a time-out. The main thread concludes the run, unless it
 // is inside a kernel that never returns. Nothing that such a kernel uses can be destroyed, so
 // nothing is.
-void EndTimedOut(const Options& options, Outcome& outcome, const std::atomic<Engine*>& engine,
-                 uint32_t graph, const Status& status) {
+void EndTimedOut(const Options& options, ranks::Peers* machines, Outcome& outcome,
+                 const std::atomic<Engine*>& engine, uint32_t graph, const Status& status) {
   const auto over = [&] {
     std::lock_guard lock(outcome.mutex);
     return outcome.over;
@@ -81,6 +81,7 @@ void EndTimedOut(const Options& options, Outcome& outcome, const std::atomic<Eng
   if (Engine* loaded = engine; loaded != nullptr) measured.emplace(Measured{*loaded, graph});
   const ExitCode code =
       Conclude(options, outcome, /*interrupted=*/false, measured ? &*measured : nullptr);
+  SayEnds(machines);
   std::fflush(nullptr);
   std::_Exit(code);
 }
@@ -134,9 +135,10 @@ Problem Prepare(plan::Plan& plan, const Options& options, ranks::Peers* machines
 
 ExitCode Execute(const Options& options, ranks::Peers* machines, Signals& signals) {
   // Until executions run there is nothing to tear down.
-  const auto end_early = [&options] {
+  const auto end_early = [&options, machines] {
     const ExitCode code = Fail(options, kInterrupted, "interrupted before the first execution");
     SayUnwritten(options);
+    SayEnds(machines);
     std::fflush(stdout);
     std::_Exit(code);
   };
@@ -175,7 +177,7 @@ ExitCode Execute(const Options& options, ranks::Peers* machines, Signals& signal
   engine_options.peers = machines;
   engine_options.loading = [&](const std::string& what) { progress.Begin(what); };
   engine_options.timed_out = [&](const Status& status) {
-    EndTimedOut(options, outcome, running, graph, status);
+    EndTimedOut(options, machines, outcome, running, graph, status);
   };
   Result<std::unique_ptr<Engine>> made = Engine::Load(std::move(loaded.plan), engine_options);
   if (!made.ok()) {
@@ -212,6 +214,7 @@ ExitCode Execute(const Options& options, ranks::Peers* machines, Signals& signal
   if (options.verbose && !signals.interrupted()) SayStats(engine, options);
   if (outcome.status.code() == StatusCode::kTimeout) {
     // A kernel that never returns cannot be joined, so nothing is destroyed.
+    SayEnds(machines);
     std::fflush(nullptr);
     std::_Exit(code);
   }

@@ -290,7 +290,7 @@ void Core::EndRanks() {
 
 Status Core::ShareTrace(WorkQueue& work_queue) {
   auto count = heap_->Make<std::atomic<uint64_t>>(1, "a trace");
-  auto steps = heap_->Make<TracedStep>(TraceLog::kSharedSteps, "a trace");
+  auto steps = heap_->Make<TracedStep>(TraceLog::kMostSteps, "a trace");
   for (const Status& status : {count.status(), steps.status()}) CGRAPH_RETURN_IF_ERROR(status);
   work_queue.ShareTrace({count->data(), *steps});
   return Status::Ok();

@@ -66,9 +66,14 @@ Status AddMeasurements(OutputFiles& files, const Options& options, const Measure
     CGRAPH_RETURN_IF_ERROR(files.Add(options.profile, ProfileText(run.engine, ended)));
   }
   if (options.trace.empty()) return Status::Ok();
+  const plan::GraphTrace trace = run.engine.Trace(run.graph);
+  if (trace.only_first != 0 && !options.quiet) {
+    Say(fmt::format(
+        "cgrun: note: {} has the first {} alone: there is no room for more in a trace\n",
+        options.trace, Counted(trace.only_first, "execution")));
+  }
   return files.Add(options.trace,
-                   plan::TraceJson(run.engine.plan(), {run.engine.Trace(run.graph)},
-                                   plan::TraceTimes::kMeasured, ended,
+                   plan::TraceJson(run.engine.plan(), {trace}, plan::TraceTimes::kMeasured, ended,
                                    run.engine.TraceProcesses()));
 }
 

@@ -444,6 +444,7 @@ void Machines::Dispatch(uint32_t from, std::span<const std::byte> bytes) {
       break;
     case MachineMessage::kNone:
     case MachineMessage::kGpus:
+    case MachineMessage::kDescribe:
     case MachineMessage::kPlan:
     case MachineMessage::kQuit: break;  // while there is an engine none of these comes
   }

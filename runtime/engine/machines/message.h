@@ -26,6 +26,7 @@ struct MachineMessage {
   enum Kind : uint32_t {
     kNone,      // nothing that a rank sends
     kGpus,      // which GPUs has your machine? or: it has
+    kDescribe,  // your machine, to people; or: this is it
     kPlan,      // load this part of a plan
     kAskWeights,  // what are your weights?
     kWeights,   // they are
