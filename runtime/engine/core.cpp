@@ -223,14 +223,13 @@ Status Core::MakeWorkQueues() {
     event_counts.push_back(workers_[worker]->event_count);
   }
   queue_map_ = MapQueues(*plan_, placement_, devices_, event_counts);
-  const Preparation preparation{plan_.get(),     &placement_,     &devices_,
-                                arenas_.get(),   heap_.get(),    &native_,
-                                kernels_.get(),  &queue_map_,    options_.proved,
-                                options_.profile || options_.trace,
-                                options_.capture,
-                                ranks_.rank,
-                                ranks_.of_worker,
-                                machines_.get(),
+  const Preparation preparation{plan_.get(),      &placement_,
+                                &devices_,        arenas_.get(),
+                                heap_.get(),      &native_,
+                                kernels_.get(),   &queue_map_,
+                                options_.proved,  options_.profile || options_.trace,
+                                options_.capture, ranks_.rank,
+                                ranks_.of_worker, machines_.get(),
                                 totals_};
   uint32_t entries = 0;
   for (uint32_t g = 0; g < graphs_.size(); ++g) {
