@@ -217,9 +217,9 @@ def in_folders(m, plan, folders, *flags):
     m.runs += 1
     out = m.folder / "y.npy"
     out.unlink(missing_ok=True)
-    done = m.mpi.run(len(folders), [str(script), str(m.cgrun), str(plan), "--graph", "g", "-v",
-                                    "--weights", "w", "--output", f"{m.outputs[plan]['g'][0]}={out}",
-                                    "--timeout", "30", *map(str, flags)])
+    done = m.mpi.run(len(folders), [
+        str(script), str(m.cgrun), str(plan), "--graph", "g", "-v", "--weights", "w",
+        "--output", f"{m.outputs[plan]['g'][0]}={out}", "--timeout", "30", *map(str, flags)])
     return done, out.read_bytes() if out.exists() else None
 
 
@@ -240,7 +240,7 @@ def said_of(done, rank):
 
 
 def sent_weights(m):
-    """Weights that a rank does not find, or finds others of than rank 0: it gets those of rank 0."""
+    """Weights that a rank does not find, or finds others of than rank 0: it gets rank 0's."""
     (m.folder / "w.cgraph").write_text(WEIGHTS)
     plan = m.plan(source=m.folder / "w.cgraph")
     tensors = {"a": numbers((3, 3), seed=2), "b": numbers((3, 3), seed=3)}
