@@ -258,7 +258,7 @@ struct ExternBody {
   std::string library, symbol;
   std::optional<std::vector<Name>> reads, writes;  // states; neither given: all of the actor's
   std::vector<Argument> cost;                      // flops:, bytes:
-  Range range;
+  Range range;                                     // of the string
 };
 struct MethodDecl {
   Name name;

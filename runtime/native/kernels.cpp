@@ -1,6 +1,7 @@
 #include "runtime/native/kernels.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <utility>
@@ -11,7 +12,7 @@
 #include "runtime/device/kernels/operands.h"
 #include "runtime/device/memory.h"
 #include "runtime/native/parameters.h"
-#include "runtime/native/code_call.h"
+#include "runtime/native/running_call.h"
 #include "runtime/native/thread_state.h"
 
 namespace cgraph::native {
@@ -76,8 +77,8 @@ bool Fails(const std::string& place, const std::string& code, uint64_t number, s
   const ThreadState state(number);
   try {
     return call();
-  } catch (abi::__forced_unwind&) {  // the thread is being ended
-    throw;
+  } catch (abi::__forced_unwind&) {  // pthread_exit: nobody would drive this thread's lanes
+    std::abort();
   } catch (const std::exception& e) {
     error = fmt::format("exception: {}", e.what());
   } catch (...) {

@@ -4,8 +4,11 @@
 #include <unistd.h>
 
 #include <cstddef>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
+
+#include "runtime/status/exit_code.h"
 
 namespace cgraph::native {
 namespace {
@@ -59,17 +62,26 @@ const char* SignalName(int signal) {
   }
 }
 
+void WriteRunning(const char* what) {
+  Write("cgrun: ");
+  Write(what);
+  Write(" in ");
+  Write(running_place);
+  Write(", inside ");
+  Write(running_code);
+  Write("\n");
+}
+
 void OnCrash(int signal) {
-  if (running_code != nullptr) {
-    Write("cgrun: ");
-    Write(SignalName(signal));
-    Write(" in ");
-    Write(running_place);
-    Write(", inside ");
-    Write(running_code);
-    Write("\n");
-  }
+  if (running_code != nullptr) WriteRunning(SignalName(signal));
   raise(signal);  // SA_RESETHAND: it has its usual effect when this handler returns
+}
+
+// Native code that ends the process has not succeeded, whatever code it gives.
+void OnExit() {
+  if (running_code == nullptr) return;
+  WriteRunning("exit()");
+  _exit(kFailure);
 }
 
 }  // namespace
@@ -89,6 +101,7 @@ void ReportCrashes() {
     action.sa_flags = static_cast<int>(SA_ONSTACK | SA_RESETHAND);
     sigaction(signal, &action, nullptr);
   }
+  std::atexit(OnExit);
 }
 
 }  // namespace cgraph::native

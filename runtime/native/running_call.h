@@ -16,8 +16,9 @@ class RunningCall {
 };
 
 // Makes the process say, before it dies of SIGSEGV, SIGBUS, SIGFPE, SIGILL or SIGABRT inside native
-// code, which code it was, on standard error. It dies of the signal all the same. For programs that
-// own their process; handlers that others set later win.
+// code, which code it was, on standard error. It dies of the signal all the same. Native code that
+// calls exit() is said, too, and ends the process with a failure. For programs that own their
+// process; handlers that others set later win.
 void ReportCrashes();
 
 }  // namespace cgraph::native

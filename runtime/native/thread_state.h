@@ -24,11 +24,10 @@ class ThreadState {
     if (looks_at_signals_) pthread_sigmask(SIG_SETMASK, nullptr, &signals_);
   }
   ~ThreadState() {
-#if defined(__x86_64__)
-    constexpr uint32_t kFlags = 0x3f;  // exceptions that have occurred: nobody's mode
-    if (((_mm_getcsr() ^ rounding_) & ~kFlags) != 0) _mm_setcsr(rounding_);
-#else
     if (std::fegetround() != rounding_) std::fesetround(rounding_);
+#if defined(__x86_64__)  // also what becomes of numbers that are very small
+    constexpr uint32_t kFlags = 0x3f;  // exceptions that have occurred: nobody's mode
+    if (((_mm_getcsr() ^ vector_mode_) & ~kFlags) != 0) _mm_setcsr(vector_mode_);
 #endif
     if (looks_at_signals_) pthread_sigmask(SIG_SETMASK, &signals_, nullptr);
   }
@@ -36,10 +35,9 @@ class ThreadState {
   ThreadState& operator=(const ThreadState&) = delete;
 
  private:
-#if defined(__x86_64__)
-  const uint32_t rounding_ = _mm_getcsr();
-#else
   const int rounding_ = std::fegetround();
+#if defined(__x86_64__)
+  const uint32_t vector_mode_ = _mm_getcsr();
 #endif
   const bool looks_at_signals_;
   sigset_t signals_;

@@ -237,6 +237,32 @@ def counter(r):
     expect((a, b) == (0, 100), f"values gave {a} {b}")
 
 
+def native(r):
+    """Compiles the libraries as the comments in them say."""
+    libraries = []
+    for source in ("normalizer.c", "top_k.cpp"):
+        text = (ROOT / "examples/native" / source).read_text()
+        line = re.search(r"(cc|c\+\+) -O2 .*", text).group(0).split()
+        libraries.append(str(r.folder / line[line.index("-o") + 1]))
+        line[line.index("-o") + 1] = libraries[-1]
+        done = subprocess.run(line, capture_output=True, text=True, timeout=120, cwd=ROOT)
+        expect(done.returncode == 0, " ".join(line), done.stderr)
+    plan = r.compile("native/native.cgraph")
+    x = np.random.default_rng(5).normal(size=(5, 4)).astype(np.float32)
+    flags = [word for library in libraries for word in ("--lib", library)]
+    values, indices = r.run(plan, {"x": x}, ["values", "indices"], "-n", "3", *flags)
+    mean = np.zeros(4)
+    for _ in range(3):                             # the object remembers the first executions
+        centred = np.empty_like(x)
+        for row in range(len(x)):
+            mean = 0.5 * mean + 0.5 * x[row]
+            centred[row] = x[row] - mean
+    scores = np.maximum(centred @ normal(7, (4, 6)), 0)
+    order = np.argsort(-scores, axis=1, kind="stable")[:, :2]
+    expect(np.array_equal(indices, order), f"indices are {indices}, not {order}")
+    expect(np.allclose(values, np.take_along_axis(scores, order, 1), atol=1e-5), "values")
+
+
 def ping_pong_devices(r):
     x = np.linspace(-1, 1, 25_000, dtype=np.float32)
     plan = r.compile("ping_pong_devices.cgraph")
@@ -372,7 +398,7 @@ def main():
     runner = Runner(parser.parse_args())
     examples = [round_trip, scatter_gather, chain, two_way, two_machines, pipeline_1f1b, overlap,
                 counter, ping_pong_devices, all_reduce_three_ways, tensor_parallel_mlp, mesh,
-                two_towers, kv_decode]
+                two_towers, kv_decode, native]
     for example in examples:
         with tempfile.TemporaryDirectory() as folder:
             runner.folder = pathlib.Path(folder)

@@ -57,9 +57,11 @@ ARROWS = {
     "runtime/ranks": ["runtime/device", "runtime/status"],
     "runtime/native": ["runtime/device", "runtime/plan", "runtime/status"],
     "runtime/engine": ["runtime/channel", "runtime/device", "runtime/files", "runtime/kinds",
-                       "runtime/native", "runtime/plan", "runtime/ranks", "runtime/status", "runtime/workers"],
+                       "runtime/native", "runtime/plan", "runtime/ranks", "runtime/status",
+                       "runtime/workers"],
     "runtime/command": ["runtime"],
-    "runtime/cgrun.cpp": ["runtime/command", "runtime/engine", "runtime/ranks", "runtime/status"],
+    "runtime/cgrun.cpp": ["runtime/command", "runtime/engine", "runtime/native", "runtime/ranks",
+                          "runtime/status"],
     # The interpreter judges the prover, so it knows nothing but the plan.
     "tests/interpreter": ["runtime/plan/plan.h"],
     "tests/property": ["bench/schedule_harness", "compiler", "runtime", "tests"],

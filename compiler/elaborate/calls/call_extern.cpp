@@ -11,6 +11,7 @@
 #include "compiler/elaborate/places/places.h"
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/values/make.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/SaveAndRestore.h"
 
 namespace cgraph::elaborate {
@@ -18,6 +19,13 @@ namespace {
 
 // The steps for a call, in expressions, by its memory and time.
 constexpr int64_t kStepsPerExtern = 16;
+
+// Returns whether the value is a tree of tensors and nothing else.
+bool IsTensors(const Value& value) {
+  if (const List* list = value.As<List>()) return llvm::all_of(*list->items, IsTensors);
+  if (const Tuple* tuple = value.As<Tuple>()) return llvm::all_of(tuple->items->values, IsTensors);
+  return value.As<Tensor>() != nullptr;
+}
 
 // Adds what is known while compiling as attributes by their names; tensors go to `operands`. Native
 // code takes numbers, texts, and lists of ints.
@@ -34,20 +42,17 @@ bool AddArgument(ElaborationContext& elaboration, const std::string& name, const
   } else if (std::optional<std::vector<int64_t>> ints = IntsOf(value)) {
     out.attributes.push_back({name, std::move(*ints)});
   } else {
-    bool tensors = true;
+    if (!IsTensors(value)) {
+      Report(elaboration, Code::kE0406, range,
+             fmt::format("native code takes tensors, numbers, texts and lists of ints; `{}` is {}",
+                         name, Describe(elaboration, value)));
+      return false;
+    }
     MapLeaves(elaboration, range, value, [&](const Value& leaf) {
-      const Tensor* tensor = leaf.As<Tensor>();
-      tensors &= tensor != nullptr;
-      if (tensor == nullptr) return leaf;
-      out.operands.push_back(
-          {tensor->value, tensor->via, tensor->use.valid() ? tensor->use : range});
+      const Tensor& tensor = *leaf.As<Tensor>();
+      out.operands.push_back({tensor.value, tensor.via, tensor.use.valid() ? tensor.use : range});
       return leaf;
     });
-    if (tensors && (value.As<Tensor>() || value.As<List>() || value.As<Tuple>())) return true;
-    Report(elaboration, Code::kE0406, range,
-           fmt::format("native code takes tensors, numbers, texts and lists of ints; `{}` is {}",
-                       name, Describe(elaboration, value)));
-    return false;
   }
   return true;
 }

@@ -164,12 +164,11 @@ ExternBody Builder::BuildExtern(Grammar::ExternBodyContext* context) {
   ExternBody node;
   const std::string text = PlainString(context->STRING());
   const size_t colon = text.find(':');
-  node.range = RangeOf(context);
   node.library = text.substr(0, colon);
   if (colon != std::string::npos) node.symbol = text.substr(colon + 1);
-  const Range at = RangeOf(context->STRING()->getSymbol());
+  node.range = RangeOf(context->STRING()->getSymbol());
   if (node.library.empty() || node.symbol.empty() || node.library.find('/') != std::string::npos) {
-    errors_.Report(Code::kE0218, at.begin, at.end,
+    errors_.Report(Code::kE0218, node.range.begin, node.range.end,
                    "native code is named by a library's file name and a function in it, as in "
                    "\"libmine.so:function\"; cgrun --lib says where the file is");
   }

@@ -92,8 +92,8 @@ KernelResult MakeCpuKernel(const plan::Kernel& kernel, std::span<const OperandTy
                            std::span<const OperandType> outputs) {
   if (!kernel.library.empty()) {
     return Status(StatusCode::kUnsupported,
-                  fmt::format("kernel `{}` is native code of `{}`, which cannot be loaded yet",
-                              kernel.name, kernel.library));
+                  fmt::format("`{}` of {} is native code, which is no kernel of a device",
+                              kernel.symbol, kernel.library));
   }
   if (kernel.body.size() != 1) {
     const Request request{kernel.name, {}, inputs, outputs};
