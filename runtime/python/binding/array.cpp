@@ -105,8 +105,7 @@ Py_ssize_t Length(const Array& array) {
 
 }  // namespace
 
-Array::Array(const Outputs& outputs, size_t index)
-    : outputs_(outputs), tensor_(&outputs[index]) {
+Array::Array(const Outputs& outputs, size_t index) : outputs_(outputs), tensor_(&outputs[index]) {
   auto stride = static_cast<Py_ssize_t>(plan::DTypeBytes(tensor_->dtype));
   for (int d = tensor_->rank - 1; d >= 0; --d) {
     shape_[d] = tensor_->dims[d];
@@ -127,16 +126,19 @@ nb::tuple Array::Shape() const {
 nb::object Array::DLPack(nb::handle stream, nb::handle max_version, nb::handle dl_device,
                          nb::handle copy) const {
   if (!stream.is_none()) {
-    RaiseBuiltin(PyExc_BufferError, "`stream`: these results are in this machine's memory, which "
-                                    "has no streams; leave it out");
+    RaiseBuiltin(PyExc_BufferError,
+                 "`stream`: these results are in this machine's memory, which "
+                 "has no streams; leave it out");
   }
   if (!copy.is_none() && nb::cast<bool>(copy)) {
-    RaiseBuiltin(PyExc_BufferError, "`copy`: results are given without a copy; make it of what you "
-                                    "get");
+    RaiseBuiltin(PyExc_BufferError,
+                 "`copy`: results are given without a copy; make it of what you "
+                 "get");
   }
   if (!dl_device.is_none() && !dl_device.equal(nb::make_tuple(static_cast<int>(kDLCPU), 0))) {
-    RaiseBuiltin(PyExc_BufferError, "`dl_device`: these results are in this machine's memory, "
-                                    "device (1, 0)");
+    RaiseBuiltin(PyExc_BufferError,
+                 "`dl_device`: these results are in this machine's memory, "
+                 "device (1, 0)");
   }
   const bool versioned =
       !max_version.is_none() && nb::cast<int>(max_version[0]) >= static_cast<int>(kDLPackMajor);
@@ -154,8 +156,9 @@ int Array::GetBuffer(PyObject* self, Py_buffer* view, int flags) {
   const char* format = FormatOf(tensor_->dtype);
   view->obj = nullptr;
   if (format == nullptr && (flags & PyBUF_FORMAT) != 0) {
-    PyErr_SetString(PyExc_BufferError, "the buffer protocol has no bf16; torch.from_dlpack(x), or "
-                                       "x.numpy() where ml_dtypes is installed, gives it");
+    PyErr_SetString(PyExc_BufferError,
+                    "the buffer protocol has no bf16; torch.from_dlpack(x), or "
+                    "x.numpy() where ml_dtypes is installed, gives it");
     return -1;
   }
   view->buf = tensor_->data;
@@ -179,21 +182,25 @@ void BindArray(nb::module_& module) {
                     "NumPy, PyTorch and others read it without a copy, and it may be written. It "
                     "stays valid for as long as anybody holds it.")
       .def_prop_ro("shape", &Array::Shape, "Its extents, in this execution.")
-      .def_prop_ro("dtype",
-                   [](const Array& self) { return plan::DTypeName(self.tensor().dtype); },
-                   "The name of its element type, as 'f32'.")
-      .def_prop_ro("ndim", [](const Array& self) { return int{self.tensor().rank}; },
-                   "The number of its dimensions.")
-      .def_prop_ro("size", [](const Array& self) { return self.tensor().elements(); },
-                   "The number of its elements.")
-      .def_prop_ro("nbytes", [](const Array& self) { return self.tensor().bytes(); },
-                   "The bytes of its elements.")
+      .def_prop_ro(
+          "dtype", [](const Array& self) { return plan::DTypeName(self.tensor().dtype); },
+          "The name of its element type, as 'f32'.")
+      .def_prop_ro(
+          "ndim", [](const Array& self) { return int{self.tensor().rank}; },
+          "The number of its dimensions.")
+      .def_prop_ro(
+          "size", [](const Array& self) { return self.tensor().elements(); },
+          "The number of its elements.")
+      .def_prop_ro(
+          "nbytes", [](const Array& self) { return self.tensor().bytes(); },
+          "The bytes of its elements.")
       .def("__dlpack__", &Array::DLPack, nb::kw_only(), nb::arg("stream").none() = nb::none(),
            nb::arg("max_version").none() = nb::none(), nb::arg("dl_device").none() = nb::none(),
            nb::arg("copy").none() = nb::none(), "A capsule of DLPack, without a copy.")
-      .def("__dlpack_device__",
-           [](const Array&) { return nb::make_tuple(static_cast<int>(kDLCPU), 0); },
-           "(1, 0): this machine's memory.")
+      .def(
+          "__dlpack_device__",
+          [](const Array&) { return nb::make_tuple(static_cast<int>(kDLCPU), 0); },
+          "(1, 0): this machine's memory.")
       .def("__len__", &Length)
       .def("__repr__", [](const Array& self) {
         return fmt::format("<cgraph.Array {}: {}>", device::TensorTypeText(self.tensor()),

@@ -1,9 +1,12 @@
 #include "runtime/python/binding/borrow.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
 
 #include "runtime/plan/kinds.h"
 #include "runtime/python/binding/errors.h"
@@ -119,6 +122,20 @@ nb::object Follow(nb::handle argument, const InputPort& port, const std::string&
                          nb::cast<std::string>(port.argument), why));
 }
 
+// Raises where an argument has a name that is none of the inputs'.
+void CheckNames(const std::vector<InputPort>& ports, nb::handle kwargs, const std::string& graph) {
+  if (kwargs.ptr() == nullptr) return;
+  for (const auto& [key, value] : nb::borrow<nb::dict>(kwargs)) {
+    const bool known = std::any_of(ports.begin(), ports.end(),
+                                   [&](const InputPort& port) { return port.argument.equal(key); });
+    if (known) continue;
+    std::vector<std::string> names;
+    for (const InputPort& port : ports) names.push_back(port.name);
+    RaiseInput(fmt::format("`{}` has no input `{}`; its inputs: {}", graph,
+                           nb::cast<std::string>(key), fmt::join(names, ", ")));
+  }
+}
+
 }  // namespace
 
 void FindWay(InputPort& port) {
@@ -180,11 +197,11 @@ void Borrowed::Take(nb::handle object, const InputPort& port, const std::string&
     TakeCapsule(object, port, graph);
     return;
   }
-  RaiseInput(fmt::format("{}, and was given {} {}, which holds no tensor (by the buffer protocol or "
-                         "`__dlpack__`); `numpy.asarray({}, dtype={})` makes one",
-                         Takes(port, graph),
-                         std::strchr("aeiou", Py_TYPE(object.ptr())->tp_name[0]) ? "an" : "a",
-                         Py_TYPE(object.ptr())->tp_name, port.name, NumpyName(port.dtype)));
+  RaiseInput(fmt::format(
+      "{}, and was given {} {}, which holds no tensor (by the buffer protocol "
+      "or `__dlpack__`); `numpy.asarray({}, dtype={})` makes one",
+      Takes(port, graph), std::strchr("aeiou", Py_TYPE(object.ptr())->tp_name[0]) ? "an" : "a",
+      Py_TYPE(object.ptr())->tp_name, port.name, NumpyName(port.dtype)));
 }
 
 void Borrowed::TakeBuffer(const InputPort& port, const std::string& graph) {
@@ -230,8 +247,8 @@ bool Borrowed::TakeNumber(nb::handle object, const InputPort& port) {
     const int64_t most = bits == 64 ? INT64_MAX : (int64_t{1} << (bits - is_signed)) - 1;
     const int64_t least = is_signed ? -most - 1 : 0;
     if (value < least || value > most) {
-      RaiseInput(fmt::format("`{}` is {}; {} holds {} to {}", port.name, value, port.type, least,
-                             most));
+      RaiseInput(
+          fmt::format("`{}` is {}; {} holds {} to {}", port.name, value, port.type, least, most));
     }
     return hold(value);  // the least bytes come first
   }
@@ -246,9 +263,10 @@ bool Borrowed::TakeNumber(nb::handle object, const InputPort& port) {
 void Borrowed::TakeCapsule(nb::handle object, const InputPort& port, const std::string& graph) {
   const auto device = nb::cast<std::pair<int, int>>(object.attr("__dlpack_device__")());
   if (device.first != kDLCPU && device.first != kDLCUDAHost) {
-    RaiseInput(fmt::format("{}, from this machine's memory, and was given a tensor of device {}:{} "
-                           "(DLPack's numbers); `{}.cpu()` makes a copy that fits",
-                           Takes(port, graph), device.first, device.second, port.name));
+    RaiseInput(
+        fmt::format("{}, from this machine's memory, and was given a tensor of device {}:{} "
+                    "(DLPack's numbers); `{}.cpu()` makes a copy that fits",
+                    Takes(port, graph), device.first, device.second, port.name));
   }
   nb::object capsule;
   try {
@@ -259,8 +277,8 @@ void Borrowed::TakeCapsule(nb::handle object, const InputPort& port, const std::
     capsule = object.attr("__dlpack__")();
   }
   if (PyCapsule_IsValid(capsule.ptr(), kVersionedCapsule) != 0) {
-    versioned_ = static_cast<VersionedTensor*>(
-        PyCapsule_GetPointer(capsule.ptr(), kVersionedCapsule));
+    versioned_ =
+        static_cast<VersionedTensor*>(PyCapsule_GetPointer(capsule.ptr(), kVersionedCapsule));
     PyCapsule_SetName(capsule.ptr(), "used_dltensor_versioned");
     kind_ = Kind::kVersioned;
     if (versioned_->version.major > kDLPackMajor) {
@@ -320,9 +338,8 @@ BorrowedInputs::BorrowedInputs(const std::vector<InputPort>& ports, nb::handle a
     const bool same = p > 0 && ports[p - 1].argument.is(port.argument);
     if (!same) {
       const Py_ssize_t position = arguments++;
-      object = kwargs.ptr() == nullptr
-                   ? nullptr
-                   : PyDict_GetItemWithError(kwargs.ptr(), port.argument.ptr());
+      object = kwargs.ptr() == nullptr ? nullptr
+                                       : PyDict_GetItemWithError(kwargs.ptr(), port.argument.ptr());
       const bool named = object != nullptr;
       used += named;
       if (position < positional) {
@@ -331,6 +348,7 @@ BorrowedInputs::BorrowedInputs(const std::vector<InputPort>& ports, nb::handle a
       }
     }
     if (object == nullptr) {
+      CheckNames(ports, kwargs, graph);
       RaiseInput(fmt::format("`{}` was not given its input `{}`, {}", graph, port.name, port.type));
     }
     if (port.way.empty()) {
@@ -342,15 +360,8 @@ BorrowedInputs::BorrowedInputs(const std::vector<InputPort>& ports, nb::handle a
   if (positional > arguments) {
     RaiseInput(fmt::format("`{}` takes {} inputs, and was given {}", graph, arguments, positional));
   }
-  if (kwargs.ptr() == nullptr || PyDict_GET_SIZE(kwargs.ptr()) == used) return;
-  std::vector<std::string> names;
-  for (const InputPort& port : ports) names.push_back(port.name);
-  for (const auto& [key, value] : nb::borrow<nb::dict>(kwargs)) {
-    bool known = false;
-    for (const InputPort& port : ports) known |= port.argument.equal(key);
-    if (known) continue;
-    RaiseInput(fmt::format("`{}` has no input `{}`; its inputs: {}", graph,
-                           nb::cast<std::string>(key), fmt::join(names, ", ")));
+  if (kwargs.ptr() != nullptr && PyDict_GET_SIZE(kwargs.ptr()) != used) {
+    CheckNames(ports, kwargs, graph);
   }
 }
 

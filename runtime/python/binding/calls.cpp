@@ -153,8 +153,7 @@ PyObject* CallSlot(PyObject* self, PyObject* args, PyObject* kwargs) {
 
 PyType_Slot graph_slots[] = {{Py_tp_call, reinterpret_cast<void*>(CallSlot)}, {0, nullptr}};
 
-std::shared_ptr<Future> SubmitFuture(Graph& graph, const nb::args& args,
-                                     const nb::kwargs& kwargs) {
+std::shared_ptr<Future> SubmitFuture(Graph& graph, const nb::args& args, const nb::kwargs& kwargs) {
   Running running = Submit(graph, args, kwargs);
   return std::make_shared<Future>(graph.shared_from_this(), std::move(running));
 }

@@ -58,8 +58,7 @@ Result<EngineOptions> OptionsOf(const LoadArguments& arguments, plan::Plan& plan
   return options;
 }
 
-Result<std::unique_ptr<Engine>> LoadPlan(const PlanHandle& handle,
-                                         const LoadArguments& arguments) {
+Result<std::unique_ptr<Engine>> LoadPlan(const PlanHandle& handle, const LoadArguments& arguments) {
   auto plan = plan::FromBytes(handle.Bytes());
   if (!plan.ok()) return plan.status();
   auto options = OptionsOf(arguments, **plan);

@@ -1,5 +1,5 @@
-// Forks: a child has none of the threads that an engine had, so what belongs to an engine is unusable
-// there, and is not destroyed either: a lock of it may be held for ever.
+// Forks: a child has none of the threads that an engine had, so what belongs to an engine is
+// unusable there, and is not destroyed either: a lock of it may be held for ever.
 #ifndef CGRAPH_RUNTIME_PYTHON_BINDING_FORKS_H_
 #define CGRAPH_RUNTIME_PYTHON_BINDING_FORKS_H_
 

@@ -9,17 +9,17 @@
 A program in the language of cgraph is compiled to a plan that is proved not to deadlock; an Engine
 runs it. Results are Arrays, which NumPy and PyTorch read without a copy.
 """
-from cgraph import _arrays as _  # noqa: F401: gives Array its methods
+from cgraph import _arrays  # gives Array its methods
 from cgraph._commands import include_dir
 from cgraph._diagnostics import Diagnostic, Note, Range
 from cgraph._engine import Engine
-from cgraph._plan import GraphInfo, Plan, Port, Proof, compile, load  # pylint: disable=redefined-builtin
+from cgraph._plan import GraphInfo, Plan, Port, Proof, compile, load
 from cgraph._runtime import Array, Future, Graph
 from cgraph.errors import (ClosedError, CompileError, CompileWarning, Error, ExecutionError,
-                           InputError, LostError, PlanError, TimeoutError)  # pylint: disable=redefined-builtin
+                           InputError, LostError, PlanError, TimeoutError)
 
-__all__ = ["Array", "ClosedError", "CompileError", "CompileWarning", "Diagnostic", "Engine", "Error",
-           "ExecutionError", "Future", "Graph", "GraphInfo", "InputError", "LostError", "Note",
-           "Plan", "PlanError", "Port", "Proof", "Range", "TimeoutError", "compile", "include_dir",
-           "load"]
+__all__ = ["Array", "ClosedError", "CompileError", "CompileWarning", "Diagnostic", "Engine",
+           "Error", "ExecutionError", "Future", "Graph", "GraphInfo", "InputError", "LostError",
+           "Note", "Plan", "PlanError", "Port", "Proof", "Range", "TimeoutError", "compile",
+           "include_dir", "load"]
 __version__ = "0.1.0"

@@ -4,19 +4,20 @@ from cgraph import _runtime
 
 def _numpy(array):
     """The array as NumPy's, in the same memory. bf16 needs the package ml_dtypes."""
-    import numpy  # pylint: disable=import-outside-toplevel
+    import numpy
     if array.dtype != "bf16":
         return numpy.asarray(memoryview(array))
     try:
-        import ml_dtypes  # pylint: disable=import-outside-toplevel
+        import ml_dtypes
     except ImportError as error:
-        raise TypeError("NumPy has no bf16: install ml_dtypes, or use torch.from_dlpack(x)") from error
+        raise TypeError(
+            "NumPy has no bf16: install ml_dtypes, or use torch.from_dlpack(x)") from error
     return numpy.frombuffer(array, dtype=ml_dtypes.bfloat16).reshape(array.shape)
 
 
 def _array(array, dtype=None, copy=None):
     """NumPy's array protocol."""
-    import numpy  # pylint: disable=import-outside-toplevel
+    import numpy
     made = _numpy(array)
     if dtype is not None and numpy.dtype(dtype) != made.dtype:
         if copy is False:

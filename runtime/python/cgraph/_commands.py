@@ -17,7 +17,7 @@ def include_dir():
 
 def run(words, **options):
     """Runs a command and returns it with what it printed, as bytes."""
-    import subprocess  # pylint: disable=import-outside-toplevel
+    import subprocess
     return subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, check=False, **options)
 

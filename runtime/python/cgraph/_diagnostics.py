@@ -24,7 +24,7 @@ class Note:
     severity = "note"
     code = None
 
-    def __init__(self, message, range=None, text=None):  # pylint: disable=redefined-builtin
+    def __init__(self, message, range=None, text=None):
         self.message, self.range, self._text = message, range, text
 
     def __str__(self):
@@ -40,7 +40,7 @@ class Diagnostic:
 
     __slots__ = ("code", "severity", "message", "range", "notes", "_text")
 
-    def __init__(self, code, severity, message, range, notes, text=None):  # pylint: disable=redefined-builtin
+    def __init__(self, code, severity, message, range, notes, text=None):
         self.code, self.severity, self.message, self.range = code, severity, message, range
         self.notes, self._text = notes, text
 
@@ -60,7 +60,7 @@ def _render(said):
     place = f"{said.range}: " if said.range else ""
     code = f" [{said.code}]" if said.code else ""
     head = f"{place}{said.severity}: {said.message}{code}"
-    line = said._text  # pylint: disable=protected-access
+    line = said._text
     if line is None:
         return head
     prefix = f"{said.range.line:5d} | "

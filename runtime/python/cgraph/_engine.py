@@ -1,7 +1,6 @@
 """Engines: plans that are loaded and run."""
 import atexit
 import os
-import re
 import weakref
 
 from cgraph import _commands, _runtime
@@ -95,12 +94,12 @@ class Engine:
         return f"<cgraph.Engine of {self.plan!r}>"
 
     def __reduce__(self):
-        raise TypeError("an engine cannot be pickled; send the plan, and make an engine of it there")
+        raise TypeError("an engine cannot be pickled; send its plan, and make one of it there")
 
     def _waiters(self):
         """Threads that wait for what is awaited."""
         if self._executor is None:
-            from concurrent.futures import ThreadPoolExecutor  # pylint: disable=import-outside-toplevel
+            from concurrent.futures import ThreadPoolExecutor
             inflight = sum(graph.inflight for graph in self.plan.graphs.values())
             self._executor = ThreadPoolExecutor(min(32, max(4, inflight)), "cgraph-await")
         return self._executor
@@ -126,7 +125,7 @@ def _document(info):
 
 def _path(name):
     """ "pair.xs[0]" is ["pair", "xs", 0]."""
-    parts = re.findall(r"[^.\[\]]+", name)
+    parts = name.replace("[", ".").replace("]", "").split(".")  # `re` would cost each import 5 ms
     return parts[:1] + [int(part) if part.isdigit() else part for part in parts[1:]]
 
 
@@ -145,7 +144,7 @@ def packer(info):
 
 
 def _named(name, fields):
-    from collections import namedtuple  # pylint: disable=import-outside-toplevel
+    from collections import namedtuple
     return namedtuple(name if name.isidentifier() else "results", fields, rename=True)
 
 
@@ -166,7 +165,7 @@ def _builder(name, leaves):
 
 def _await(future):
     if not future.done():
-        import asyncio  # pylint: disable=import-outside-toplevel
+        import asyncio
         owner = future.graph._owner()
         executor = owner._waiters() if owner is not None else None
         yield from asyncio.get_running_loop().run_in_executor(executor, future.result).__await__()

@@ -15,7 +15,7 @@ class Port:
 
     __slots__ = ("name", "dtype", "shape", "type")
 
-    def __init__(self, name, dtype, shape, type):  # pylint: disable=redefined-builtin
+    def __init__(self, name, dtype, shape, type):
         self.name, self.dtype, self.shape, self.type = name, dtype, shape, type
 
     def __repr__(self):
@@ -23,8 +23,9 @@ class Port:
 
 
 class GraphInfo:
-    """A graph of a plan: `name`, `inputs` and `outputs` (Ports), `bounds` (the largest value of each
-    extent that executions have anew), and `inflight`, how many executions there may be at once."""
+    """A graph of a plan: `name`, `inputs` and `outputs` (Ports), `bounds` (the largest value of
+    each extent that executions have anew), and `inflight`, how many executions there may be at
+    once."""
 
     __slots__ = ("name", "inputs", "outputs", "bounds", "inflight")
 
@@ -69,7 +70,7 @@ class Plan:
     """A plan: what cgraph.compile() and cgraph.load() return. It is checked; nothing changes it."""
 
     def __init__(self, data, folder=".", diagnostics=()):
-        from cgraph import _runtime  # pylint: disable=import-outside-toplevel
+        from cgraph import _runtime
         self._runtime = _runtime.Plan.from_bytes(data)
         self.folder = folder  # where weights are looked for, unless an engine is told another
         self.diagnostics = list(diagnostics)
@@ -124,7 +125,7 @@ class Plan:
         that the program's order says. Returns a Proof."""
         return Proof(self._json("verify", [], codes=(0, 1)))
 
-    def draw(self, what="schedule", *, graph=None, format="svg", output=None,  # pylint: disable=redefined-builtin
+    def draw(self, what="schedule", *, graph=None, format="svg", output=None,
              executions=None, color_by=None, width=None):
         """Draws a graph: `what` is graph, schedule, timeline, transports or memory; `format` dot,
         svg, png, pdf or html. Returns the text (dot, svg, html) or bytes, or writes the file
@@ -144,20 +145,20 @@ class Plan:
         return done.stdout if format in ("png", "pdf") else done.stdout.decode()
 
     def _repr_svg_(self):
-        import shutil  # pylint: disable=import-outside-toplevel
+        import shutil
         if not self.graphs or shutil.which("dot") is None:
             return None
         return self.draw("graph", graph=next(iter(self.graphs)))
 
     def _cgc(self, command, flags):
-        import tempfile  # pylint: disable=import-outside-toplevel
+        import tempfile
         with tempfile.TemporaryDirectory(prefix="cgraph-") as folder:
             file = os.path.join(folder, "plan.cgplan")
             self.save(file)
             return _commands.run([_commands.path("cgc"), command, file] + flags)
 
     def _json(self, command, flags, codes=(0,)):
-        import json  # pylint: disable=import-outside-toplevel
+        import json
         done = self._cgc(command, flags + ["--json"])
         if done.returncode not in codes:
             raise Error(_said(done))
@@ -175,7 +176,7 @@ def load(path):
     return Plan(data, os.path.dirname(path) or ".")
 
 
-def compile(source, *, graph=None, defines=None, topology=None, schedule=None,  # pylint: disable=redefined-builtin
+def compile(source, *, graph=None, defines=None, topology=None, schedule=None,
             include=(), inflight=None, profile=None, flags=()):
     """Compiles a program to a plan that is proved.
 
@@ -192,7 +193,7 @@ def compile(source, *, graph=None, defines=None, topology=None, schedule=None,  
     Raises CompileError, whose `diagnostics` hold codes, ranges, messages and notes. Warnings are
     warned of as CompileWarning, and are in the plan's `diagnostics`.
     """
-    import tempfile  # pylint: disable=import-outside-toplevel
+    import tempfile
     words = []
     for name in [graph] if isinstance(graph, str) else graph or ():
         words += ["--graph", name]
@@ -228,15 +229,15 @@ def _compile(file, cwd, output, weights, words):
         text = "\n".join(map(str, errors)) if errors else _said(done)
         raise CompileError(text, diagnostics)
     for each in diagnostics:
-        import warnings  # pylint: disable=import-outside-toplevel
+        import warnings
         warnings.warn(str(each), CompileWarning, stacklevel=4)
     with open(output, "rb") as plan:
         return Plan(plan.read(), weights, diagnostics)
 
 
 def _diagnostics(done, cwd):
-    import json  # pylint: disable=import-outside-toplevel
-    from cgraph._diagnostics import parse  # pylint: disable=import-outside-toplevel
+    import json
+    from cgraph._diagnostics import parse
     try:
         entries = json.loads(done.stdout or b"[]")
     except ValueError:  # it has not come so far

@@ -28,7 +28,7 @@ class ExecutionError(Error):
     line. The engine stays usable."""
 
 
-class TimeoutError(Error, builtins.TimeoutError):  # pylint: disable=redefined-builtin
+class TimeoutError(Error, builtins.TimeoutError):
     """A time that has passed; the message says who waits for whom."""
 
 
