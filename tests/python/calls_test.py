@@ -146,7 +146,7 @@ class Refusals(WithEngine):
     def test_method_that_fails(self):
         before = int(self.engine.add(x=0))
         with self.assertRaisesRegex(cgraph.ExecutionError,
-                                    r"counter\.add.*source\.cgraph:13.*a counter does not go down"):
+                                    r"counter\.add.*source\.cgraph:37.*a counter does not go down"):
             self.engine.add(x=-1)
         failing = self.engine.add.submit(x=-1)
         self.assertIsInstance(failing.exception(), cgraph.ExecutionError)
@@ -184,7 +184,7 @@ class Futures(WithEngine):
         self.assertFalse(future.done())
         start = time.monotonic()
         with self.assertRaisesRegex(cgraph.TimeoutError,
-                                    r"no result after 0.05 s[\s\S]*worker.late"):
+                                    r"no result of `late` after 0.05 s[\s\S]*worker.late"):
             future.result(timeout=0.05)
         with self.assertRaises(TimeoutError):  # Python's own
             future.result(timeout=0)
@@ -284,7 +284,7 @@ class Native(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.engine = cgraph.Engine(cgraph.compile(support.NATIVE),
-                                   libraries=[support.OPTIONS.probe])
+                                   libraries=[support.OPTIONS.probe], workers=1)
 
     @classmethod
     def tearDownClass(cls):

@@ -64,7 +64,8 @@ Result<Outputs> GetWithin(Execution& execution, std::chrono::nanoseconds patienc
   return result;
 }
 
-// Waits for an execution of a graph, with the GIL held before and after. `over` as above.
+// Waits for an execution of a graph, with the GIL held before and after. `over` as above; when it is
+// false, the error says who waits for whom.
 Result<Outputs> Await(Graph& graph, Execution& execution, const Deadline& deadline, bool& over) {
   const bool sliced =
       OnMainThread() && graph.last_ns.load(std::memory_order_relaxed) >= kSlice.count();
@@ -192,6 +193,10 @@ Future::~Future() {
   if (running_ && graph_->engine->usable()) graph_->engine->Adopt(std::move(*running_));
 }
 
+void Future::RaiseTimeout(double seconds, const std::string& why) {
+  Raise("TimeoutError", fmt::format("no result of `{}` after {} s{}", graph_->name, seconds, why));
+}
+
 // Returns whether the lock was had in time. On the main thread, Ctrl-C ends the wait.
 bool Future::Lock(const Deadline& deadline) {
   while (!mutex_.try_lock()) {
@@ -210,14 +215,15 @@ void Future::Await(std::optional<double> timeout) {
   if (settled_) return;
   static_cast<void>(graph_->engine->Use());
   const Deadline deadline = DeadlineAfter(timeout);
-  if (!Lock(deadline)) {
-    Raise("TimeoutError", fmt::format("no result of `{}` after {} s", graph_->name, *timeout));
-  }
+  if (!Lock(deadline)) RaiseTimeout(*timeout, "; another thread waits for it, too");
   const std::lock_guard lock(mutex_, std::adopt_lock);
   if (settled_) return;
   bool over = false;
   cgraph::Result<Outputs> result = python::Await(*graph_, *running_->execution, deadline, over);
-  if (!over) RaiseStatus(result.status(), During::kExecution);
+  if (!over) {
+    const std::string& report = result.status().message();
+    RaiseTimeout(*timeout, report.substr(std::min(report.size(), report.find('\n'))));
+  }
   Settle(std::move(result));
 }
 

@@ -58,6 +58,7 @@ class Future {
   // Waits until it is settled; raises where the time-out comes first.
   void Await(std::optional<double> timeout);
   bool Lock(const Deadline& deadline);
+  [[noreturn]] void RaiseTimeout(double seconds, const std::string& why);
   void Settle(cgraph::Result<Outputs> result);
 
   const std::shared_ptr<Graph> graph_;

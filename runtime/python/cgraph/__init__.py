@@ -11,7 +11,7 @@ runs it. Results are Arrays, which NumPy and PyTorch read without a copy.
 """
 from cgraph import _arrays  # gives Array its methods
 from cgraph._commands import include_dir
-from cgraph._diagnostics import Diagnostic, Note, Range
+from cgraph._diagnostics import Diagnostic, Fix, Note, Range
 from cgraph._engine import Engine
 from cgraph._plan import GraphInfo, Plan, Port, Proof, compile, load
 from cgraph._runtime import Array, Future, Graph
@@ -19,7 +19,7 @@ from cgraph.errors import (ClosedError, CompileError, CompileWarning, Error, Exe
                            InputError, LostError, PlanError, TimeoutError)
 
 __all__ = ["Array", "ClosedError", "CompileError", "CompileWarning", "Diagnostic", "Engine",
-           "Error", "ExecutionError", "Future", "Graph", "GraphInfo", "InputError", "LostError",
-           "Note", "Plan", "PlanError", "Port", "Proof", "Range", "TimeoutError", "compile",
-           "include_dir", "load"]
+           "Error", "ExecutionError", "Fix", "Future", "Graph", "GraphInfo",
+           "InputError", "LostError", "Note", "Plan", "PlanError", "Port", "Proof",
+           "Range", "TimeoutError", "compile", "include_dir", "load"]
 __version__ = "0.1.0"

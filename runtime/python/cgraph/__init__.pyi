@@ -31,9 +31,11 @@ class Range:
     end_column: int
 
 class Note:
-    severity: str
-    code: None
     message: str
+    range: Range | None
+
+class Fix:
+    text: str
     range: Range | None
 
 class Diagnostic:
@@ -42,6 +44,7 @@ class Diagnostic:
     message: str
     range: Range | None
     notes: list[Note]
+    fixes: list[Fix]
     @property
     def file(self) -> str | None: ...
 

@@ -261,8 +261,8 @@ def _lines(name, cwd):
     else:
         path = os.path.join(cwd or ".", name)
     try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            return file.read().splitlines()
+        with open(path, "rb") as file:
+            return file.read().split(b"\n")
     except OSError:
         return None
 
