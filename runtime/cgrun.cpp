@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "runtime/command/execute.h"
+#include "runtime/command/gpus.h"
 #include "runtime/command/machines.h"
 #include "runtime/command/messages.h"
 #include "runtime/command/options.h"
@@ -46,12 +47,12 @@ int main(int argc, char** argv) {
     native::ReportCrashes();
     if (const auto rank = ranks::RankOf(argc, argv)) engine::ServeRank(*rank);
     const sigset_t mask = BlockSignals();
-    const Result<ranks::Peers*> connected = ConnectMachines();
-    if (!connected.ok()) return Fail(parsed.options, connected.status());
-    machines = *connected;
+    if (const ExitCode failed = ConnectMachines(&machines); failed != kSuccess) return failed;
     if (machines != nullptr && machines->messenger.rank() != 0) return ServeMachine(*machines);
     parsed = ParseOptions(argc, argv);
-    code = parsed.run ? Run(parsed.options, machines, mask) : parsed.exit_code;
+    code = parsed.run            ? Run(parsed.options, machines, mask)
+           : parsed.list_devices ? ListMachines(parsed.options, machines)
+                                 : parsed.exit_code;
   } catch (...) {
     const Uncaught uncaught = UncaughtNow();
     code = Fail(parsed.options, uncaught.code, uncaught.text);

@@ -2,10 +2,11 @@
 //
 //   build/release/rank_load_bench step.cgplan 5
 //
-// loads the plan as rank 5 of as many ranks as it has nodes, by the functions that cgrun calls under
-// a launcher of MPI programs, up to where a rank meets the others. The wire is one that delivers
-// what rank 0 sends this rank, drops what it sends the others, and answers for them that they have
-// loaded the plan. Rank 0 runs first, in a process of its own, so each rank's memory is its own.
+// loads the plan as rank 5 of as many ranks as it has nodes, by the functions that cgrun calls
+// under a launcher of MPI programs, up to where a rank meets the others. The wire is one that
+// delivers what rank 0 sends this rank, drops what it sends the others, and answers for them that
+// they have loaded the plan. Rank 0 runs first, in a process of its own, so each rank's memory is
+// its own.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -127,9 +128,7 @@ class OneRankWire final : public ranks::Wire {
 
   uint64_t sent_bytes() const { return sent_bytes_; }
   // Sets what is called when another rank than the first has loaded the plan, or refuses it.
-  void OnLoaded(std::function<void(const Status&)> on_loaded) {
-    on_loaded_ = std::move(on_loaded);
-  }
+  void OnLoaded(std::function<void(const Status&)> on_loaded) { on_loaded_ = std::move(on_loaded); }
 
  private:
   struct Arriving {

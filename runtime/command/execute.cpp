@@ -64,8 +64,9 @@ class LoadProgress {
 // Called on a thread of the engine after a time-out. The main thread concludes the run, unless it
 // is inside a kernel that never returns. Nothing that such a kernel uses can be destroyed, so
 // nothing is.
-void EndTimedOut(const Options& options, Outcome& outcome, const std::atomic<Engine*>& engine,
-                 const std::vector<uint32_t>& graphs, const Status& status) {
+void EndTimedOut(const Options& options, ranks::Peers* machines, Outcome& outcome,
+                 const std::atomic<Engine*>& engine, const std::vector<uint32_t>& graphs,
+                 const Status& status) {
   const auto over = [&] {
     std::lock_guard lock(outcome.mutex);
     return outcome.over;
@@ -82,6 +83,7 @@ void EndTimedOut(const Options& options, Outcome& outcome, const std::atomic<Eng
   if (Engine* loaded = engine; loaded != nullptr) measured.emplace(Measured{*loaded, graphs});
   const ExitCode code =
       Conclude(options, outcome, /*interrupted=*/false, measured ? &*measured : nullptr);
+  SayEnds(machines);
   std::fflush(nullptr);
   std::_Exit(code);
 }
@@ -149,9 +151,10 @@ Problem Prepare(plan::Plan& plan, const Options& options, ranks::Peers* machines
 
 ExitCode Execute(const Options& options, ranks::Peers* machines, Signals& signals) {
   // Until executions run there is nothing to tear down.
-  const auto end_early = [&options] {
+  const auto end_early = [&options, machines] {
     const ExitCode code = Fail(options, kInterrupted, "interrupted before the first execution");
     SayUnwritten(options);
+    SayEnds(machines);
     std::fflush(stdout);
     std::_Exit(code);
   };
@@ -189,7 +192,7 @@ ExitCode Execute(const Options& options, ranks::Peers* machines, Signals& signal
   engine_options.peers = machines;
   engine_options.loading = [&](const std::string& what) { progress.Begin(what); };
   engine_options.timed_out = [&](const Status& status) {
-    EndTimedOut(options, outcome, running, work.graphs, status);
+    EndTimedOut(options, machines, outcome, running, work.graphs, status);
   };
   Result<std::unique_ptr<Engine>> made = Engine::Load(std::move(loaded.plan), engine_options);
   if (!made.ok()) {
@@ -230,6 +233,7 @@ ExitCode Execute(const Options& options, ranks::Peers* machines, Signals& signal
   if (options.verbose && !signals.interrupted()) SayStats(engine, options);
   if (outcome.status.code() == StatusCode::kTimeout) {
     // A kernel that never returns cannot be joined, so nothing is destroyed.
+    SayEnds(machines);
     std::fflush(nullptr);
     std::_Exit(code);
   }

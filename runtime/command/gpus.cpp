@@ -1,6 +1,8 @@
 #include "runtime/command/gpus.h"
 
 #include <algorithm>
+#include <cstdio>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -13,6 +15,7 @@
 #include "runtime/device/sync/cores.h"
 #include "runtime/engine/machines/machine_gpus.h"
 #include "runtime/plan/print.h"
+#include "runtime/ranks/supervision.h"
 #include "runtime/status/text.h"
 #include "runtime/workers/device_map.h"
 
@@ -94,6 +97,8 @@ Problem PlaceGpus(plan::Plan& plan, const Options& options, ranks::Peers* peers,
   return CheckGpusOnCores(plan, options, *machines, *mapped, placement);
 }
 
+namespace {
+
 std::string ListDevices() {
   const uint32_t cores = device::Cores();
   std::string text = cores == 1 ? "cpu:0  1 core\n"
@@ -137,6 +142,52 @@ nlohmann::ordered_json DevicesJson() {
           {"libraries", std::move(libraries)},
           {"usable", report.usable.ok()},
           {"problem", text_or_null(report.usable.ok() ? "" : report.usable.message())}};
+}
+
+// Takes the first line off a text.
+std::string TakeLine(std::string& text) {
+  const size_t end = std::min(text.find('\n'), text.size());
+  const std::string line = text.substr(0, end);
+  text.erase(0, end + 1);
+  return line;
+}
+
+// Returns the lines of a text, each with two spaces in front.
+std::string Indented(std::string text) {
+  std::string indented;
+  while (!text.empty()) indented += fmt::format("  {}\n", TakeLine(text));
+  return indented;
+}
+
+}  // namespace
+
+std::string DescribeDevices() {
+  const std::string json =
+      DevicesJson().dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  return fmt::format("{}\n{}\n{}", ranks::Process::This().Text(), json, ListDevices());
+}
+
+ExitCode ListMachines(const Options& options, ranks::Peers* peers) {
+  if (peers == nullptr) {
+    if (options.json) PrintJson(DevicesJson());
+    else std::fputs(ListDevices().c_str(), stdout);
+    return kSuccess;
+  }
+  auto told = engine::DescribeMachines(*peers);
+  if (!told.ok()) return Fail(options, told.status());
+  (*told)[0] = DescribeDevices();
+  using Json = nlohmann::ordered_json;
+  Json ranks = Json::array();
+  for (size_t rank = 0; rank < told->size(); ++rank) {
+    std::string& text = (*told)[rank];
+    const std::string process = TakeLine(text);
+    const Json devices = Json::parse(TakeLine(text), nullptr, /*allow_exceptions=*/false);
+    ranks.push_back({{"rank", rank}, {"process", process}, {"devices", devices}});
+    if (options.json) continue;
+    std::fputs(fmt::format("rank {} ({})\n{}", rank, process, Indented(text)).c_str(), stdout);
+  }
+  if (options.json) PrintJson({{"ranks", ranks}});
+  return kSuccess;
 }
 
 }  // namespace cgraph::command

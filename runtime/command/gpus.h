@@ -3,7 +3,6 @@
 #ifndef CGRAPH_RUNTIME_COMMAND_GPUS_H_
 #define CGRAPH_RUNTIME_COMMAND_GPUS_H_
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -26,10 +25,11 @@ struct GpuPlacement {
 Problem PlaceGpus(plan::Plan& plan, const Options& options, ranks::Peers* peers,
                   GpuPlacement& placement);
 
-// Returns what this machine has: lines for people.
-std::string ListDevices();
-// The same for programs, as one JSON object.
-nlohmann::ordered_json DevicesJson();
+// Returns what another rank tells of its machine: who it is, then what it has for programs, a line
+// each, then lines for people.
+std::string DescribeDevices();
+// --devices: prints what this machine has or, with `peers`, the machine of each rank.
+ExitCode ListMachines(const Options& options, ranks::Peers* peers);
 
 }  // namespace cgraph::command
 

@@ -7,25 +7,43 @@
 
 #include <fmt/format.h>
 
+#include "runtime/command/gpus.h"
 #include "runtime/engine/machines/machines.h"
 #include "runtime/ranks/launcher.h"
 
 namespace cgraph::command {
 
-Result<ranks::Peers*> ConnectMachines() {
+ExitCode ConnectMachines(ranks::Peers** peers) {
   const auto launch = ranks::FindLaunch();
-  if (!launch.ok()) return launch.status();
-  if (!*launch) return static_cast<ranks::Peers*>(nullptr);
-  return ranks::Connect(**launch);
+  if (!launch) return kSuccess;
+  const Result<ranks::Peers*> connected = ranks::Connect(*launch);
+  if (connected.ok()) {
+    *peers = *connected;
+    return kSuccess;
+  }
+  const Status& status = connected.status();
+  if (launch->local_rank != 0) {
+    // A launcher ends all with the first that ends, maybe before the message is out.
+    std::this_thread::sleep_for(std::chrono::seconds(1));
+    return ExitCodeOf(status.code());
+  }
+  const uint32_t here = launch->processes_here;
+  return Report({}, ExitCodeOf(status.code()),
+                here == 1 ? status.message()
+                          : fmt::format("{} (said once for the {} processes on {})",
+                                        status.message(), here, ranks::Process::This().host));
 }
 
-int ServeMachine(ranks::Peers& peers) {
-  return engine::ServeMachine(peers);
-}
+int ServeMachine(ranks::Peers& peers) { return engine::ServeMachine(peers, DescribeDevices); }
 
 void EndMachines(ranks::Peers& peers, ExitCode code) {
   if (engine::EndMachines(peers)) return;
+  SayEnds(&peers);
   peers.messenger.EndAll(code);
+}
+
+void SayEnds(ranks::Peers* peers) {
+  if (peers != nullptr && peers->supervision != nullptr) peers->supervision->SayEnds();
 }
 
 Problem CheckMachineFlags(const Options& options) {

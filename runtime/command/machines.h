@@ -13,8 +13,9 @@
 
 namespace cgraph::command {
 
-// Connects to the other processes of a launcher, if one has started this process; null otherwise.
-Result<ranks::Peers*> ConnectMachines();
+// Connects to the other processes of a launcher, if one has started this process; `*peers` is null
+// otherwise. What goes wrong all processes of a machine find alike, and the first of them says it.
+ExitCode ConnectMachines(ranks::Peers** peers);
 
 // Serves the engines of rank 0 at another rank; returns the exit code. Interrupts, which launchers
 // send to all, are rank 0's; here they stay blocked.
@@ -23,6 +24,10 @@ int ServeMachine(ranks::Peers& peers);
 // Ends the other ranks at rank 0, at the end of the process. Where one of them still computes for
 // an engine that has ended, all are ended at once, this one too, with this exit code.
 void EndMachines(ranks::Peers& peers, ExitCode code);
+
+// Says to the other ranks, at rank 0, that this process ends at once and has said why; they end
+// without a word then.
+void SayEnds(ranks::Peers* peers);
 
 // Refuses flags that say how devices of one machine are served.
 Problem CheckMachineFlags(const Options& options);

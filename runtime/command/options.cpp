@@ -409,15 +409,6 @@ bool HasWord(int argc, char** argv, std::string_view word) {
   return std::find(argv, argv + argc, word) != argv + argc;
 }
 
-ExitCode ListMachine(const Options& options) {
-  if (options.json) {
-    PrintJson(DevicesJson());
-  } else {
-    std::fputs(ListDevices().c_str(), stdout);
-  }
-  return kSuccess;
-}
-
 ExitCode RunDiscovery(const Options& options) {
   DiscoverOptions how{.path = options.discover};
   if (options.timeout_given) how.patience = options.timeout;
@@ -452,8 +443,8 @@ ParsedOptions ParseOptions(int argc, char** argv) {
     ReadTimeout(raw.timeout, parsed.options);
     if (parsed.options.devices || app.count("--discover") > 0) {
       CheckAlone(app, parsed.options);
-      parsed.exit_code =
-          parsed.options.devices ? ListMachine(parsed.options) : RunDiscovery(parsed.options);
+      parsed.list_devices = parsed.options.devices;
+      if (!parsed.list_devices) parsed.exit_code = RunDiscovery(parsed.options);
       return parsed;
     }
     if (app.count("FILE") == 0) throw CLI::RequiredError("FILE");

@@ -55,7 +55,8 @@ struct Options {
 };
 
 struct ParsedOptions {
-  bool run = false;   // else end with `exit_code`: help, version or a mistake was printed
+  // What to do; neither: end with `exit_code`, since help, version or a mistake was printed.
+  bool run = false, list_devices = false;
   ExitCode exit_code = kSuccess;
   Options options;
 };

@@ -204,6 +204,43 @@ class TraceBuilder {
 
 }  // namespace
 
+namespace {
+
+// A trace has so many events at the most: viewers bear some hundred megabytes, and who has
+// interrupted a long run does not wait for its trace.
+constexpr size_t kMostTraced = 1 << 18;
+
+// Returns from which execution on a log that is full lacks steps of a graph.
+uint64_t CompleteIn(const TraceLog& log, uint32_t graph, const StepList& program) {
+  uint16_t lag = 0;
+  for (const Step& step : program.steps) lag = std::max(lag, step.lag);
+  for (const CommOp& part : program.parts) lag = std::max(lag, part.lag);
+  for (size_t t = log.size(); t-- > 0;) {
+    if (log[t].graph == graph) return log[t].round - std::min<uint64_t>(lag, log[t].round);
+  }
+  return 0;
+}
+
+// Keeps the first executions of a trace, as many as have all their events (`complete`) and fit.
+void KeepFirst(uint64_t complete, plan::GraphTrace& trace) {
+  std::map<uint64_t, size_t> events_of;  // by execution
+  for (const plan::TraceEvent& event : trace.events) ++events_of[event.execution];
+  if (events_of.empty()) return;
+  size_t events = 0;
+  auto end = events_of.begin();
+  while (end != events_of.end() && end->first < complete && events + end->second <= kMostTraced) {
+    events += end->second;
+    ++end;
+  }
+  if (end == events_of.end()) return;
+  if (end == events_of.begin()) ++end;  // one is better than none
+  const uint64_t first_left_out = end == events_of.end() ? UINT64_MAX : end->first;
+  trace.only_first = static_cast<uint64_t>(std::distance(events_of.begin(), end));
+  std::erase_if(trace.events, [&](const auto& at) { return at.execution >= first_left_out; });
+}
+
+}  // namespace
+
 // Times count from the beginning of the first instruction of all.
 plan::GraphTrace Core::Trace(uint32_t graph) const {
   plan::GraphTrace trace{graph, {}};
@@ -211,6 +248,7 @@ plan::GraphTrace Core::Trace(uint32_t graph) const {
   GatherMeasurements();
   const LoadedGraph& loaded = *graphs_[graph];
   const plan::GraphIndex index(*plan_, *loaded.plan);
+  uint64_t complete = UINT64_MAX;
   for (size_t s = 0; s < work_queues_.size(); ++s) {
     TraceBuilder builder(loaded.programs[s], index, trace.events);
     const TraceLog& log = work_queues_[s]->traced();
@@ -218,7 +256,11 @@ plan::GraphTrace Core::Trace(uint32_t graph) const {
     for (size_t t = 0; t < size; ++t) {
       if (log[t].graph == graph && log[t].start_ns >= measured_from_) builder.Add(log[t]);
     }
+    // Of a log that has ended for want of room the last round lacks steps, and so do those before
+    // it whose instructions lag.
+    if (log.full()) complete = std::min(complete, CompleteIn(log, graph, loaded.programs[s]));
   }
+  KeepFirst(complete, trace);
   uint64_t origin = UINT64_MAX;
   for (const plan::TraceEvent& event : trace.events) origin = std::min(origin, event.start);
   constexpr uint64_t kPicoseconds = 1000;

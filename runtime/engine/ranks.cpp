@@ -1,10 +1,10 @@
 // Several ranks: an engine whose workers are processes. Worker k is rank k; rank 0 is the process
 // that loads the plan, submits and gives results.
 //
-// Every rank of one machine loads the plan in the same order, so everything that lanes share has one
-// address in all of them (ranks/region.h). A rank makes kernels for its own work queue only. Objects
-// in the region are made by each rank, with the same content; so nobody uses one before all have
-// loaded. Ranks of other machines load their parts of the plan (machines/plan_message.h).
+// Every rank of one machine loads the plan in the same order, so everything that lanes share has
+// one address in all of them (ranks/region.h). A rank makes kernels for its own work queue only.
+// Objects in the region are made by each rank, with the same content; so nobody uses one before all
+// have loaded. Ranks of other machines load their parts of the plan (machines/plan_message.h).
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -258,8 +258,8 @@ std::vector<Engine::Stats::Rank> Core::RankStats() const {
     const auto [read_bytes, sent_bytes] = rank == 0              ? WeightBytes()
                                           : machines_ != nullptr ? machines_->WeightsOf(rank)
                                                                  : std::pair<uint64_t, uint64_t>();
-    all.push_back({process.number, std::move(process.host), DevicesOf(rank), read_bytes,
-                   sent_bytes});
+    all.push_back(
+        {process.number, std::move(process.host), DevicesOf(rank), read_bytes, sent_bytes});
   }
   return all;
 }
@@ -290,7 +290,7 @@ void Core::EndRanks() {
 
 Status Core::ShareTrace(WorkQueue& work_queue) {
   auto count = heap_->Make<std::atomic<uint64_t>>(1, "a trace");
-  auto steps = heap_->Make<TracedStep>(TraceLog::kSharedSteps, "a trace");
+  auto steps = heap_->Make<TracedStep>(TraceLog::kMostSteps, "a trace");
   for (const Status& status : {count.status(), steps.status()}) CGRAPH_RETURN_IF_ERROR(status);
   work_queue.ShareTrace({count->data(), *steps});
   return Status::Ok();

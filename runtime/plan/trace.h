@@ -28,6 +28,7 @@ struct TraceEvent {
 struct GraphTrace {
   uint32_t graph = 0;              // index into the plan's graphs
   std::vector<TraceEvent> events;  // of a lane: in its order, one ending before the next begins
+  uint64_t only_first = 0;         // 0: all executions of the run; else so many, the first ones
 };
 
 // Sets `active` of transfers and collectives, whose events have the times at which they began and

@@ -22,15 +22,17 @@ namespace {
 // By what a launcher tells its processes how many they are, the first that is there.
 struct Kind {
   const char* variable;
-  const char* here;  // how many of them are on this machine
+  const char* here;   // how many of them are on this machine
+  const char* local;  // which of those this one is
   const char* launcher;
   const char* library;
 };
 constexpr const char* kOpenMpi = "libcgraph_openmpi.so";
 constexpr const char* kMpich = "libcgraph_mpich.so";
 constexpr Kind kKinds[] = {
-    {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE", "mpirun of Open MPI", kOpenMpi},
-    {"PMI_SIZE", "MPI_LOCALNRANKS", "mpirun of MPICH", kMpich},
+    {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
+     "mpirun of Open MPI", kOpenMpi},
+    {"PMI_SIZE", "MPI_LOCALNRANKS", "MPI_LOCALRANKID", "mpirun of MPICH", kMpich},
 };
 
 std::optional<uint32_t> NumberIn(const char* variable) {
@@ -40,6 +42,36 @@ std::optional<uint32_t> NumberIn(const char* variable) {
   const auto [end, error] = std::from_chars(text, text + std::strlen(text), number);
   if (error != std::errc() || *end != '\0') return std::nullopt;
   return number;
+}
+
+// Returns how many processes of a step of Slurm's are on a node, by the text that has it for each,
+// "2(x3),1"; nothing where the text is of another form.
+std::optional<uint32_t> TasksOfNode(std::string_view text, uint32_t node) {
+  for (uint32_t first = 0; !text.empty();) {
+    const std::string_view entry = text.substr(0, text.find(','));
+    text.remove_prefix(std::min(text.size(), entry.size() + 1));
+    const char* const end = entry.data() + entry.size();
+    uint32_t tasks = 0, nodes = 1;
+    const char* rest = std::from_chars(entry.data(), end, tasks).ptr;
+    if (std::string_view(rest, end).starts_with("(x")) std::from_chars(rest + 2, end, nodes);
+    if (tasks == 0 || nodes == 0) return std::nullopt;
+    if (node - first < nodes) return tasks;
+    first += nodes;
+  }
+  return std::nullopt;
+}
+
+// Returns what srun says of this process, where it was started by that.
+std::optional<Launch> FindStep() {
+  const std::optional<uint32_t> tasks = NumberIn("SLURM_STEP_NUM_TASKS");
+  if (!tasks) return std::nullopt;
+  const char* const each = std::getenv("SLURM_STEP_TASKS_PER_NODE");
+  const uint32_t node = NumberIn("SLURM_NODEID").value_or(0);
+  return Launch{.launcher = "srun",
+                .library = nullptr,
+                .processes = *tasks,
+                .processes_here = TasksOfNode(each == nullptr ? "" : each, node).value_or(1),
+                .local_rank = NumberIn("SLURM_LOCALID").value_or(0)};
 }
 
 Result<Wire*> Open(const Launch& launch) {
@@ -73,24 +105,28 @@ Result<Wire*> Open(const Launch& launch) {
 
 }  // namespace
 
-Result<std::optional<Launch>> FindLaunch() {
+std::optional<Launch> FindLaunch() {
+  std::optional<Launch> step = FindStep();
   for (const Kind& kind : kKinds) {
     const std::optional<uint32_t> processes = NumberIn(kind.variable);
     if (!processes) continue;
-    if (*processes < 2) return std::optional<Launch>();
-    const uint32_t here = std::max(1u, NumberIn(kind.here).value_or(1));
-    return std::optional<Launch>({kind.launcher, kind.library, *processes, here});
+    if (*processes < 2) return std::nullopt;
+    // Slurm's PMI-2 tells the number of processes as MPICH's own launcher does, and nothing else.
+    const std::optional<uint32_t> here = NumberIn(kind.here);
+    if (step && !here && step->processes == *processes) {
+      step->launcher = "srun with PMI-2";
+      step->library = kind.library;
+      return step;
+    }
+    return Launch{kind.launcher, kind.library, *processes, std::max(1u, here.value_or(1)),
+                  NumberIn(kind.local).value_or(0)};
   }
-  // srun tells an MPI's own way of connecting processes, if it was asked for one.
-  const std::optional<uint32_t> tasks = NumberIn("SLURM_STEP_NUM_TASKS");
-  if (!tasks || *tasks < 2) return std::optional<Launch>();
+  if (!step || step->processes < 2) return std::nullopt;
   if (std::getenv("PMIX_RANK") != nullptr) {
-    return std::optional<Launch>({"srun with PMIx", kOpenMpi, *tasks});
+    step->launcher = "srun with PMIx";
+    step->library = kOpenMpi;
   }
-  return Status(StatusCode::kInvalid,
-                fmt::format("srun has started {} processes without a way for them to connect; use "
-                            "`srun --mpi=pmix` (Open MPI) or `srun --mpi=pmi2` (MPICH)",
-                            *tasks));
+  return step;
 }
 
 // A process that may use fewer cores than the machine has was given its own; one that may use all
@@ -103,6 +139,12 @@ uint32_t Peers::own_cores() const {
 }
 
 Result<Peers*> Connect(const Launch& launch) {
+  if (launch.library == nullptr) {
+    return Status(StatusCode::kInvalid,
+                  fmt::format("{} has started {} processes without a way for them to connect; use "
+                              "`srun --mpi=pmix` (Open MPI) or `srun --mpi=pmi2` (MPICH)",
+                              launch.launcher, launch.processes));
+  }
   // Threads of an MPI inherit what is blocked: signals are for threads of ours.
   sigset_t all, before;
   sigfillset(&all);

@@ -16,14 +16,16 @@ namespace cgraph::ranks {
 
 struct Launch {
   const char* launcher;  // "mpirun of Open MPI"
-  const char* library;   // that connects to its processes: "libcgraph_openmpi.so"
+  // That connects to its processes, "libcgraph_openmpi.so"; null: they have no way to connect.
+  const char* library;
   uint32_t processes = 1;
-  uint32_t processes_here = 1;  // on this machine, as far as the launcher tells
+  // On this machine, and which of those this one is, as far as the launcher tells.
+  uint32_t processes_here = 1, local_rank = 0;
 };
 
 // Returns what the environment says of a launcher that has started several processes; nothing where
-// there is none. kInvalid where there is one that connects them in no way that is known here.
-Result<std::optional<Launch>> FindLaunch();
+// there is none.
+std::optional<Launch> FindLaunch();
 
 // Peers: this process and the others of a launch, as ranks.
 struct Peers {

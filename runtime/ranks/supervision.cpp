@@ -1,11 +1,7 @@
 #include "runtime/ranks/supervision.h"
 
-#include <arpa/inet.h>
 #include <fcntl.h>
-#include <ifaddrs.h>
-#include <net/if.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/random.h>
 #include <sys/socket.h>
@@ -26,6 +22,7 @@
 
 #include "runtime/device/cuda_library/interface.h"
 #include "runtime/ranks/refusals.h"
+#include "runtime/ranks/sockets.h"
 
 namespace cgraph::ranks {
 namespace {
@@ -33,75 +30,18 @@ namespace {
 // Of the message in which rank 0 says where it listens.
 constexpr uint32_t kAddressTag = 1;
 constexpr std::string_view kEnds = "ends";
-// How soon a machine that cannot be reached is noticed: 1 s of silence, then 4 questions.
-constexpr int kQuiet = 1, kEvery = 1, kQuestions = 4;
-// The others try each address of rank 0 for so long.
-constexpr int kConnectMilliseconds = 2000;
+// What rank 0 sends rank 1 every so often, and for how many times that nothing may come.
+constexpr std::string_view kLives = "\n";
+constexpr int kLivesMilliseconds = 1000, kSilences = 5;
 constexpr size_t kLongestLine = 512;
 // How long rank 0 waits for the others to tell their build, and one of another build for rank 0 to
 // end all.
 constexpr std::chrono::seconds kBuildPatience(10), kOtherBuildPatience(5);
 
-void KeepAlive(int socket) {
-  const auto set = [&](int level, int option, int value) {
-    setsockopt(socket, level, option, &value, sizeof(value));
-  };
-  set(SOL_SOCKET, SO_KEEPALIVE, 1);
-  set(IPPROTO_TCP, TCP_KEEPIDLE, kQuiet);
-  set(IPPROTO_TCP, TCP_KEEPINTVL, kEvery);
-  set(IPPROTO_TCP, TCP_KEEPCNT, kQuestions);
-  set(IPPROTO_TCP, TCP_USER_TIMEOUT, 1000 * (kQuiet + kEvery * kQuestions));
-}
-
 std::string Random() {
   uint64_t numbers[2];
   if (getrandom(numbers, sizeof(numbers), 0) != sizeof(numbers)) return "";
   return fmt::format("{:016x}{:016x}", numbers[0], numbers[1]);
-}
-
-// Returns this machine's addresses, "10.0.0.1 192.168.0.7 127.0.0.1".
-std::string Addresses() {
-  std::string far, near;
-  ifaddrs* all = nullptr;
-  if (getifaddrs(&all) != 0) return "127.0.0.1";
-  for (const ifaddrs* at = all; at != nullptr; at = at->ifa_next) {
-    if (at->ifa_addr == nullptr || at->ifa_addr->sa_family != AF_INET) continue;
-    char text[INET_ADDRSTRLEN];
-    const auto* address = reinterpret_cast<const sockaddr_in*>(at->ifa_addr);
-    if (inet_ntop(AF_INET, &address->sin_addr, text, sizeof(text)) == nullptr) continue;
-    ((at->ifa_flags & IFF_LOOPBACK) != 0 ? near : far) += fmt::format("{} ", text);
-  }
-  freeifaddrs(all);
-  return far + near;
-}
-
-// Returns a socket that is connected to the address; -1: it cannot be in time.
-int ConnectTo(const std::string& address, uint16_t port) {
-  sockaddr_in to{};
-  to.sin_family = AF_INET;
-  to.sin_port = htons(port);
-  if (inet_pton(AF_INET, address.c_str(), &to.sin_addr) != 1) return -1;
-  const int made = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (made < 0) return -1;
-  int error = 0;
-  if (connect(made, reinterpret_cast<const sockaddr*>(&to), sizeof(to)) != 0) error = errno;
-  if (error == EINPROGRESS) {
-    pollfd waiting{made, POLLOUT, 0};
-    socklen_t size = sizeof(error);
-    const bool over = poll(&waiting, 1, kConnectMilliseconds) == 1;
-    if (!over || getsockopt(made, SOL_SOCKET, SO_ERROR, &error, &size) != 0) error = ETIMEDOUT;
-  }
-  if (error != 0) {
-    close(made);
-    return -1;
-  }
-  fcntl(made, F_SETFL, fcntl(made, F_GETFL) & ~O_NONBLOCK);
-  KeepAlive(made);
-  return made;
-}
-
-void Write(int socket, std::string_view text) {
-  (void)!send(socket, text.data(), text.size(), MSG_NOSIGNAL);
 }
 
 // Takes the first word off a text.
@@ -183,7 +123,7 @@ std::string Process::Text() const {
 }
 
 Supervision::Supervision(Messenger& messenger)
-    : messenger_(messenger), processes_(messenger.count()) {
+    : messenger_(messenger), processes_(messenger.count()), sockets_(messenger.count(), -1) {
   messenger_.UseTagsBelow(kAddressTag + 1);
   if (messenger_.rank() == 0) {
     Listen();
@@ -228,7 +168,11 @@ void Supervision::Listen() {
                     listen(listening_, static_cast<int>(messenger_.count())) == 0 &&
                     getsockname(listening_, address, &size) == 0 && pipe2(wake_, O_CLOEXEC) == 0;
   std::string text = fmt::format("{}\n", device::InterfaceText());
-  if (well) text += fmt::format("{} {} {}", token_, ntohs(any.sin_port), Addresses());
+  const Process own = Process::This();
+  if (well) {
+    text += fmt::format("{} {} {} {} {}", token_, ntohs(any.sin_port), own.number, own.host,
+                        Addresses());
+  }
   Builds builds(messenger_.count());
   messenger_.Listen(kAddressTag, &builds);
   for (uint32_t rank = 1; rank < messenger_.count(); ++rank) {
@@ -257,8 +201,10 @@ void Supervision::Watch() {
     for (const Connection& connection : connections) {
       waiting.push_back({connection.socket, POLLIN, 0});
     }
-    if (poll(waiting.data(), waiting.size(), -1) < 0 && errno != EINTR) return;
+    const int ready = poll(waiting.data(), waiting.size(), kLivesMilliseconds);
+    if (ready < 0 && errno != EINTR) return;
     if (waiting[0].revents != 0) break;
+    SayLives();
     for (size_t i = 0; i < connections.size(); ++i) {
       if (waiting[i + 2].revents != 0) ReadFrom(connections[i]);
     }
@@ -296,7 +242,11 @@ void Supervision::ReadFrom(Connection& connection) {
     }
     if (connection.text.size() < kLongestLine && connection.socket >= 0) return;
   }
-  if (connection.socket >= 0) close(connection.socket);
+  {
+    std::lock_guard lock(mutex_);
+    sockets_[connection.rank] = -1;
+    if (connection.socket >= 0) close(connection.socket);
+  }
   connection.socket = -1;
   if (connection.rank == 0 || connection.ends) return;
   const bool silent = count < 0 && (error == ETIMEDOUT || error == EHOSTUNREACH);
@@ -329,6 +279,23 @@ void Supervision::HandleLine(Connection& connection, std::string_view line) {
   connection.process.host = line;
   std::lock_guard lock(mutex_);
   processes_[number] = connection.process;
+  sockets_[number] = connection.socket;
+}
+
+void Supervision::SayEnds() {
+  std::lock_guard lock(mutex_);
+  for (const int socket : sockets_) {
+    if (socket >= 0) Write(socket, fmt::format("{}\n", kEnds));
+  }
+}
+
+// Tells rank 1 that this process is not stopped, not more often than it has to hear of it.
+void Supervision::SayLives() {
+  const auto now = std::chrono::steady_clock::now();
+  if (now - last_lives_ < std::chrono::milliseconds(kLivesMilliseconds)) return;
+  last_lives_ = now;
+  std::lock_guard lock(mutex_);
+  if (sockets_[1] >= 0) Write(sockets_[1], kLives);
 }
 
 void Supervision::OnLost(std::function<void(const Lost&)> lost) {
@@ -380,6 +347,9 @@ void Supervision::Connect(std::string_view addresses) {
   const std::string_view port_text = Word(addresses);
   uint16_t port = 0;
   std::from_chars(port_text.data(), port_text.data() + port_text.size(), port);
+  const std::string_view number = Word(addresses);
+  std::from_chars(number.data(), number.data() + number.size(), processes_[0].number);
+  processes_[0].host = Word(addresses);
   while (own_ < 0 && !addresses.empty() && port != 0) {
     own_ = ConnectTo(std::string(Word(addresses)), port);
   }
@@ -392,13 +362,41 @@ void Supervision::Connect(std::string_view addresses) {
   }
 }
 
-// Ends the process when rank 0 is gone, which never says anything; unless this rank ends first.
-void Supervision::AwaitEnd() const {
-  char byte;
+// Ends the process when rank 0 is gone, unless this rank ends first. Where rank 0 has not said that
+// it ends, nobody else may know what has happened.
+void Supervision::AwaitEnd() {
+  const bool speaks = messenger_.rank() == 1;
+  bool said = false;  // by rank 0, that it ends
   ssize_t count = 0;
-  while ((count = recv(own_, &byte, 1, 0)) < 0 && errno == EINTR) {
+  for (int silences = 0;;) {
+    pollfd waiting{own_, POLLIN, 0};
+    const int ready = poll(&waiting, 1, speaks ? kLivesMilliseconds : -1);
+    if (ready == 0 && ++silences == kSilences) {
+      SayOfRankZero(
+          fmt::format("has told nothing for {} s: it is stopped, or has no time; `kill "
+                      "-CONT {}` there lets it go on",
+                      kSilences * kLivesMilliseconds / 1000, processes_[0].number));
+    }
+    if (ready <= 0) continue;
+    silences = 0;
+    char text[64];
+    count = recv(own_, text, sizeof(text), MSG_DONTWAIT);
+    if (count < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+    if (count <= 0) break;
+    said |=
+        std::string_view(text, static_cast<size_t>(count)).find(kEnds[0]) != std::string_view::npos;
   }
-  if (!ends_.load(std::memory_order_acquire)) _exit(EXIT_FAILURE);
+  if (ends_.load(std::memory_order_acquire)) return;
+  const bool silent = count < 0 && (errno == ETIMEDOUT || errno == EHOSTUNREACH);
+  if (speaks && !said) {
+    SayOfRankZero(fmt::format("{}; all others end with it",
+                              silent ? "cannot be reached any more" : "has ended"));
+  }
+  _exit(EXIT_FAILURE);
+}
+
+void Supervision::SayOfRankZero(std::string_view line) {
+  fmt::print(stderr, "cgrun: error: rank 0 ({}) {}\n", processes_[0].Text(), line);
 }
 
 }  // namespace cgraph::ranks

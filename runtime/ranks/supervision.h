@@ -1,6 +1,8 @@
 // Supervision: how ranks of a launcher learn that another process or machine is gone. Each rank has
-// a TCP connection to rank 0, on which nothing is sent but who it is and, at the end, that it ends:
-// the system closes it when a process dies, and keep-alives find that a machine cannot be reached.
+// a TCP connection to rank 0, on which nothing is sent but who it is and, at the end, by either
+// side, that it ends: the system closes it when a process dies, and keep-alives find that a machine
+// cannot be reached. Rank 1, which speaks for the others when rank 0 is gone, also hears from it
+// every second, and says when it does not.
 // (The launchers' own ways differ: some take seconds, some let the others wait for ever.)
 //
 // Rank 0 listens on a port that the system picks, for as long as the others have not connected. Who
@@ -9,6 +11,7 @@
 #define CGRAPH_RUNTIME_RANKS_SUPERVISION_H_
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <mutex>
@@ -41,12 +44,15 @@ class Supervision {
     std::string how;      // "has ended", "cannot be reached any more"
   };
 
-  // Begins to supervise at rank 0, and to be supervised at the others, whose process ends without a
-  // word when rank 0 is gone. Called once, at all ranks. Where no connection can be made, nobody is
-  // supervised; the launcher may still notice that a rank is gone.
+  // Begins to supervise at rank 0, and to be supervised at the others, whose process ends when rank
+  // 0 is gone; rank 1 says so, unless rank 0 has said that it ends. Called once, at all ranks.
+  // Where no connection can be made, nobody is supervised; the launcher may still notice that a
+  // rank is gone.
   explicit Supervision(Messenger& messenger);
   ~Supervision();  // says that this rank ends
 
+  // At rank 0. Tells the others that this process ends and has said why.
+  void SayEnds();
   // At rank 0. Sets who is called, by a thread of its own, when a rank is lost; at once where one
   // has been. Waits for a call that is in progress.
   void OnLost(std::function<void(const Lost&)> lost);
@@ -67,11 +73,13 @@ class Supervision {
 
   void Listen();
   void Watch();
+  void SayLives();
   void ReadFrom(Connection& connection);
   void HandleLine(Connection& connection, std::string_view line);
   void CheckBuild(std::string_view of_rank_zero);
   void Connect(std::string_view addresses);
-  void AwaitEnd() const;
+  void AwaitEnd();
+  void SayOfRankZero(std::string_view line);
 
   Messenger& messenger_;
   int listening_ = -1;
@@ -80,8 +88,10 @@ class Supervision {
   std::string token_;
   std::atomic<bool> ends_{false};
   std::thread thread_;
-  mutable std::mutex mutex_;  // of the next two
-  std::vector<Process> processes_;      // by rank
+  std::chrono::steady_clock::time_point last_lives_;  // when rank 1 was told
+  mutable std::mutex mutex_;                          // of the next three
+  std::vector<Process> processes_;                    // by rank; at the others only rank 0's
+  std::vector<int> sockets_;  // at rank 0, of the connections, by rank; -1: there is none
   std::optional<Lost> found_;
   std::mutex call_mutex_;     // held during a call
   std::function<void(const Lost&)> lost_;

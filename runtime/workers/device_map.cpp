@@ -39,17 +39,22 @@ std::vector<std::string_view> Split(std::string_view text) {
 }
 
 constexpr std::string_view kAll = "[*]";  // behind a kind: all devices of it
+constexpr std::string_view kAllNodes = "node[*].", kFirstNode = "node[0].";
 
-bool IsPattern(std::string_view name) { return name.ends_with(kAll); }
+// Returns how many of the two, the node and the device, a name leaves open.
+int OpenParts(std::string_view name) { return name.starts_with(kAllNodes) + name.ends_with(kAll); }
 
-// Returns the devices of that name, or all of a kind where it is a pattern; the caller has none.
+// Returns the devices of that name, or all that fit what it leaves open; the caller has none.
 std::vector<uint32_t> FindDevices(const Plan& plan, std::string_view name) {
-  const bool all = IsPattern(name);
+  const bool all = name.ends_with(kAll), of_all_nodes = name.starts_with(kAllNodes);
   if (all) name.remove_suffix(kAll.size() - 1);  // up to the bracket
+  if (of_all_nodes || name.starts_with(kFirstNode)) name.remove_prefix(kAllNodes.size());
   std::vector<uint32_t> found;
   for (uint32_t i = 0; i < plan.devices.size(); ++i) {
     if (plan.devices[i]->kind == DeviceKind::caller) continue;
-    const std::string device = DeviceName(plan, i);
+    const std::string whole = DeviceName(plan, i);
+    std::string_view device = whole;
+    if (of_all_nodes && plan.devices[i]->node != 0) device.remove_prefix(device.find('.') + 1);
     if (all ? device.starts_with(name) : device == name) found.push_back(i);
   }
   return found;
@@ -120,7 +125,11 @@ Status CheckHere(std::string_view entry, Physical physical, const Machine& machi
     return Absent(entry, fmt::format("{} has {}, {}", machine.name, Counted(machine.cores, "core"),
                                      Numbers("cpu", machine.cores)));
   }
-  if (machine.gpus == 0) return Absent(entry, machine.no_gpus);
+  if (machine.gpus == 0) {
+    return Absent(entry, machine.name == Machine().name
+                             ? machine.no_gpus
+                             : fmt::format("{}: {}", machine.name, machine.no_gpus));
+  }
   if (physical.number < machine.gpus) return Status::Ok();
   return Absent(entry, fmt::format("{} has {}, {}", machine.name, Counted(machine.gpus, "GPU"),
                                    Numbers("cuda", machine.gpus)));
@@ -128,12 +137,12 @@ Status CheckHere(std::string_view entry, Physical physical, const Machine& machi
 
 using Devices = std::map<uint32_t, Physical>;  // by the plan's device
 
-// Entry: one LOGICAL=PHYSICAL, for one device or for all of a kind.
+// Entry: one LOGICAL=PHYSICAL, for one device or for several.
 struct Entry {
   std::string_view text;
   std::vector<uint32_t> devices;
   Physical physical;
-  bool is_pattern = false;
+  int open_parts = 0;
 };
 
 Result<Entry> ReadEntry(const Plan& plan, std::string_view entry,
@@ -164,10 +173,11 @@ Result<Entry> ReadEntry(const Plan& plan, std::string_view entry,
   for (const uint32_t device : devices) {
     CGRAPH_RETURN_IF_ERROR(CheckHere(entry, *physical, MachineOf(plan, device, machines)));
   }
-  return Entry{entry, std::move(devices), *physical, IsPattern(name)};
+  return Entry{entry, std::move(devices), *physical, OpenParts(name)};
 }
 
-// Reads the map. What names a device goes before what names all of its kind.
+// Reads the map. What names a device goes before what names all of its kind, or on all nodes, and
+// that before what names all of a kind on all nodes.
 Status ReadMap(const Plan& plan, const std::string& map, std::span<const Machine> machines,
                Devices& devices) {
   std::vector<Entry> entries;
@@ -176,13 +186,13 @@ Status ReadMap(const Plan& plan, const std::string& map, std::span<const Machine
     if (!entry.ok()) return entry.status();
     entries.push_back(std::move(*entry));
   }
-  std::stable_partition(entries.begin(), entries.end(),
-                        [](const Entry& entry) { return !entry.is_pattern; });
+  std::stable_sort(entries.begin(), entries.end(),
+                   [](const Entry& a, const Entry& b) { return a.open_parts < b.open_parts; });
   std::map<uint32_t, const Entry*> by;  // which entry has placed a device
   for (const Entry& entry : entries) {
     for (const uint32_t device : entry.devices) {
       const Entry& first = *by.emplace(device, &entry).first->second;
-      if (first.is_pattern == entry.is_pattern && first.physical != entry.physical) {
+      if (first.open_parts == entry.open_parts && first.physical != entry.physical) {
         return {StatusCode::kInvalid,
                 fmt::format("--device-map {} and {} contradict each other: a device is one core or "
                             "GPU; leave one of them out",

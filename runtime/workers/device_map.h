@@ -2,8 +2,9 @@
 //
 // `gpu[0]=cpu:1,gpu[1]=cpu:1` binds two logical devices to one core: one worker drives the lanes of
 // both, one after another. `gpu[0]=cuda:0` binds a logical gpu to a GPU, and what is bound to one
-// GPU has one worker, too. `gpu[*]=cuda:0` binds all that no other entry names. Nothing else about
-// a plan changes, and no proof: a worker may drive any set of lanes.
+// GPU has one worker, too. `gpu[*]=cuda:0` binds all of the first node that no other entry names,
+// `node[1].gpu[*]=cuda:0` those of another, `node[*].gpu[*]=cuda:0` those of all nodes. Nothing
+// else about a plan changes, and no proof: a worker may drive any set of lanes.
 //
 // Devices that the map leaves out: gpus with something to do get a GPU each, in order, on a machine
 // that has GPUs; all others get a core each, in order, while there are enough.

@@ -4,6 +4,7 @@
   cgrun_test.py --cgc build/release/cgc --cgrun build/release/cgrun
 """
 import argparse
+import collections
 import io
 import json
 import os
@@ -410,6 +411,19 @@ def traces(run):
         expect(least <= mean <= most, f"{warmup}: {mean}")
     says(run.graph("nap", "--input", "ms=1", "--trace", "no/t.json", status=3)[1], "cannot write")
     traces_of_failed_runs(run)
+
+
+def long_traces(run):
+    """A trace of many executions has the first ones, whole, and says how many."""
+    _, error = run.graph("count", "--input", "x=1", "-n", "60000", "--trace", "t.json")
+    said = re.search(r"note: t\.json has the first (\d+) executions alone", error)
+    expect(said is not None, f"a long trace: {error}")
+    text = (run.folder / "t.json").read_text()
+    expect(len(text) < 120_000_000, f"a trace of {len(text)} bytes")
+    executions = collections.Counter(e["args"]["execution"] for e in json.loads(text)["traceEvents"]
+                                     if "execution" in e.get("args", {}))
+    expect(sorted(executions) == list(range(int(said[1]))), f"{len(executions)}, not {said[1]}")
+    expect(len(set(executions.values())) == 1, f"not all are whole: {executions.most_common(3)}")
 
 
 def traces_of_failed_runs(run):
@@ -872,8 +886,9 @@ def inflight(run):
 
 
 TESTS = [literals_and_text, halves, kernels, files, usage, failures_as_json, batches, repeats,
-         traces, sources, reports_while_loading, interrupts, deadlines, device_maps, lost_output,
-         whole_files, inflight, slow_files, many_failures, meant_otherwise, printed_as_numpy]
+         traces, long_traces, sources, reports_while_loading, interrupts, deadlines, device_maps,
+         lost_output, whole_files, inflight, slow_files, many_failures, meant_otherwise,
+         printed_as_numpy]
 
 
 def main():

@@ -135,7 +135,8 @@ def interfaces(commands):
     sources = [p for folder in ("compiler", "runtime") for p in (ROOT / folder).rglob("*.cpp")]
     demand(len(sources) > 100, "the sources were not found")
     bound = [p for p in sources if re.search(r"PyInit_|PYBIND11_MODULE|NB_MODULE", p.read_text())]
-    demand(not bound, f"there are Python bindings: {bound}")
+    demand(bound, "there are no Python bindings")
+    demand((ROOT / "pyproject.toml").exists(), "there is no Python package")
     demand("E0703" in commands.codes('actor A { method f(x: f32) -> f32 = extern "l.so:f" }\n'),
            "extern is not refused")
     found = {f for f in commands.flags() if re.search(r"onnx|stablehlo|torch", f)}

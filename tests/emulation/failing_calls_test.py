@@ -6,8 +6,9 @@ once or from then on.
       --libraries build/release/emulated:build/release [--every 1] [--first 1]
 
 Whatever fails: no signal, no hang, no misuse of the driver; the right result, or an error that
-names what the driver said. `--every k` tries one n of k, from `--first` on, and says so. Then the
-GPUs fail while several executions are in flight: what is said is the first failure.
+names what the driver said. `--every k` tries one n of k, from `--first` on, which CGRAPH_SEED
+chooses where nothing else does, and says so. Then the GPUs fail while several executions are in
+flight: what is said is the first failure.
 """
 import argparse
 import collections
@@ -45,9 +46,11 @@ def main():
     for name in ("cgc", "cgrun", "libraries"):
         parser.add_argument(f"--{name}", required=True)
     parser.add_argument("--every", type=int, default=1)
-    parser.add_argument("--first", type=int, default=1)
+    parser.add_argument("--first", type=int)
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
+    if options.first is None:
+        options.first = 1 + int(os.environ.get("CGRAPH_SEED", "1")) % options.every
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         (folder / "p.cgraph").write_text(PROGRAM)
@@ -76,7 +79,7 @@ def try_all(options, folder, plan, sticky):
     codes[0] -= quiet
     if codes[1] + codes[3] < 20:
         sys.exit(f"FAILED: only {codes[1] + codes[3]} calls made a run fail")
-    said = f", one of {options.every}" if options.every > 1 else ""
+    said = f", one of {options.every} from {options.first} on" if options.every > 1 else ""
     print(f"{'from the n-th call on' if sticky else 'the n-th call'} fails: {last} calls{said}; "
           f"exit codes: {', '.join(f'{count} with {code}' for code, count in codes.items())}")
 

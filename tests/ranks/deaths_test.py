@@ -206,12 +206,30 @@ def rank_zero(suite):
     """Whatever ends rank 0, the others end."""
     # The emulated driver looks at the other one before anybody else does.
     for number in (signal.SIGKILL, signal.SIGILL if suite.gpus else signal.SIGSEGV):
-        run = suite.start("slow", "-n", "100")
+        run = suite.start("slow", "-n", "100", patient=True)
         pid = suite.await_ranks(run)[0]
         time.sleep(0.5)
         os.kill(pid, number)
         code, error = run.end(f"rank 0 gets signal {int(number)}", 20)
         expect(code != 0, f"signal {int(number)}: the run ends well", error)
+        if suite.mpi and suite.mpi.name == "openmpi":  # MPICH's launcher kills the others at once
+            expect(error.count(f"error: rank 0 (process {pid} on ") == 1 and
+                   "has ended; all others end with it" in error, "that it was rank 0", error)
+
+
+def rank_zero_stopped(suite):
+    """Rank 0 that is stopped: another says so, and it may go on."""
+    if suite.mpi is None:
+        return
+    run = suite.start("slow", "-n", "6", "--timeout", "60")
+    pid = suite.await_ranks(run)[0]
+    time.sleep(1)
+    os.kill(pid, signal.SIGSTOP)
+    time.sleep(7)
+    os.kill(pid, signal.SIGCONT)
+    code, error = run.end("rank 0 is stopped for a while", 60)
+    expect(code == 0 and error.count(f"rank 0 (process {pid} on ") == 1 and
+           f"kill -CONT {pid}" in error, f"who is stopped; exit code {code}", error)
 
 
 def idle(suite):
@@ -258,8 +276,8 @@ def main():
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         suite = Suite(options, pathlib.Path(folder))
-        for part in (each_step, named, at_random, stopped, interrupted, rank_zero, idle,
-                     two_at_once):
+        for part in (each_step, named, at_random, stopped, interrupted, rank_zero,
+                     rank_zero_stopped, idle, two_at_once):
             begun = time.monotonic()
             part(suite)
             print(f"{part.__name__}: ok, {time.monotonic() - begun:.1f} s", flush=True)

@@ -11,6 +11,7 @@ import argparse
 import json
 import os
 import pathlib
+import re
 import sys
 import tempfile
 
@@ -132,6 +133,19 @@ def few(m):
     done = m.run(2, small(m), *line, "--device-map", "gpu[*]=cuda:0,node[1].gpu[*]=cpu:0")
     expect(done.returncode == 0 and "16" in done.stdout and said(done) == "", "a map to a core",
            done.stderr)
+    # The same for all nodes at once; what names a node goes before it, and a device before that.
+    for everywhere in ("node[*].gpu[*]=cuda:0", "node[*].gpu[*]=cuda:7,node[*].gpu[0]=cuda:0,"
+                       "node[0].gpu[*]=cuda:0,node[1].gpu[*]=cuda:0"):
+        done = m.run(2, small(m), *line, "--require-gpu", "--device-map", everywhere)
+        if "cuda:7" in everywhere:
+            expect(done.returncode == 3 and "has 1 GPU" in done.stderr, everywhere, done.stderr)
+        else:
+            expect(done.returncode == 0 and "16" in done.stdout and said(done) == "", everywhere,
+                   done.stderr)
+    done = m.run(2, small(m), *line, "--device-map",
+                 "node[*].gpu[*]=cuda:0,node[1].gpu[*]=cpu:0,node[0].gpu[*]=cpu:0", "--json")
+    expect(done.returncode == 0 and json.loads(done.stdout).get("gpus", []) == [],
+           "what names a node goes before what names all", done.stdout + done.stderr)
     done = m.run(2, small(m), *line, *mends, "--device-map", "node[1].gpu[1]=cuda:3")
     expect(done.returncode == 3 and "the machine of rank 1 (process " in done.stderr and
            "has 1 GPU, cuda:0" in done.stderr, "a GPU that is not there", done.stderr)
@@ -163,6 +177,10 @@ def absent(m):
            "node[1].gpu[1], node[1].gpu[3] would run on CPU threads: the machine of rank 1 "
            "(process " in done.stderr and "or leave out --require-gpu" in done.stderr,
            "--require-gpu", done.stderr)
+    done = apart(m, small(m), [*line, "--device-map", "node[1].gpu[*]=cuda:0"], **nowhere)
+    expect(done.returncode == 3 and re.search(
+        r"node\[1\]\.gpu\[\*\]=cuda:0: the machine of rank 1 \(process \d+ on \S+\): there is no "
+        "NVIDIA driver", done.stderr), "whose machine it is", done.stderr)
     # Both kinds in collectives and channels.
     for graph, value in (("around", "[5]"), ("collected", "[1,2,3,4,5,6,7,8]")):
         line = ["--graph", graph, "--input", f"x={value}", "-n", "5", "-q"]

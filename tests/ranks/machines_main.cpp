@@ -12,12 +12,11 @@
 int main(int argc, char** argv) {
   using namespace cgraph;
   const auto launch = ranks::FindLaunch();
-  if (!launch.ok() || !*launch) {
-    std::fprintf(stderr, "%s\n", launch.ok() ? "start this with mpirun -n 2"
-                                             : launch.status().message().c_str());
+  if (!launch) {
+    std::fputs("start this with mpirun -n 2\n", stderr);
     return 1;
   }
-  const auto connected = ranks::Connect(**launch);
+  const auto connected = ranks::Connect(*launch);
   if (!connected.ok()) {
     std::fprintf(stderr, "%s\n", connected.status().message().c_str());
     return 1;

@@ -217,9 +217,9 @@ def in_folders(m, plan, folders, *flags):
     m.runs += 1
     out = m.folder / "y.npy"
     out.unlink(missing_ok=True)
-    done = m.mpi.run(len(folders), [str(script), str(m.cgrun), str(plan), "--graph", "g", "-v",
-                                    "--weights", "w", "--output", f"{m.outputs[plan]['g'][0]}={out}",
-                                    "--timeout", "30", *map(str, flags)])
+    done = m.mpi.run(len(folders), [
+        str(script), str(m.cgrun), str(plan), "--graph", "g", "-v", "--weights", "w",
+        "--output", f"{m.outputs[plan]['g'][0]}={out}", "--timeout", "30", *map(str, flags)])
     return done, out.read_bytes() if out.exists() else None
 
 
@@ -240,7 +240,7 @@ def said_of(done, rank):
 
 
 def sent_weights(m):
-    """Weights that a rank does not find, or finds others of than rank 0: it gets those of rank 0."""
+    """Weights that a rank does not find, or finds others of than rank 0: it gets rank 0's."""
     (m.folder / "w.cgraph").write_text(WEIGHTS)
     plan = m.plan(source=m.folder / "w.cgraph")
     tensors = {"a": numbers((3, 3), seed=2), "b": numbers((3, 3), seed=3)}
@@ -485,10 +485,37 @@ def libraries(m):
         done = m.mpi.run(2, [lonely, m.plan(), "--graph", "other", "--input", "x=[5]"], 30)
         expect(done.returncode != 0 and f"libcgraph_{m.mpi.name}.so" in done.stderr and
                "development files" in done.stderr, f"with the library of {beside}", done.stderr)
+        expect(done.stderr.count("development files") == 1 and
+               "(said once for the 2 processes on " in done.stderr, "it is said once", done.stderr)
         # Without a launcher it needs no library.
         done = m.mpi.run(0, [], line=[str(lonely), str(m.plan()), "--graph", "other", "--input",
                                       "x=[5]", "-q"])
         expect(done.returncode == 0 and "16" in done.stdout, "without a launcher", done.stderr)
+
+
+def devices(m):
+    """--devices lists the machine of each rank."""
+    done = m.mpi.run(3, [m.cgrun, "--devices"], 30)
+    said = re.findall(r"^rank (\d) \(process \d+ on \S+\)\n  cpu:0", done.stdout, re.M)
+    expect(done.returncode == 0 and said == ["0", "1", "2"], "--devices of three ranks",
+           done.stdout + done.stderr)
+    told = json.loads(m.mpi.run(2, [m.cgrun, "--devices", "--json"], 30).stdout)["ranks"]
+    expect([rank["rank"] for rank in told] == [0, 1] and
+           all(rank["devices"]["cores"] >= 1 for rank in told), f"--devices --json: {told}")
+    m.runs += 2
+
+
+def long_trace(m):
+    """A trace of many executions has the first of them, whole, and says so; of two ranks, too."""
+    trace = m.folder / "trace.json"
+    done = m.run(2, m.plan(), "--graph", "many", "--input", "x=[5]", "-n", "4000", "--trace",
+                 trace)
+    said = re.search(r"has the first (\d+) executions alone", done.stderr)
+    expect(done.returncode == 0 and said is not None, "a long trace", done.stderr)
+    expect(trace.stat().st_size < 120_000_000, f"a trace of {trace.stat().st_size} bytes")
+    known = {event["args"]["execution"] for event in json.loads(trace.read_text())["traceEvents"]
+             if "execution" in event.get("args", {})}
+    expect(known == set(range(int(said[1]))), f"it has {len(known)} executions, said: {said[1]}")
 
 
 def builds(m):
@@ -518,7 +545,7 @@ def main():
         m = Machines(parser.parse_args(), pathlib.Path(name))
         for part in (results, more_devices_than_cores, weights, sent_weights,
                      pieces_of_weights, death_while_sent, reports, failures, numbers_of_ranks,
-                     mistakes, source_text, libraries, builds):
+                     mistakes, source_text, libraries, devices, long_trace, builds):
             part(m)
             print(f"{part.__name__}: ok", flush=True)
     print(f"{expectations.checks} checks, {m.runs} runs")

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """cgrun on two machines that are one (tests/support/two_machines.py).
 
-  two_machines_test.py --cgc build/release/cgc --cgrun build/release/cgrun
+  two_machines_test.py --cgc build/release/cgc --cgrun build/release/cgrun --mpi openmpi
 
 Where no such namespaces can be made, the test says so and is skipped.
 """
@@ -59,11 +59,11 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--cgc", required=True, type=lambda p: pathlib.Path(p).resolve())
     parser.add_argument("--cgrun", required=True, type=lambda p: pathlib.Path(p).resolve())
-    parser.set_defaults(mpi=TwoMachines.name)
+    mpirun.add_option(parser)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        with TwoMachines(folder) as two:
+        with TwoMachines(options.mpi, folder) as two:
             names = two.run(2, ["hostname"]).stdout.split()
             expect(sorted(names) == ["machine1", "machine2"], f"ranks are on {names}")
             m = machines_test.Machines(options, folder)
@@ -72,6 +72,8 @@ def main():
             for graph, inputs, flags in machines_test.CASES:
                 if graph in ("large", "state_of_all", "collected"):
                     m.same(2, m.plan(), graph, inputs, *flags)
+            # Two ranks on each.
+            m.same(4, m.plan("NODES=4", "N=9"), "collected", {"x": machines_test.EIGHT})
             # `large` alone sends 8 MB twice in each of 6 executions.
             expect(two.sent() - before > 90_000_000, f"only {two.sent() - before} bytes were sent")
             np.save(folder / "in_x.npy", np.array([1, 2, 3, 4]))

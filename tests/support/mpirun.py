@@ -14,7 +14,7 @@ import uuid
 from expectations import expect
 
 MARK = "CGRAPH_TEST_RUN"
-RANK_VARIABLES = ("OMPI_COMM_WORLD_RANK", "PMI_RANK")
+RANK_VARIABLES = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK")
 PACKAGES = {"openmpi": "openmpi-bin", "mpich": "mpich"}
 
 

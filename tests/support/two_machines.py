@@ -1,13 +1,12 @@
 """Two machines that are one: namespaces with their own network, host name, processes and shared
 memory, which a cable joins. What goes between them goes by TCP.
-
-It is written for Open MPI: Debian's MPICH goes by UCX, which finds no device in such a network.
 """
 import os
 import shlex
 import shutil
 import subprocess
 import sys
+import time
 
 import mpirun
 
@@ -37,12 +36,10 @@ def skip(why):
 
 
 class TwoMachines:
-    """Stands for an Mpi whose ranks are on two machines, one each."""
+    """Stands for an Mpi whose ranks are on two machines, in turn."""
 
-    name = "openmpi"
-
-    def __init__(self, folder):
-        self.mpi, self.folder = mpirun.Mpi(self.name), folder
+    def __init__(self, name, folder):
+        self.name, self.mpi, self.folder = name, mpirun.Mpi(name), folder
         self.space = f"cgraph{os.getpid()}m"
         for script, text in (("agent", AGENT), ("on", ON)):
             path = folder / script
@@ -64,7 +61,18 @@ class TwoMachines:
             if done.returncode != 0:
                 self.__exit__()
                 skip(f"namespaces cannot be made here (`{command}`: {done.stderr.strip()})")
+        self.await_cable()
         return self
+
+    def await_cable(self):
+        """Waits until both ends say that they are up, which the system tells late. MPICH's UCX
+        takes no other."""
+        end = time.monotonic() + 5
+        for i in (1, 2):
+            while "state UP" not in subprocess.run(
+                    ["ip", "-n", f"{self.space}{i}", "link", "show", "v1"], capture_output=True,
+                    text=True).stdout and time.monotonic() < end:
+                time.sleep(0.05)
 
     def __exit__(self, *_):
         for i in (1, 2):
@@ -74,6 +82,9 @@ class TwoMachines:
         flags = (f"--mca plm_rsh_agent {self.folder}/agent -H {NETWORK}.1,{NETWORK}.2 "
                  f"--mca oob_tcp_if_include {NETWORK}.0/24 "
                  f"--mca btl_tcp_if_include {NETWORK}.0/24")
+        if self.name == "mpich":
+            flags = (f"-launcher ssh -launcher-exec {self.folder}/agent "
+                     f"-hosts {NETWORK}.1,{NETWORK}.2")
         words = " ".join(shlex.quote(str(word)) for word in command)
         return [str(self.folder / "on"), "1",
                 f"exec {self.mpi.launcher} -n {ranks} {flags} {words}"]

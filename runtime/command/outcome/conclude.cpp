@@ -1,5 +1,6 @@
 #include "runtime/command/outcome/conclude.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <set>
 #include <string>
@@ -67,10 +68,18 @@ Status AddMeasurements(OutputFiles& files, const Options& options, const Measure
   }
   if (options.trace.empty()) return Status::Ok();
   std::vector<plan::GraphTrace> traces;
-  for (uint32_t graph : run.graphs) traces.push_back(run.engine.Trace(graph));
+  uint64_t only_first = 0;
+  for (uint32_t graph : run.graphs) {
+    traces.push_back(run.engine.Trace(graph));
+    only_first = std::max<uint64_t>(only_first, traces.back().only_first);
+  }
+  if (only_first != 0 && !options.quiet) {
+    Say(fmt::format(
+        "cgrun: note: {} has the first {} alone: there is no room for more in a trace\n",
+        options.trace, Counted(only_first, "execution")));
+  }
   return files.Add(options.trace,
-                   plan::TraceJson(run.engine.plan(), traces,
-                                   plan::TraceTimes::kMeasured, ended,
+                   plan::TraceJson(run.engine.plan(), traces, plan::TraceTimes::kMeasured, ended,
                                    run.engine.TraceProcesses()));
 }
 

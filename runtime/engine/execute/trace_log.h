@@ -1,8 +1,8 @@
-// TraceLog: the steps that one work queue was at work on, in order; the first million of them.
+// TraceLog: the steps that one work queue was at work on, in order; the first 131,072 of them.
 //
 // One thread appends. Others may read at the same time; they see the entries up to some point.
 // Memory comes in chunks that stay where they are, or is there from the beginning, for logs that
-// another process reads: these have room for less.
+// another process reads.
 #ifndef CGRAPH_RUNTIME_ENGINE_EXECUTE_TRACE_LOG_H_
 #define CGRAPH_RUNTIME_ENGINE_EXECUTE_TRACE_LOG_H_
 
@@ -34,7 +34,7 @@ class TraceLog {
     std::atomic<uint64_t>* count = nullptr;
     std::span<TracedStep> steps;
   };
-  static constexpr size_t kSharedSteps = 1 << 17;
+  static constexpr size_t kMostSteps = 1 << 17;
 
   // Called at load.
   void Share(const Shared& shared) { shared_ = shared; }
@@ -43,7 +43,7 @@ class TraceLog {
   void Append(const TracedStep& step) {
     if (shared_.count != nullptr) return AppendShared(step);
     const size_t at = count_.load(std::memory_order_relaxed);
-    if (at == kChunks * kChunk) return;
+    if (at == kMostSteps) return;
     std::unique_ptr<TracedStep[]>& chunk = chunks_[at / kChunk];
     if (chunk == nullptr) chunk.reset(new (std::nothrow) TracedStep[kChunk]);
     if (chunk == nullptr) return;
@@ -54,6 +54,7 @@ class TraceLog {
     if (shared_.count == nullptr) return count_.load(std::memory_order_acquire);
     return std::min<size_t>(shared_.count->load(std::memory_order_acquire), shared_.steps.size());
   }
+  bool full() const { return size() == kMostSteps; }
   const TracedStep& operator[](size_t i) const {
     return shared_.count != nullptr ? shared_.steps[i] : chunks_[i / kChunk][i % kChunk];
   }
@@ -66,8 +67,8 @@ class TraceLog {
     shared_.count->store(at + 1, std::memory_order_release);
   }
 
-  static constexpr size_t kChunk = 4096, kChunks = 256;
-  std::array<std::unique_ptr<TracedStep[]>, kChunks> chunks_;
+  static constexpr size_t kChunk = 4096;
+  std::array<std::unique_ptr<TracedStep[]>, kMostSteps / kChunk> chunks_;
   std::atomic<size_t> count_{0};
   Shared shared_;
 };

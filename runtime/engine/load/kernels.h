@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "runtime/device/device.h"
-#include "runtime/engine/load/weights.h"
+#include "runtime/engine/load/weights/weights.h"
 #include "runtime/native/kernels.h"
 #include "runtime/plan/plan.h"
 #include "runtime/status/status.h"

@@ -254,9 +254,8 @@ class Finder {
     for (size_t first = 0; first < parts.size();) {
       const auto members =
           parts.subspan(first, index_.plan().communicators[parts[first].communicator].members());
-      const bool foreign = std::any_of(members.begin(), members.end(), [&](const auto& member) {
-        return IsForeign(member.part);
-      });
+      const bool foreign = std::any_of(members.begin(), members.end(),
+                                       [&](const auto& member) { return IsForeign(member.part); });
       for (const plan::CollectivePart& to : members) {
         const uint32_t flag = poison_flags_.of_part[to.part];
         if (foreign && flag != plan::kNone) may_fail[flag] = true;

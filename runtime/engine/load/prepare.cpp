@@ -288,8 +288,8 @@ class Preparer {
     // An input's own value is where Execute() put it.
     const uint32_t first = step.op == Op::kInput ? 1 : 0;
     step.extents.first = static_cast<uint32_t>(program.extents.size());
-    step.operands = AddOperands(at.first() + first, at.inputs() + at.outputs() - first,
-                                  instruction, program.extents);
+    step.operands = AddOperands(at.first() + first, at.inputs() + at.outputs() - first, instruction,
+                                program.extents);
     step.extents.count = static_cast<uint32_t>(program.extents.size()) - step.extents.first;
     AddToSegment(program, step);
     program.steps.push_back(step);
@@ -460,7 +460,7 @@ class Preparer {
     const bool at_bound = (at.flags() & plan::kAtBound) != 0;
     std::vector<DynamicDim> none;
     const Slice slice = AddOperands(at.first(), at.inputs() + at.outputs(), part.instruction,
-                                      at_bound ? none : program.extents);
+                                    at_bound ? none : program.extents);
     part.extents.count = static_cast<uint32_t>(program.extents.size()) - part.extents.first;
     return slice;
   }

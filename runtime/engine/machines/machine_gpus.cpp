@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -29,11 +31,14 @@ workers::Machine ThisMachine(bool with_gpus) {
   return machine;
 }
 
+// Who is called with the answer of a rank.
+using Take = std::function<void(uint32_t from, const MachineMessage&, std::string_view text)>;
+
 // Answers: takes what other ranks tell of their machines.
 class Answers final : private ranks::Listener {
  public:
-  Answers(ranks::Messenger& messenger, std::vector<workers::Machine>& machines)
-      : messenger_(messenger), machines_(machines), buffers_(messenger.count()) {
+  Answers(ranks::Messenger& messenger, MachineMessage::Kind kind, const Take& take)
+      : messenger_(messenger), kind_(kind), take_(take), buffers_(messenger.count()) {
     messenger_.Listen(kMachineTag, this);
   }
   ~Answers() override { messenger_.Listen(kMachineTag, nullptr); }
@@ -46,24 +51,21 @@ class Answers final : private ranks::Listener {
   void OnMessage(uint32_t from, std::span<const std::byte>) override {
     const std::vector<std::byte> bytes = buffers_[from].Take();
     const auto [message, text] = Read(bytes);
-    if (message.kind != MachineMessage::kGpus || from >= machines_.size()) return;
-    machines_[from].cores = message.gpus.cores;
-    machines_[from].gpus = message.gpus.gpus;
-    const uint64_t process = std::min<uint64_t>(message.gpus.process_bytes, text.size());
-    machines_[from].name =
-        fmt::format("the machine of rank {} ({})", from, text.substr(0, process));
-    machines_[from].no_gpus = text.substr(process);
+    if (message.kind != kind_) return;
+    take_(from, message, text);
     ++count_;
   }
 
   ranks::Messenger& messenger_;
-  std::vector<workers::Machine>& machines_;  // by rank
+  const MachineMessage::Kind kind_;
+  const Take& take_;
   std::vector<ranks::ReceiveBuffers> buffers_;
   uint32_t count_ = 0;
 };
 
-Status Ask(const std::vector<uint32_t>& ranks, ranks::Peers& peers,
-           std::vector<workers::Machine>& machines) {
+// Asks ranks something of their machines; `take` gets the answers.
+Status Ask(const MachineMessage& question, const std::vector<uint32_t>& ranks, ranks::Peers& peers,
+           const Take& take) {
   ranks::Messenger& messenger = peers.messenger;
   const auto lost = [&] { return messenger.given_up() || peers.FirstLost().has_value(); };
   if (!lost() && messenger.claimed()) {
@@ -72,8 +74,8 @@ Status Ask(const std::vector<uint32_t>& ranks, ranks::Peers& peers,
   }
   const auto end = std::chrono::steady_clock::now() + kPatience;
   bool late = false;
-  Answers answers(messenger, machines);
-  for (uint32_t rank : ranks) SendMessage(messenger, rank, {.kind = MachineMessage::kGpus});
+  Answers answers(messenger, question.kind, take);
+  for (uint32_t rank : ranks) SendMessage(messenger, rank, question);
   PollUntil(messenger, [&] {
     late = std::chrono::steady_clock::now() > end;
     return answers.count() == ranks.size() || late || lost();
@@ -109,8 +111,30 @@ Result<std::vector<workers::Machine>> FindMachines(const plan::Plan& plan, ranks
     if (asked[node] && node > 0) others.push_back(node);
   }
   // Where a rank is not asked, the number of its cores is not known, and any core is taken for one.
-  if (!others.empty()) CGRAPH_RETURN_IF_ERROR(Ask(others, *peers, machines));
+  const Take take = [&](uint32_t from, const MachineMessage& message, std::string_view text) {
+    if (from >= machines.size()) return;
+    workers::Machine& machine = machines[from];
+    machine.cores = message.gpus.cores;
+    machine.gpus = message.gpus.gpus;
+    const uint64_t process = std::min<uint64_t>(message.gpus.process_bytes, text.size());
+    machine.name = fmt::format("the machine of rank {} ({})", from, text.substr(0, process));
+    machine.no_gpus = text.substr(process);
+  };
+  if (!others.empty()) {
+    CGRAPH_RETURN_IF_ERROR(Ask({.kind = MachineMessage::kGpus}, others, *peers, take));
+  }
   return machines;
+}
+
+Result<std::vector<std::string>> DescribeMachines(ranks::Peers& peers) {
+  std::vector<std::string> texts(peers.messenger.count());
+  std::vector<uint32_t> others;
+  for (uint32_t rank = 1; rank < texts.size(); ++rank) others.push_back(rank);
+  const Take take = [&](uint32_t from, const MachineMessage&, std::string_view text) {
+    texts[from] = text;
+  };
+  CGRAPH_RETURN_IF_ERROR(Ask({.kind = MachineMessage::kDescribe}, others, peers, take));
+  return texts;
 }
 
 void TellGpus(ranks::Messenger& messenger) {

@@ -3,6 +3,7 @@
 #ifndef CGRAPH_RUNTIME_ENGINE_MACHINES_MACHINE_GPUS_H_
 #define CGRAPH_RUNTIME_ENGINE_MACHINES_MACHINE_GPUS_H_
 
+#include <string>
 #include <vector>
 
 #include "runtime/plan/plan.h"
@@ -17,6 +18,10 @@ namespace cgraph::engine {
 // rank is no node's or a node no rank's, kLost where a rank is gone, kTimeout where one does not
 // answer.
 Result<std::vector<workers::Machine>> FindMachines(const plan::Plan& plan, ranks::Peers* peers);
+
+// Returns what each other rank says of its machine, by what its ServeMachine() was given; nothing
+// of rank 0 itself. Errors as above.
+Result<std::vector<std::string>> DescribeMachines(ranks::Peers& peers);
 
 // Answers rank 0 at another rank.
 void TellGpus(ranks::Messenger& messenger);

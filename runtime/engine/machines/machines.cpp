@@ -380,7 +380,9 @@ void Machines::RunThread() {
 void Machines::Dispatch(uint32_t from, std::span<const std::byte> bytes) {
   const auto [message, text] = Read(bytes);
   switch (message.kind) {
-    case MachineMessage::kAskWeights: questions_.Note(from, message, text); break;
+    case MachineMessage::kAskWeights:
+      questions_.Note(from, message, text);
+      break;
     case MachineMessage::kWeights:
       if (first_rank_ != nullptr) first_rank_->OnAnswer(message, text);
       break;
@@ -444,6 +446,7 @@ void Machines::Dispatch(uint32_t from, std::span<const std::byte> bytes) {
       break;
     case MachineMessage::kNone:
     case MachineMessage::kGpus:
+    case MachineMessage::kDescribe:
     case MachineMessage::kPlan:
     case MachineMessage::kQuit: break;  // while there is an engine none of these comes
   }

@@ -12,6 +12,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -189,8 +190,8 @@ uint32_t NodesOf(const plan::Plan& plan);
 Status CheckNodes(const plan::Plan& plan, const ranks::Peers& peers);
 
 // Serves engines of rank 0 at a rank other than the first, one after the other, until rank 0 ends
-// this; returns the exit code of the process.
-int ServeMachine(ranks::Peers& peers);
+// this; returns the exit code of the process. `describe`: what DescribeMachines() gets.
+int ServeMachine(ranks::Peers& peers, const std::function<std::string()>& describe = nullptr);
 // At rank 0: ends the other ranks, once no engine is left. False where one of them did not end its
 // part of an engine in time; then nothing is done.
 bool EndMachines(ranks::Peers& peers);

@@ -24,27 +24,28 @@ inline constexpr std::chrono::seconds kMachineGrace(1);
 // MachineMessage: the beginning of a message; a text follows.
 struct MachineMessage {
   enum Kind : uint32_t {
-    kNone,      // nothing that a rank sends
-    kGpus,      // which GPUs has your machine? or: it has
-    kPlan,      // load this part of a plan
-    kAskWeights,  // what are your weights?
-    kWeights,   // they are
-    kLoaded,    // it is loaded, or why not
-    kRound,     // run a round of a graph
-    kProgress,  // of a work queue
-    kFailure,   // of an execution
-    kHeads,     // where the queues of a work queue are
+    kNone,          // nothing that a rank sends
+    kGpus,          // which GPUs has your machine? or: it has
+    kDescribe,      // your machine, to people; or: this is it
+    kPlan,          // load this part of a plan
+    kAskWeights,    // what are your weights?
+    kWeights,       // they are
+    kLoaded,        // it is loaded, or why not
+    kRound,         // run a round of a graph
+    kProgress,      // of a work queue
+    kFailure,       // of an execution
+    kHeads,         // where the queues of a work queue are
     kDeviceFailed,  // as a whole: the engine ends
-    kAlive,     // nothing else is to be sent
-    kClock,     // what time is it? or: it is
-    kMeasure,   // tell what was measured
-    kTimings,   // of a work queue's steps in a graph
-    kTrace,     // steps of a work queue
-    kMeasured,  // that was all
-    kForget,    // what was measured
-    kEnd,       // the engine has ended
-    kEnded,     // and nothing of it is under way from here any more
-    kQuit,      // end the process
+    kAlive,         // nothing else is to be sent
+    kClock,         // what time is it? or: it is
+    kMeasure,       // tell what was measured
+    kTimings,       // of a work queue's steps in a graph
+    kTrace,         // steps of a work queue
+    kMeasured,      // that was all
+    kForget,        // what was measured
+    kEnd,           // the engine has ended
+    kEnded,         // and nothing of it is under way from here any more
+    kQuit,          // end the process
   };
   Kind kind = kNone;
   uint32_t graph = 0, frame = 0, work_queue = 0;

@@ -26,8 +26,7 @@ std::vector<Entry> Take(uint64_t count, std::string_view& text) {
 }
 
 bool Below(const std::vector<uint32_t>& numbers, size_t end) {
-  return std::all_of(numbers.begin(), numbers.end(),
-                     [&](uint32_t number) { return number < end; });
+  return std::all_of(numbers.begin(), numbers.end(), [&](uint32_t number) { return number < end; });
 }
 
 // Returns whether what is told beside the part is about a plan of its size.
@@ -37,8 +36,8 @@ bool Fits(const PlanMessage& told) {
   const size_t graphs = part.graphs.size() + (part.start != nullptr);
   return placement.work_queue_of_lane.size() == part.lanes.size() &&
          Below(placement.work_queue_of_lane, placement.worker_of_work_queue.size()) &&
-         Below(placement.worker_of_work_queue, placement.workers) &&
-         told.totals.size() == graphs && told.part.weights.size() == part.weights.size() &&
+         Below(placement.worker_of_work_queue, placement.workers) && told.totals.size() == graphs &&
+         told.part.weights.size() == part.weights.size() &&
          std::all_of(told.totals.begin(), told.totals.end(), [&](const auto& totals) {
            return totals.collectives.size() == part.communicators.size();
          });
@@ -120,7 +119,8 @@ Result<PlanMessage> ReadPlanMessage(const MachineMessage& message, std::string_v
   if (!part.ok()) return part.status();
   told.part.plan = std::move(*part);
   if (Fits(told)) return told;
-  return Status(StatusCode::kInvalid, "what rank 0 has sent is not about the plan that it has sent");
+  return Status(StatusCode::kInvalid,
+                "what rank 0 has sent is not about the plan that it has sent");
 }
 
 }  // namespace cgraph::engine

@@ -45,8 +45,7 @@ Status TellPiece(const files::Safetensors& file, const std::string& tensor, plan
   if (!size) return Status(StatusCode::kInvalid, "more weights were asked for than one piece");
   std::vector<uint8_t> bytes(*size);
   CGRAPH_RETURN_IF_ERROR(file.Read(tensor, first, count, bytes));
-  answer.weights.same =
-      question.weights.has && question.weights.digest == files::Digest64(bytes);
+  answer.weights.same = question.weights.has && question.weights.digest == files::Digest64(bytes);
   text.clear();
   if (!answer.weights.same) text.assign(bytes.begin(), bytes.end());
   return Status::Ok();
@@ -129,8 +128,8 @@ Result<AskedFirstRank::Answer> AskedFirstRank::AskFirst(MachineMessage question,
   return Status(StatusCode::kClosed, "rank 0 has ended the engine");
 }
 
-// Compares a piece with rank 0's, and fills it with the bytes where they are others. Returns whether
-// they were.
+// Compares a piece with rank 0's, and fills it with the bytes where they are others. Returns
+// whether they were.
 Result<bool> AskedFirstRank::Compare(uint32_t weight, const Piece& piece, bool has,
                                      std::span<uint8_t> bytes) {
   MachineMessage question;
@@ -142,8 +141,9 @@ Result<bool> AskedFirstRank::Compare(uint32_t weight, const Piece& piece, bool h
   if (told.weights.code != StatusCode::kOk) return Status(told.weights.code, text);
   if (told.weights.same && has) return false;
   if (text.size() != bytes.size()) {
-    return Status(StatusCode::kInvalid, "rank 0 has sent another number of bytes of weights than "
-                                        "it was asked for");
+    return Status(StatusCode::kInvalid,
+                  "rank 0 has sent another number of bytes of weights than "
+                  "it was asked for");
   }
   std::memcpy(bytes.data(), text.data(), text.size());
   return true;

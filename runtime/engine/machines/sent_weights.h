@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/engine/load/weights.h"
+#include "runtime/engine/load/weights/weights.h"
 #include "runtime/engine/machines/message.h"
 #include "runtime/plan/plan.h"
 #include "runtime/ranks/messenger.h"

@@ -100,7 +100,7 @@ void Core::ServeMachine(ranks::Peers& peers, PlanMessage told,
   core->Release();
 }
 
-int ServeMachine(ranks::Peers& peers) {
+int ServeMachine(ranks::Peers& peers, const std::function<std::string()>& describe) {
   Messenger& messenger = peers.messenger;
   Inbox inbox(messenger);
   for (;;) {
@@ -108,6 +108,10 @@ int ServeMachine(ranks::Peers& peers) {
     const auto [message, text] = Read(bytes);
     if (message.kind == MachineMessage::kQuit) break;
     if (message.kind == MachineMessage::kGpus) TellGpus(messenger);
+    if (message.kind == MachineMessage::kDescribe) {
+      const std::string description = describe == nullptr ? "" : describe();
+      SendMessage(messenger, 0, {.kind = MachineMessage::kDescribe}, description);
+    }
     if (message.kind != MachineMessage::kPlan) continue;
     auto told = ReadPlanMessage(message, text);
     // The part is unpacked now.

@@ -155,10 +155,14 @@ void GraphParts::AddInstruction(uint32_t instruction) {
 
 uint32_t GraphParts::Subject(const Instruction& at) {
   switch (at.kind()) {
-    case Kind::call: return shared_->kernels.Of(at.subject());
-    case Kind::signal: return events_.Of(at.subject());
-    case Kind::load: return shared_->weights.Of(at.subject());
-    default: return at.subject();
+    case Kind::call:
+      return shared_->kernels.Of(at.subject());
+    case Kind::signal:
+      return events_.Of(at.subject());
+    case Kind::load:
+      return shared_->weights.Of(at.subject());
+    default:
+      return at.subject();
   }
 }
 

@@ -59,15 +59,15 @@ class GraphParts {
   const Plan& plan_;
   const Graph& graph_;
   GraphIndex index_;
-  const uint8_t others_flags_;              // of parts of comms of other nodes
-  std::vector<Range> collectives_;          // by communicator: among the index's
+  const uint8_t others_flags_;      // of parts of comms of other nodes
+  std::vector<Range> collectives_;  // by communicator: among the index's
   std::vector<uint32_t> constant_of_buffer_;
 
   Renumbering values_, buffers_, events_, calls_, collective_numbers_;
   SharedTables* shared_ = nullptr;
   std::unique_ptr<Graph> part_;
-  std::vector<Message> others_;             // ends and members of other nodes
-  std::vector<bool> devices_;               // that have instructions in the part
+  std::vector<Message> others_;  // ends and members of other nodes
+  std::vector<bool> devices_;    // that have instructions in the part
 };
 
 }  // namespace cgraph::plan

@@ -1,5 +1,5 @@
-// Parts of plans for the ranks of nodes: each has the node's own lanes as the plan has them, of other
-// lanes what communicates with these, and little more than its share of the plan.
+// Parts of plans for the ranks of nodes: each has the node's own lanes as the plan has them, of
+// other lanes what communicates with these, and little more than its share of the plan.
 #include <catch2/catch.hpp>
 
 #include <algorithm>
@@ -58,10 +58,10 @@ std::string Told(const Plan& plan, const plan::Graph& graph, const GraphIndex& i
                  Events& events) {
   const plan::Instruction& at = graph.instructions[i];
   const bool of_events = at.kind() == plan::Kind::signal || at.kind() == plan::Kind::wait;
-  std::string text = (of_events ? EventsText(graph, at, events)
-                                : plan::InstructionText(plan, graph, i)) + " " +
-                     std::to_string(at.certificate_position()) + " " +
-                     std::to_string(at.program_order()) + " " + std::to_string(at.lag());
+  std::string text =
+      (of_events ? EventsText(graph, at, events) : plan::InstructionText(plan, graph, i)) + " " +
+      std::to_string(at.certificate_position()) + " " + std::to_string(at.program_order()) + " " +
+      std::to_string(at.lag());
   if (at.kind() == plan::Kind::call) text += " " + plan.kernels[at.subject()]->name;
   index.ForEachOperand(i, [&](uint32_t id, bool write, uint32_t) {
     const plan::Value& value = graph.values[id];
@@ -142,8 +142,8 @@ uint64_t Entries(const Plan& plan) {
 }
 
 TEST_CASE("a part of a plan has a node's lanes, and what these communicate with") {
-  const auto whole = Compile("bench/many_machines/step.cgraph",
-                             {{"D", "2"}, {"P", "3"}, {"T", "2"}, {"M", "2"}});
+  const auto whole =
+      Compile("bench/many_machines/step.cgraph", {{"D", "2"}, {"P", "3"}, {"T", "2"}, {"M", "2"}});
   plan::NodeParts parts(*whole);
   REQUIRE(NodesOf(*whole) == 6);
   for (uint32_t node = 0; node < 6; ++node) {

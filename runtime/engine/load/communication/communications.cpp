@@ -208,10 +208,10 @@ class Maker {
       const channel::CollectiveShape& shape, std::span<const plan::CollectivePart> slots) const {
     std::vector<uint32_t> ranks = RanksOf(slots);
     if (!AreHere(ranks)) {
-      const uint32_t tag = tag_of_communicator_[slots[0].communicator] +
-                           slots[0].turn * shape.members;
-      auto made = channel::MakeMessageCollective(shape, p_.machines->messenger(), tag,
-                                                 std::move(ranks));
+      const uint32_t tag =
+          tag_of_communicator_[slots[0].communicator] + slots[0].turn * shape.members;
+      auto made =
+          channel::MakeMessageCollective(shape, p_.machines->messenger(), tag, std::move(ranks));
       if (!made.ok()) return made.status();
       return std::pair(std::move(*made), false);
     }

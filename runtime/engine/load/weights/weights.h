@@ -1,6 +1,6 @@
 // Weights: the files that a plan loads from, and the sources of their slices.
-#ifndef CGRAPH_RUNTIME_ENGINE_LOAD_WEIGHTS_H_
-#define CGRAPH_RUNTIME_ENGINE_LOAD_WEIGHTS_H_
+#ifndef CGRAPH_RUNTIME_ENGINE_LOAD_WEIGHTS_WEIGHTS_H_
+#define CGRAPH_RUNTIME_ENGINE_LOAD_WEIGHTS_WEIGHTS_H_
 
 #include <atomic>
 #include <cstdint>
@@ -45,7 +45,8 @@ class Weights {
 
   // Returns whether a source has failed because a file could not be read.
   bool unreadable() const { return unreadable_; }
-  // Return how many bytes the sources read from files, and how many rank 0 has sent, in whole slices.
+  // Return how many bytes the sources read from files, and how many rank 0 has sent, in whole
+  // slices.
   uint64_t read_bytes() const { return read_bytes_; }
   uint64_t sent_bytes() const { return sent_bytes_; }
   // Frees what rank 0 has sent, once no source is read any more.
@@ -66,4 +67,4 @@ Status CheckSlice(const files::Safetensors::Entry& entry, const plan::WeightFile
 
 }  // namespace cgraph::engine
 
-#endif  // CGRAPH_RUNTIME_ENGINE_LOAD_WEIGHTS_H_
+#endif  // CGRAPH_RUNTIME_ENGINE_LOAD_WEIGHTS_WEIGHTS_H_

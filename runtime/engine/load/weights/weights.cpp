@@ -1,4 +1,4 @@
-#include "runtime/engine/load/weights.h"
+#include "runtime/engine/load/weights/weights.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -53,9 +53,9 @@ Result<std::string> WeightPath(const std::string& dir, const std::string& name) 
   bool inside = !path.empty() && path.is_relative();
   for (const auto& part : path) inside &= part != "..";
   if (!inside) {
-    return Status(StatusCode::kInvalid,
-                  fmt::format("the plan loads `{}`, which is not below the weights directory",
-                              name));
+    return Status(
+        StatusCode::kInvalid,
+        fmt::format("the plan loads `{}`, which is not below the weights directory", name));
   }
   return (std::filesystem::path(dir) / path).string();
 }
@@ -66,15 +66,17 @@ std::string SliceMend(plan::DType dtype, const std::vector<int64_t>& dims,
   const bool reversed = dims.size() == 2 && out.rank == 2 && dims[0] == out.dims[1] &&
                         dims[1] == out.dims[0] && dims[0] != dims[1];
   if (reversed) {
-    return fmt::format("declare the state as the file has it, {}[{}], and multiply by "
-                       "matmul(x, w, transpose_b: true), or transpose the tensor in the file",
-                       plan::DTypeName(dtype), fmt::join(dims, ", "));
+    return fmt::format(
+        "declare the state as the file has it, {}[{}], and multiply by "
+        "matmul(x, w, transpose_b: true), or transpose the tensor in the file",
+        plan::DTypeName(dtype), fmt::join(dims, ", "));
   }
   const bool same_shape = std::equal(dims.begin(), dims.end(), out.dims, out.dims + out.rank);
   if (same_shape) {
-    return fmt::format("declare the state as {0} and cast where it is used, cast<{1}>(w), or save "
-                       "the tensor as {1}",
-                       plan::DTypeName(dtype), plan::DTypeName(out.dtype));
+    return fmt::format(
+        "declare the state as {0} and cast where it is used, cast<{1}>(w), or save "
+        "the tensor as {1}",
+        plan::DTypeName(dtype), plan::DTypeName(out.dtype));
   }
   return "declare the state as the file has it, or name another tensor in `load`";
 }

@@ -1,0 +1,39 @@
+// Array: one result of an execution, given to Python without a copy. It keeps the results of its
+// execution alive, whatever becomes of the engine, and so does everything that is made from it: by
+// the buffer protocol (NumPy, memoryview) and by DLPack (PyTorch, JAX).
+#ifndef CGRAPH_RUNTIME_PYTHON_BINDING_ARRAY_H_
+#define CGRAPH_RUNTIME_PYTHON_BINDING_ARRAY_H_
+
+#include <nanobind/nanobind.h>
+
+#include "runtime/engine/engine.h"
+#include "runtime/plan/limits.h"
+#include "runtime/python/binding/forks.h"
+
+namespace cgraph::python {
+
+class Array {
+ public:
+  Array(const Outputs& outputs, size_t index);
+
+  const device::Tensor& tensor() const { return *tensor_; }
+  nanobind::tuple Shape() const;
+  // `max_version`: None, or the pair that says which form of capsule is wanted. `stream` and
+  // `dl_device` are those of this machine's memory.
+  nanobind::object DLPack(nanobind::handle stream, nanobind::handle max_version,
+                          nanobind::handle dl_device, nanobind::handle copy) const;
+  // Fills a view, or sets an error and returns -1.
+  int GetBuffer(PyObject* self, Py_buffer* view, int flags);
+
+ private:
+  OfThisProcess<Outputs> outputs_;
+  const device::Tensor* tensor_;
+  Py_ssize_t shape_[kMaxRank] = {};
+  Py_ssize_t strides_[kMaxRank] = {};  // in bytes
+};
+
+void BindArray(nanobind::module_& module);
+
+}  // namespace cgraph::python
+
+#endif  // CGRAPH_RUNTIME_PYTHON_BINDING_ARRAY_H_

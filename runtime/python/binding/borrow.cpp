@@ -1,0 +1,375 @@
+#include "runtime/python/binding/borrow.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+
+#include "runtime/plan/kinds.h"
+#include "runtime/python/binding/errors.h"
+
+namespace nb = nanobind;
+
+namespace cgraph::python {
+namespace {
+
+const char* NumpyName(plan::DType dtype) {
+  switch (dtype) {
+    case plan::DType::bool_:
+      return "numpy.bool_";
+    case plan::DType::i8:
+      return "numpy.int8";
+    case plan::DType::u8:
+      return "numpy.uint8";
+    case plan::DType::i32:
+      return "numpy.int32";
+    case plan::DType::i64:
+      return "numpy.int64";
+    case plan::DType::f16:
+      return "numpy.float16";
+    case plan::DType::bf16:
+      return "ml_dtypes.bfloat16";
+    case plan::DType::f32:
+      return "numpy.float32";
+    case plan::DType::f64:
+      return "numpy.float64";
+  }
+  return "numpy.float32";
+}
+
+[[noreturn]] void RaiseInput(const std::string& message) { Raise("InputError", message); }
+
+std::string Takes(const InputPort& port, const std::string& graph) {
+  return fmt::format("`{}` takes `{}` as {}", graph, port.name, port.type);
+}
+
+// The form of the buffer protocol, "f" or "<f"; the dtype, or nothing.
+std::optional<plan::DType> DTypeOf(const Py_buffer& buffer) {
+  const char* format = buffer.format == nullptr ? "B" : buffer.format;
+  if (*format == '@' || *format == '=' || *format == '<') ++format;
+  if (format[0] == '\0' || format[1] != '\0') return std::nullopt;
+  switch (*format) {
+    case '?':
+      return plan::DType::bool_;
+    case 'b':
+      return plan::DType::i8;
+    case 'B':
+      return plan::DType::u8;
+    case 'i':
+    case 'l':
+    case 'q':
+      if (buffer.itemsize == 4) return plan::DType::i32;
+      if (buffer.itemsize == 8) return plan::DType::i64;
+      return std::nullopt;
+    case 'e':
+      return plan::DType::f16;
+    case 'f':
+      return plan::DType::f32;
+    case 'd':
+      return plan::DType::f64;
+    default:
+      return std::nullopt;
+  }
+}
+
+[[noreturn]] void RaiseDType(const InputPort& port, const std::string& graph,
+                             const std::string& given) {
+  RaiseInput(fmt::format("{}, and was given {}; `{}.astype({})` makes a copy that fits",
+                         Takes(port, graph), given, port.name, NumpyName(port.dtype)));
+}
+
+[[noreturn]] void RaiseLayout(const InputPort& port, const std::string& graph,
+                              const std::vector<int64_t>& strides) {
+  RaiseInput(fmt::format(
+      "{}, and was given a tensor whose rows do not lie one after the other (strides [{}]); "
+      "`numpy.ascontiguousarray({})`, or `.contiguous()` of PyTorch, makes a copy that fits",
+      Takes(port, graph), fmt::join(strides, ", "), port.name));
+}
+
+void CheckRank(int64_t rank, const InputPort& port, const std::string& graph) {
+  if (rank <= kMaxRank) return;
+  RaiseInput(fmt::format("{}, and was given {} dimensions", Takes(port, graph), rank));
+}
+
+nb::object Child(nb::handle of, const std::string& name) {
+  if (PyDict_Check(of.ptr())) {
+    PyObject* item = PyDict_GetItemString(of.ptr(), name.c_str());
+    if (item == nullptr) RaiseBuiltin(PyExc_KeyError, name);
+    return nb::borrow(item);
+  }
+  return of.attr(name.c_str());
+}
+
+nb::object Child(nb::handle of, Py_ssize_t index) {
+  PyObject* item = PySequence_GetItem(of.ptr(), index);
+  if (item == nullptr) throw nb::python_error();
+  return nb::steal(item);
+}
+
+// Returns the tensor of a port, inside the argument.
+nb::object Follow(nb::handle argument, const InputPort& port, const std::string& graph) try {
+  nb::object at = nb::borrow(argument);
+  for (const auto& step : port.way) {
+    at = std::visit([&](const auto& part) { return Child(at, part); }, step);
+  }
+  return at;
+} catch (nb::python_error& error) {
+  const std::string why = error.what();
+  RaiseInput(fmt::format("{}, and {} has no such part: {}", Takes(port, graph),
+                         nb::cast<std::string>(port.argument), why));
+}
+
+// Raises where an argument has a name that is none of the inputs'.
+void CheckNames(const std::vector<InputPort>& ports, nb::handle kwargs, const std::string& graph) {
+  if (kwargs.ptr() == nullptr) return;
+  for (const auto& [key, value] : nb::borrow<nb::dict>(kwargs)) {
+    const bool known = std::any_of(ports.begin(), ports.end(),
+                                   [&](const InputPort& port) { return port.argument.equal(key); });
+    if (known) continue;
+    std::vector<std::string> names;
+    for (const InputPort& port : ports) names.push_back(port.name);
+    RaiseInput(fmt::format("`{}` has no input `{}`; its inputs: {}", graph,
+                           nb::cast<std::string>(key), fmt::join(names, ", ")));
+  }
+}
+
+}  // namespace
+
+void FindWay(InputPort& port) {
+  const std::string& name = port.name;
+  size_t at = name.find_first_of(".[");
+  PyObject* argument = PyUnicode_FromString(name.substr(0, at).c_str());
+  PyUnicode_InternInPlace(&argument);
+  port.argument = nb::steal(argument);
+  while (at < name.size()) {
+    const size_t end = std::min(name.find_first_of(".[", at + 1), name.size());
+    const std::string part = name.substr(at + 1, end - at - 1);
+    if (name[at] == '[') {
+      port.way.emplace_back(static_cast<Py_ssize_t>(std::stoll(part)));
+    } else if (!part.empty() && part.find_first_not_of("0123456789") == part.npos) {
+      port.way.emplace_back(static_cast<Py_ssize_t>(std::stoll(part)));
+    } else {
+      port.way.emplace_back(part);
+    }
+    at = end;
+  }
+}
+
+Borrowed& Borrowed::operator=(Borrowed&& other) noexcept {
+  if (this == &other) return *this;
+  Release();
+  std::memcpy(static_cast<void*>(this), static_cast<const void*>(&other), sizeof(Borrowed));
+  other.kind_ = Kind::kNone;
+  return *this;
+}
+
+void Borrowed::Release() {
+  switch (std::exchange(kind_, Kind::kNone)) {
+    case Kind::kBuffer:
+      PyBuffer_Release(&buffer_);
+      break;
+    case Kind::kPlain:
+      if (plain_->deleter != nullptr) plain_->deleter(plain_);
+      break;
+    case Kind::kVersioned:
+      if (versioned_->deleter != nullptr) versioned_->deleter(versioned_);
+      break;
+    case Kind::kNumber:
+    case Kind::kNone:
+      break;
+  }
+}
+
+void Borrowed::Take(nb::handle object, const InputPort& port, const std::string& graph) {
+  if (PyObject_CheckBuffer(object.ptr())) {
+    if (PyObject_GetBuffer(object.ptr(), &buffer_, PyBUF_FORMAT | PyBUF_STRIDES) == 0) {
+      kind_ = Kind::kBuffer;
+      TakeBuffer(port, graph);
+      return;
+    }
+    PyErr_Clear();  // as an array of bf16, which has no format
+  }
+  if (port.rank == 0 && TakeNumber(object, port)) return;
+  if (PyObject_HasAttrString(object.ptr(), "__dlpack__")) {
+    TakeCapsule(object, port, graph);
+    return;
+  }
+  RaiseInput(fmt::format(
+      "{}, and was given {} {}, which holds no tensor (by the buffer protocol "
+      "or `__dlpack__`); `numpy.asarray({}, dtype={})` makes one",
+      Takes(port, graph), std::strchr("aeiou", Py_TYPE(object.ptr())->tp_name[0]) ? "an" : "a",
+      Py_TYPE(object.ptr())->tp_name, port.name, NumpyName(port.dtype)));
+}
+
+void Borrowed::TakeBuffer(const InputPort& port, const std::string& graph) {
+  const std::optional<plan::DType> dtype = DTypeOf(buffer_);
+  // Arrays of 16 bits are taken as the bits of bf16, which NumPy lacks.
+  const bool bits = port.dtype == plan::DType::bf16 && buffer_.format != nullptr &&
+                    buffer_.itemsize == 2 && std::strpbrk(buffer_.format, "HE") != nullptr;
+  if (dtype != port.dtype && !bits) {
+    RaiseDType(port, graph,
+               dtype ? std::string(plan::DTypeName(*dtype))
+                     : fmt::format("elements of the form `{}`, which cgraph has not",
+                                   buffer_.format == nullptr ? "B" : buffer_.format));
+  }
+  CheckRank(buffer_.ndim, port, graph);
+  if (PyBuffer_IsContiguous(&buffer_, 'C') == 0) {
+    RaiseLayout(port, graph, {buffer_.strides, buffer_.strides + buffer_.ndim});
+  }
+  rank_ = static_cast<uint8_t>(buffer_.ndim);
+  for (int d = 0; d < buffer_.ndim; ++d) dims_[d] = buffer_.shape[d];
+  data_ = buffer_.buf;
+}
+
+// A number of Python's, for a port without dimensions.
+bool Borrowed::TakeNumber(nb::handle object, const InputPort& port) {
+  const auto hold = [&](auto value) {
+    number_ = 0;
+    std::memcpy(&number_, &value, sizeof value);
+    kind_ = Kind::kNumber;
+    rank_ = 0;
+    data_ = nullptr;
+    return true;
+  };
+  if (port.dtype == plan::DType::bool_) {
+    return PyBool_Check(object.ptr()) && hold(static_cast<uint8_t>(object.ptr() == Py_True));
+  }
+  if (PyBool_Check(object.ptr())) return false;
+  const bool whole = PyLong_Check(object.ptr());
+  if (whole && !plan::IsFloat(port.dtype)) {
+    const int64_t value = PyLong_AsLongLong(object.ptr());
+    if (value == -1 && PyErr_Occurred() != nullptr) throw nb::python_error();
+    const int64_t bits = 8 * plan::DTypeBytes(port.dtype);
+    const bool is_signed = port.dtype != plan::DType::u8;
+    const int64_t most = bits == 64 ? INT64_MAX : (int64_t{1} << (bits - is_signed)) - 1;
+    const int64_t least = is_signed ? -most - 1 : 0;
+    if (value < least || value > most) {
+      RaiseInput(
+          fmt::format("`{}` is {}; {} holds {} to {}", port.name, value, port.type, least, most));
+    }
+    return hold(value);  // the least bytes come first
+  }
+  if (!whole && !PyFloat_Check(object.ptr())) return false;
+  const double value = PyFloat_AsDouble(object.ptr());
+  if (value == -1 && PyErr_Occurred() != nullptr) throw nb::python_error();
+  if (port.dtype == plan::DType::f32) return hold(static_cast<float>(value));
+  if (port.dtype == plan::DType::f64) return hold(value);
+  return false;
+}
+
+void Borrowed::TakeCapsule(nb::handle object, const InputPort& port, const std::string& graph) {
+  const auto device = nb::cast<std::pair<int, int>>(object.attr("__dlpack_device__")());
+  if (device.first != kDLCPU && device.first != kDLCUDAHost) {
+    RaiseInput(
+        fmt::format("{}, from this machine's memory, and was given a tensor of device {}:{} "
+                    "(DLPack's numbers); `{}.cpu()` makes a copy that fits",
+                    Takes(port, graph), device.first, device.second, port.name));
+  }
+  nb::object capsule;
+  try {
+    const nb::tuple version = nb::make_tuple(kDLPackMajor, kDLPackMinor);
+    capsule = object.attr("__dlpack__")(nb::arg("max_version") = version);
+  } catch (nb::python_error& error) {
+    if (!error.matches(PyExc_TypeError)) throw;  // it knows the first form alone
+    capsule = object.attr("__dlpack__")();
+  }
+  if (PyCapsule_IsValid(capsule.ptr(), kVersionedCapsule) != 0) {
+    versioned_ =
+        static_cast<VersionedTensor*>(PyCapsule_GetPointer(capsule.ptr(), kVersionedCapsule));
+    PyCapsule_SetName(capsule.ptr(), "used_dltensor_versioned");
+    kind_ = Kind::kVersioned;
+    if (versioned_->version.major > kDLPackMajor) {
+      RaiseInput(fmt::format("`{}` comes as DLPack {}.{}; this module knows {}", port.name,
+                             versioned_->version.major, versioned_->version.minor, kDLPackMajor));
+    }
+    TakeTensor(versioned_->dl_tensor, port, graph);
+  } else if (PyCapsule_IsValid(capsule.ptr(), kPlainCapsule) != 0) {
+    plain_ = static_cast<DLManagedTensor*>(PyCapsule_GetPointer(capsule.ptr(), kPlainCapsule));
+    PyCapsule_SetName(capsule.ptr(), "used_dltensor");
+    kind_ = Kind::kPlain;
+    TakeTensor(plain_->dl_tensor, port, graph);
+  } else {
+    RaiseInput(fmt::format("`__dlpack__` of `{}` gave no capsule of DLPack", port.name));
+  }
+}
+
+void Borrowed::TakeTensor(const DLTensor& tensor, const InputPort& port, const std::string& graph) {
+  const std::optional<plan::DType> dtype = python::DTypeOf(tensor.dtype);
+  if (dtype != port.dtype) {
+    RaiseDType(port, graph,
+               dtype ? std::string(plan::DTypeName(*dtype))
+                     : fmt::format("{}{}, which cgraph has not", DLPackCodeName(tensor.dtype),
+                                   tensor.dtype.bits));
+  }
+  CheckRank(tensor.ndim, port, graph);
+  rank_ = static_cast<uint8_t>(tensor.ndim);
+  int64_t dense = 1;
+  bool fits = true, empty = false;
+  for (int d = tensor.ndim - 1; d >= 0; --d) {
+    dims_[d] = tensor.shape[d];
+    empty |= dims_[d] == 0;
+    fits &= tensor.strides == nullptr || dims_[d] == 1 || tensor.strides[d] == dense;
+    dense *= dims_[d];
+  }
+  if (!fits && !empty) RaiseLayout(port, graph, {tensor.strides, tensor.strides + tensor.ndim});
+  data_ = static_cast<const char*>(tensor.data) + tensor.byte_offset;
+}
+
+Input Borrowed::AsInput(const InputPort& port) const {
+  const void* data = kind_ == Kind::kNumber ? static_cast<const void*>(&number_) : data_;
+  return {.name = port.name,
+          .data = data,
+          .dtype = port.dtype,
+          .dims = {dims_, rank_},
+          .lent = kind_ != Kind::kNumber};
+}
+
+BorrowedInputs::BorrowedInputs(const std::vector<InputPort>& ports, nb::handle args,
+                               nb::handle kwargs, const std::string& graph)
+    : tensors_(ports.size()) {
+  const Py_ssize_t positional = PyTuple_GET_SIZE(args.ptr());
+  Py_ssize_t used = 0, arguments = 0;
+  PyObject* object = nullptr;
+  for (size_t p = 0; p < ports.size(); ++p) {
+    const InputPort& port = ports[p];
+    const bool same = p > 0 && ports[p - 1].argument.is(port.argument);
+    if (!same) {
+      const Py_ssize_t position = arguments++;
+      object = kwargs.ptr() == nullptr ? nullptr
+                                       : PyDict_GetItemWithError(kwargs.ptr(), port.argument.ptr());
+      const bool named = object != nullptr;
+      used += named;
+      if (position < positional) {
+        if (named) RaiseInput(fmt::format("`{}` was given `{}` twice", graph, port.name));
+        object = PyTuple_GET_ITEM(args.ptr(), position);
+      }
+    }
+    if (object == nullptr) {
+      CheckNames(ports, kwargs, graph);
+      RaiseInput(fmt::format("`{}` was not given its input `{}`, {}", graph, port.name, port.type));
+    }
+    if (port.way.empty()) {
+      tensors_[p].Take(object, port, graph);
+    } else {
+      tensors_[p].Take(Follow(object, port, graph), port, graph);
+    }
+  }
+  if (positional > arguments) {
+    RaiseInput(fmt::format("`{}` takes {} inputs, and was given {}", graph, arguments, positional));
+  }
+  if (kwargs.ptr() != nullptr && PyDict_GET_SIZE(kwargs.ptr()) != used) {
+    CheckNames(ports, kwargs, graph);
+  }
+}
+
+std::vector<Input> BorrowedInputs::AsInputs(const std::vector<InputPort>& ports) const {
+  std::vector<Input> inputs;
+  inputs.reserve(ports.size());
+  for (size_t p = 0; p < ports.size(); ++p) inputs.push_back(tensors_[p].AsInput(ports[p]));
+  return inputs;
+}
+
+}  // namespace cgraph::python

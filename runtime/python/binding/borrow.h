@@ -1,0 +1,83 @@
+// Borrowing inputs: a Python object that holds a tensor, as an Input of the engine whose data lies
+// where it lay. By the buffer protocol where the object has it (NumPy's arrays do), else by DLPack.
+#ifndef CGRAPH_RUNTIME_PYTHON_BINDING_BORROW_H_
+#define CGRAPH_RUNTIME_PYTHON_BINDING_BORROW_H_
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <nanobind/nanobind.h>
+
+#include "runtime/engine/engine.h"
+#include "runtime/plan/limits.h"
+#include "runtime/python/binding/dlpack.h"
+
+namespace cgraph::python {
+
+// InputPort: a leaf of an input, "pair.x" or "xs[0]": the argument `pair` or `xs`, and the way from
+// it to the tensor.
+struct InputPort {
+  std::string name;
+  std::string type;  // "f32[n <= 64, 10]"
+  plan::DType dtype = plan::DType::f32;
+  uint8_t rank = 0;
+  nanobind::object argument;  // its name, interned
+  std::vector<std::variant<std::string, Py_ssize_t>> way;
+};
+// Reads argument and way from the port's name.
+void FindWay(InputPort& port);
+
+// Borrowed: one tensor of somebody else's. Made and destroyed with the GIL held.
+class Borrowed {
+ public:
+  Borrowed() = default;
+  Borrowed(Borrowed&& other) noexcept { *this = std::move(other); }
+  Borrowed& operator=(Borrowed&& other) noexcept;
+  ~Borrowed() { Release(); }
+
+  // Raises where the object holds no tensor of the port's dtype that can be read as it lies. The
+  // extents are the engine's to check. `graph`: for messages.
+  void Take(nanobind::handle object, const InputPort& port, const std::string& graph);
+  Input AsInput(const InputPort& port) const;
+  void Release();
+
+ private:
+  enum class Kind : uint8_t { kNone, kBuffer, kPlain, kVersioned, kNumber };
+  void TakeBuffer(const InputPort& port, const std::string& graph);
+  void TakeCapsule(nanobind::handle object, const InputPort& port, const std::string& graph);
+  void TakeTensor(const DLTensor& tensor, const InputPort& port, const std::string& graph);
+  bool TakeNumber(nanobind::handle object, const InputPort& port);
+
+  Kind kind_ = Kind::kNone;
+  uint8_t rank_ = 0;
+  const void* data_ = nullptr;  // null: number_
+  int64_t dims_[kMaxRank] = {};
+  union {
+    Py_buffer buffer_;
+    DLManagedTensor* plain_;
+    VersionedTensor* versioned_;
+    int64_t number_;  // the bytes of a scalar
+  };
+};
+
+// BorrowedInputs: all inputs of one execution, in the order of the ports.
+class BorrowedInputs {
+ public:
+  BorrowedInputs() = default;
+  // Raises where an argument is missing, unknown or unfit. `args`: in the order of the arguments;
+  // `kwargs` may be null.
+  BorrowedInputs(const std::vector<InputPort>& ports, nanobind::handle args,
+                 nanobind::handle kwargs, const std::string& graph);
+
+  std::vector<Input> AsInputs(const std::vector<InputPort>& ports) const;
+
+ private:
+  std::vector<Borrowed> tensors_;
+};
+
+}  // namespace cgraph::python
+
+#endif  // CGRAPH_RUNTIME_PYTHON_BINDING_BORROW_H_

@@ -1,0 +1,298 @@
+#include "runtime/python/binding/calls.h"
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "runtime/plan/print.h"
+#include "runtime/python/binding/array.h"
+#include "runtime/python/binding/errors.h"
+#include "runtime/python/binding/plan_handle.h"
+
+namespace nb = nanobind;
+
+namespace cgraph::python {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Deadline = std::optional<Clock::time_point>;
+
+// What a person does not notice that Ctrl-C takes.
+constexpr std::chrono::nanoseconds kSlice = std::chrono::milliseconds(100);
+
+bool OnMainThread() {
+  static thread_local const bool on = syscall(SYS_gettid) == getpid();
+  return on;
+}
+
+// Runs Python's handlers of the signals that have come; raises what they raise.
+void CheckSignals() {
+  if (PyErr_CheckSignals() != 0) throw nb::python_error();
+}
+
+Deadline DeadlineAfter(std::optional<double> seconds) {
+  if (!seconds) return std::nullopt;
+  const Clock::time_point now = Clock::now();
+  const std::chrono::nanoseconds timeout = Seconds(*seconds);
+  if (timeout >= Clock::time_point::max() - now) return std::nullopt;
+  return now + timeout;
+}
+
+std::chrono::nanoseconds Remaining(const Deadline& deadline) {
+  if (!deadline) return std::chrono::nanoseconds::max();
+  return std::max<std::chrono::nanoseconds>(*deadline - Clock::now(),
+                                            std::chrono::nanoseconds::zero());
+}
+
+// Waits for at most `patience`. `over`: whether what is returned is the end of the execution.
+Result<Outputs> GetWithin(Execution& execution, std::chrono::nanoseconds patience, bool& over) {
+  Result<Outputs> result = execution.Get(patience);
+  over = result.ok() || result.status().code() != StatusCode::kTimeout;
+  if (!over && execution.Ready()) {  // meanwhile, or the engine has ended
+    over = true;
+    return execution.Get(std::chrono::nanoseconds::zero());
+  }
+  return result;
+}
+
+// Waits for an execution of a graph, with the GIL held before and after. `over` as above; when it is
+// false, the error says who waits for whom.
+Result<Outputs> Await(Graph& graph, Execution& execution, const Deadline& deadline, bool& over) {
+  const bool sliced =
+      OnMainThread() && graph.last_ns.load(std::memory_order_relaxed) >= kSlice.count();
+  over = true;
+  if (!deadline && !sliced) {
+    const nb::gil_scoped_release release;
+    return execution.Get();
+  }
+  for (;;) {
+    const std::chrono::nanoseconds remaining = Remaining(deadline);
+    Result<Outputs> result = [&] {
+      const nb::gil_scoped_release release;
+      const auto patience = OnMainThread() ? std::min(remaining, kSlice) : remaining;
+      return GetWithin(execution, patience, over);
+    }();
+    if (over) return result;
+    CheckSignals();
+    if (Remaining(deadline) == std::chrono::nanoseconds::zero()) return result;
+  }
+}
+
+nb::object Pack(const Graph& graph, const Outputs& outputs) {
+  if (graph.pack.is_none()) return nb::cast(Array(outputs, 0));
+  nb::object values = nb::steal(PyTuple_New(static_cast<Py_ssize_t>(outputs.size())));
+  if (!values.is_valid()) throw nb::python_error();
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    PyTuple_SET_ITEM(values.ptr(), static_cast<Py_ssize_t>(i),
+                     nb::cast(Array(outputs, i)).release().ptr());
+  }
+  if (PyType_Check(graph.pack.ptr()) == 0) return graph.pack(values);
+  const nb::tuple arguments = nb::make_tuple(values);
+  auto* type = reinterpret_cast<PyTypeObject*>(graph.pack.ptr());
+  PyObject* packed = PyTuple_Type.tp_new(type, arguments.ptr(), nullptr);
+  if (packed == nullptr) throw nb::python_error();
+  return nb::steal(packed);
+}
+
+// Whether the engine has ended, so that only its teardown ends what may still read the inputs.
+bool MayStillRead(const Status& status) {
+  return !status.ok() && status.code() != StatusCode::kFailed;
+}
+
+Running Submit(Graph& graph, nb::handle args, nb::handle kwargs) {
+  Engine& engine = graph.engine->Use();
+  graph.engine->Sweep();
+  BorrowedInputs borrowed(graph.inputs, args, kwargs, graph.name);
+  const std::vector<Input> inputs = borrowed.AsInputs(graph.inputs);
+  Result<Execution> execution = [&] {
+    const nb::gil_scoped_release release;
+    return engine.Execute(graph.index, inputs);
+  }();
+  if (!execution.ok()) RaiseStatus(execution.status(), During::kSubmit);
+  return {OfThisProcess<Execution>(std::move(*execution)), std::move(borrowed)};
+}
+
+nb::object Call(Graph& graph, nb::handle args, nb::handle kwargs) {
+  Running running = Submit(graph, args, kwargs);
+  const Clock::time_point start = Clock::now();
+  try {
+    bool over = false;
+    const Result<Outputs> result = Await(graph, *running.execution, std::nullopt, over);
+    const std::chrono::nanoseconds took = Clock::now() - start;
+    graph.last_ns.store(took.count(), std::memory_order_relaxed);
+    if (result.ok()) return Pack(graph, *result);
+    if (MayStillRead(result.status())) graph.engine->Keep(std::move(running.inputs));
+    RaiseStatus(result.status(), During::kExecution);
+  } catch (const nb::python_error&) {
+    // After a signal the execution goes on, and reads its inputs.
+    if (!running.execution->Ready()) graph.engine->Adopt(std::move(running));
+    throw;
+  }
+}
+
+PyObject* CallSlot(PyObject* self, PyObject* args, PyObject* kwargs) {
+  try {
+    return Call(*nb::inst_ptr<Graph>(self), args, kwargs).release().ptr();
+  } catch (nb::python_error& error) {
+    error.restore();
+  } catch (const std::bad_alloc&) {
+    PyErr_NoMemory();
+  } catch (const std::exception& error) {
+    PyErr_SetString(PyExc_RuntimeError, error.what());
+  }
+  return nullptr;
+}
+
+PyType_Slot graph_slots[] = {{Py_tp_call, reinterpret_cast<void*>(CallSlot)}, {0, nullptr}};
+
+std::shared_ptr<Future> SubmitFuture(Graph& graph, const nb::args& args, const nb::kwargs& kwargs) {
+  Running running = Submit(graph, args, kwargs);
+  return std::make_shared<Future>(graph.shared_from_this(), std::move(running));
+}
+
+std::shared_ptr<Graph> MakeGraph(std::shared_ptr<EngineHandle> engine, const PlanHandle& plan,
+                                 uint32_t index, std::string signature, nb::object pack) {
+  const plan::Plan& of = plan.plan();
+  const plan::Graph& described = *of.graphs.at(index);
+  auto graph = std::make_shared<Graph>();
+  graph->engine = std::move(engine);
+  graph->index = index;
+  graph->name = described.name;
+  graph->signature = std::move(signature);
+  graph->pack = std::move(pack);
+  for (const auto& port : described.inputs) {
+    const plan::Value& value = described.values[port->value];
+    InputPort& input = graph->inputs.emplace_back();
+    input.name = port->name;
+    input.type = plan::TypeText(of, described, port->value);
+    input.dtype = value.dtype();
+    input.rank = value.rank();
+    FindWay(input);
+  }
+  return graph;
+}
+
+}  // namespace
+
+std::chrono::nanoseconds Seconds(double seconds) {
+  if (!(seconds > 0)) return std::chrono::nanoseconds::zero();
+  constexpr double kMost = 9e9;  // 285 years
+  return std::chrono::nanoseconds(static_cast<int64_t>(std::min(seconds, kMost) * 1e9));
+}
+
+Future::~Future() {
+  if (running_ && graph_->engine->usable()) graph_->engine->Adopt(std::move(*running_));
+}
+
+void Future::RaiseTimeout(double seconds, const std::string& why) {
+  Raise("TimeoutError", fmt::format("no result of `{}` after {} s{}", graph_->name, seconds, why));
+}
+
+// Returns whether the lock was had in time. On the main thread, Ctrl-C ends the wait.
+bool Future::Lock(const Deadline& deadline) {
+  while (!mutex_.try_lock()) {
+    const std::chrono::nanoseconds patience = std::min(Remaining(deadline), kSlice);
+    {
+      const nb::gil_scoped_release release;
+      if (mutex_.try_lock_for(patience)) return true;
+    }
+    if (OnMainThread()) CheckSignals();
+    if (Remaining(deadline) == std::chrono::nanoseconds::zero()) return false;
+  }
+  return true;
+}
+
+void Future::Await(std::optional<double> timeout) {
+  if (settled_) return;
+  static_cast<void>(graph_->engine->Use());
+  const Deadline deadline = DeadlineAfter(timeout);
+  if (!Lock(deadline)) RaiseTimeout(*timeout, "; another thread waits for it, too");
+  const std::lock_guard lock(mutex_, std::adopt_lock);
+  if (settled_) return;
+  bool over = false;
+  cgraph::Result<Outputs> result = python::Await(*graph_, *running_->execution, deadline, over);
+  if (!over) {
+    const std::string& report = result.status().message();
+    RaiseTimeout(*timeout, report.substr(std::min(report.size(), report.find('\n'))));
+  }
+  Settle(std::move(result));
+}
+
+void Future::Settle(cgraph::Result<Outputs> result) {
+  status_ = result.status();
+  if (result.ok()) value_ = Pack(*graph_, *result);
+  if (MayStillRead(status_)) graph_->engine->Keep(std::move(running_->inputs));
+  settled_ = true;
+  running_.reset();
+}
+
+nb::object Future::Result(std::optional<double> timeout) {
+  Await(timeout);
+  if (!status_.ok()) RaiseStatus(status_, During::kExecution);
+  return value_;
+}
+
+nb::object Future::Exception(std::optional<double> timeout) {
+  Await(timeout);
+  if (status_.ok()) return nb::none();
+  try {
+    RaiseStatus(status_, During::kExecution);
+  } catch (nb::python_error& error) {
+    return nb::borrow(error.value());
+  }
+}
+
+bool Future::Done() {
+  if (settled_) return true;
+  static_cast<void>(graph_->engine->Use());
+  if (!mutex_.try_lock()) return false;  // somebody waits for it
+  const std::lock_guard lock(mutex_, std::adopt_lock);
+  return settled_ || running_->execution->Ready();
+}
+
+std::string Future::Repr() {
+  return fmt::format("<cgraph.Future of {}, {}>", graph_->name,
+                     !settled_      ? "submitted"
+                     : status_.ok() ? "done"
+                                    : "failed");
+}
+
+void BindCalls(nb::module_& module) {
+  nb::class_<Future>(module, "Future", nb::is_weak_referenceable(),
+                     "A submitted execution. It may be awaited, and dropped at any time: the "
+                     "execution runs all the same.")
+      .def("result", &Future::Result, nb::arg("timeout").none() = nb::none(),
+           "Waits for the value, at most `timeout` seconds. Raises ExecutionError where a method "
+           "has failed, and TimeoutError, with who waits for whom, where it takes longer; it may "
+           "be asked again then.")
+      .def("exception", &Future::Exception, nb::arg("timeout").none() = nb::none(),
+           "Waits as result() does, and returns the exception that it would raise, or None.")
+      .def("done", &Future::Done, "Whether result() would return or raise at once.")
+      .def_prop_ro("graph", &Future::graph, "The Graph that was submitted.")
+      .def("__repr__", &Future::Repr);
+  nb::class_<Graph>(module, "Graph", nb::type_slots(graph_slots), nb::is_weak_referenceable(),
+                    nb::dynamic_attr(),
+                    "A graph of an engine. Called, it executes the graph on the inputs and "
+                    "returns the value.")
+      .def("submit", &SubmitFuture, nb::arg("args"), nb::arg("kwargs"),
+           "Submits an execution and returns its Future. The inputs are read where they lie: "
+           "they must stay as they are until it is done. Waits while as many executions are in "
+           "flight as the graph allows.")
+      .def_ro("name", &Graph::name, "As the source names it.")
+      .def_ro("signature", &Graph::signature, "Its inputs and results, with their types.")
+      .def("__repr__",
+           [](const Graph& self) { return fmt::format("<cgraph.Graph {}>", self.signature); });
+  module.def("make_graph", &MakeGraph, nb::arg("engine"), nb::arg("plan"), nb::arg("index"),
+             nb::arg("signature"), nb::arg("pack").none());
+}
+
+}  // namespace cgraph::python

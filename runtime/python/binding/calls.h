@@ -1,0 +1,77 @@
+// Calls: a graph of an engine as a function of Python, and the futures of what was submitted.
+//
+// Every wait is without the GIL. On the main thread, which hears of signals, an execution that may
+// take long is waited for in slices, so that Ctrl-C ends the wait; there a graph's first execution
+// counts as one that may. A short one is waited for in one go: then the caller drives the engine's
+// worker 0 itself, which is faster.
+#ifndef CGRAPH_RUNTIME_PYTHON_BINDING_CALLS_H_
+#define CGRAPH_RUNTIME_PYTHON_BINDING_CALLS_H_
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <nanobind/nanobind.h>
+
+#include "runtime/engine/engine.h"
+#include "runtime/python/binding/engine_handle.h"
+
+namespace cgraph::python {
+
+// Returns a time that Python gives in seconds; the longest where it is longer than that.
+std::chrono::nanoseconds Seconds(double seconds);
+
+struct Graph : std::enable_shared_from_this<Graph> {
+  std::shared_ptr<EngineHandle> engine;
+  uint32_t index = 0;
+  std::string name;
+  std::vector<InputPort> inputs;
+  // What makes the value of an execution of the tuple of its arrays: a subclass of tuple, or a
+  // function of the tuple. None: the value is the only array.
+  nanobind::object pack;
+  std::string signature;  // "classify(x: f32[n <= 64, 64]) -> (scores: f32[n, 10])"
+  std::atomic<int64_t> last_ns{INT64_MAX};  // how long the last one was waited for
+};
+
+// Future: one submitted execution. For any number of threads.
+class Future {
+ public:
+  Future(std::shared_ptr<Graph> graph, Running running)
+      : graph_(std::move(graph)), running_(std::move(running)) {}
+  Future(const Future&) = delete;
+  ~Future();
+
+  // `timeout`: in seconds; none: never.
+  nanobind::object Result(std::optional<double> timeout);
+  nanobind::object Exception(std::optional<double> timeout);
+  bool Done();
+  std::string Repr();
+  std::shared_ptr<Graph> graph() const { return graph_; }
+
+ private:
+  using Deadline = std::optional<std::chrono::steady_clock::time_point>;
+
+  // Waits until it is settled; raises where the time-out comes first.
+  void Await(std::optional<double> timeout);
+  bool Lock(const Deadline& deadline);
+  [[noreturn]] void RaiseTimeout(double seconds, const std::string& why);
+  void Settle(cgraph::Result<Outputs> result);
+
+  const std::shared_ptr<Graph> graph_;
+  std::timed_mutex mutex_;          // of running_; taken without the GIL
+  std::optional<Running> running_;  // until it is over
+  // With the GIL; once it is settled, the error or the value:
+  bool settled_ = false;
+  Status status_;
+  nanobind::object value_;
+};
+
+void BindCalls(nanobind::module_& module);
+
+}  // namespace cgraph::python
+
+#endif  // CGRAPH_RUNTIME_PYTHON_BINDING_CALLS_H_

@@ -1,0 +1,178 @@
+#include "runtime/python/binding/engine_handle.h"
+
+#include <optional>
+#include <string>
+
+#include <fmt/format.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "runtime/engine/machines/machine_gpus.h"
+#include "runtime/plan/load.h"
+#include "runtime/python/binding/calls.h"
+#include "runtime/python/binding/errors.h"
+#include "runtime/python/binding/plan_handle.h"
+#include "runtime/workers/device_map.h"
+
+namespace nb = nanobind;
+
+namespace cgraph::python {
+namespace {
+
+// LoadArguments: what Python says of an engine; see `Engine` in cgraph/_engine.py.
+struct LoadArguments {
+  std::string weights;
+  std::vector<std::string> libraries;
+  std::string device_map;
+  uint32_t workers, processes, inflight;
+  double timeout;
+  std::string rank_program;
+  bool proved, require_gpus, profile;
+};
+
+Result<EngineOptions> OptionsOf(const LoadArguments& arguments, plan::Plan& plan) {
+  EngineOptions options;
+  options.weights_dir = arguments.weights;
+  options.libraries = arguments.libraries;
+  options.workers = arguments.workers;
+  options.processes = arguments.processes;
+  options.inflight = arguments.inflight;
+  options.rank_program = arguments.rank_program;
+  options.proved = arguments.proved;
+  options.require_gpus = arguments.require_gpus;
+  options.profile = arguments.profile;
+  options.stall_timeout = Seconds(arguments.timeout);
+  if (arguments.processes != 0) {  // which are on CPU threads
+    options.gpus = false;
+  } else if (!arguments.device_map.empty()) {
+    auto machines = engine::FindMachines(plan, nullptr);
+    if (!machines.ok()) return machines.status();
+    auto mapped = workers::MapDevices(plan, arguments.device_map, *machines);
+    if (!mapped.ok()) return mapped.status();
+    options.gpu_map = mapped->on_gpus;
+    options.gpus = !mapped->on_gpus.empty();
+  }
+  return options;
+}
+
+Result<std::unique_ptr<Engine>> LoadPlan(const PlanHandle& handle, const LoadArguments& arguments) {
+  auto plan = plan::FromBytes(handle.Bytes());
+  if (!plan.ok()) return plan.status();
+  auto options = OptionsOf(arguments, **plan);
+  if (!options.ok()) return options.status();
+  return Engine::Load(std::move(*plan), *options);
+}
+
+std::shared_ptr<EngineHandle> Load(const PlanHandle& plan, const LoadArguments& arguments) {
+  auto made = [&] {
+    const nb::gil_scoped_release release;
+    return LoadPlan(plan, arguments);
+  }();
+  if (!made.ok()) RaiseStatus(made.status(), During::kLoad);
+  return std::make_shared<EngineHandle>(std::move(*made));
+}
+
+nb::dict StatsOf(EngineHandle& handle) {
+  const Engine::Stats stats = handle.Use().GetStats();
+  nb::dict all;
+  all["executions"] = stats.executions;
+  all["errors"] = stats.errors;
+  all["arena_bytes"] = stats.arena_bytes;
+  all["workers"] = stats.workers;
+  nb::list processes;
+  for (const Engine::Stats::Rank& rank : stats.ranks) {
+    nb::dict one;
+    one["process"] = rank.process;
+    one["devices"] = rank.devices;
+    processes.append(one);
+  }
+  all["processes"] = processes;
+  return all;
+}
+
+template <typename F>
+auto WithoutGil(F&& f) {
+  const nb::gil_scoped_release release;
+  return f();
+}
+
+}  // namespace
+
+EngineHandle::~EngineHandle() {
+  if (!engine_.usable()) return;
+  Close();
+  // Threads that wait hold the handle, so nobody is inside the engine.
+  const nb::gil_scoped_release release;
+  engine_->reset();
+}
+
+Engine& EngineHandle::Use() {
+  if (!engine_.usable()) {
+    Raise("Error", fmt::format("this engine was made in process {}, and its threads are not in a "
+                               "process forked from it; make an engine after the fork, or start "
+                               "processes by multiprocessing's \"spawn\"",
+                               pid_));
+  }
+  return **engine_;
+}
+
+void EngineHandle::Sweep() {
+  for (size_t i = 0; i < orphans_.size();) {
+    if (!orphans_[i].execution->Ready()) {
+      ++i;
+      continue;
+    }
+    Running over = std::move(orphans_[i]);
+    orphans_[i] = std::move(orphans_.back());
+    orphans_.pop_back();
+    if (!over.execution->Get(std::chrono::nanoseconds(0)).ok()) Keep(std::move(over.inputs));
+  }
+}
+
+void EngineHandle::Close() {
+  if (!engine_.usable()) return;
+  WithoutGil([&] {
+    const std::lock_guard lock(closing_);
+    (**engine_).Teardown();
+  });
+  torn_down_ = true;
+  orphans_.clear();
+  kept_.clear();
+}
+
+void BindEngine(nb::module_& module) {
+  nb::class_<EngineHandle>(module, "Engine",
+                           "The engine of runtime/engine/engine.h; cgraph.Engine is its user.")
+      .def_static(
+          "load",
+          [](const PlanHandle& plan, std::string weights, std::vector<std::string> libraries,
+             std::string device_map, uint32_t workers, uint32_t processes, uint32_t inflight,
+             double timeout, std::string rank_program, bool proved, bool require_gpus,
+             bool profile) {
+            return Load(plan, {std::move(weights), std::move(libraries), std::move(device_map),
+                               workers, processes, inflight, timeout, std::move(rank_program),
+                               proved, require_gpus, profile});
+          },
+          nb::arg("plan"), nb::kw_only(), nb::arg("weights"), nb::arg("libraries"),
+          nb::arg("device_map"), nb::arg("workers"), nb::arg("processes"), nb::arg("inflight"),
+          nb::arg("timeout"), nb::arg("rank_program"), nb::arg("proved"), nb::arg("require_gpus"),
+          nb::arg("profile"))
+      .def("close", &EngineHandle::Close)
+      .def_prop_ro("usable", &EngineHandle::usable)
+      .def("stats", &StatsOf)
+      .def("profile",
+           [](EngineHandle& self) {
+             Engine& engine = self.Use();
+             return WithoutGil([&] { return engine.Profile(); });
+           })
+      .def("wait_report", [](EngineHandle& self) {
+        Engine& engine = self.Use();
+        return WithoutGil([&] { return engine.WaitReport(); });
+      });
+  module.attr("PROCESS_PER_DEVICE") = kProcessPerDevice;
+}
+
+}  // namespace cgraph::python

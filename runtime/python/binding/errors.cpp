@@ -1,0 +1,50 @@
+#include "runtime/python/binding/errors.h"
+
+#include <nanobind/nanobind.h>
+
+namespace nb = nanobind;
+
+namespace cgraph::python {
+namespace {
+
+const char* ClassOf(StatusCode code, During during) {
+  switch (code) {
+    case StatusCode::kFailed:
+      return "ExecutionError";
+    case StatusCode::kTimeout:
+      return "TimeoutError";
+    case StatusCode::kLost:
+      return "LostError";
+    case StatusCode::kClosed:
+      return "ClosedError";
+    case StatusCode::kInvalid:
+      if (during == During::kSubmit) return "InputError";
+      [[fallthrough]];
+    case StatusCode::kNotFound:
+    case StatusCode::kUnsupported:
+      return during == During::kLoad ? "PlanError" : "Error";
+    case StatusCode::kOk:
+    case StatusCode::kCapacity:
+    case StatusCode::kInternal:
+      break;
+  }
+  return "Error";
+}
+
+}  // namespace
+
+void RaiseBuiltin(PyObject* type, const std::string& message) {
+  PyErr_SetString(type, message.c_str());
+  throw nb::python_error();
+}
+
+void Raise(const char* name, const std::string& message) {
+  const nb::object type = nb::module_::import_("cgraph.errors").attr(name);
+  RaiseBuiltin(type.ptr(), message);
+}
+
+void RaiseStatus(const Status& status, During during) {
+  Raise(ClassOf(status.code(), during), status.message());
+}
+
+}  // namespace cgraph::python

@@ -1,0 +1,23 @@
+// Errors: a Status as an exception of cgraph.errors, by its code and by what was being done.
+#ifndef CGRAPH_RUNTIME_PYTHON_BINDING_ERRORS_H_
+#define CGRAPH_RUNTIME_PYTHON_BINDING_ERRORS_H_
+
+#include <string>
+
+#include <nanobind/nanobind.h>
+
+#include "runtime/status/status.h"
+
+namespace cgraph::python {
+
+enum class During { kLoad, kSubmit, kExecution };
+
+// All of these hold the GIL, and throw nanobind::python_error.
+[[noreturn]] void RaiseStatus(const Status& status, During during);
+// `name`: of a class in cgraph.errors.
+[[noreturn]] void Raise(const char* name, const std::string& message);
+[[noreturn]] void RaiseBuiltin(PyObject* type, const std::string& message);
+
+}  // namespace cgraph::python
+
+#endif  // CGRAPH_RUNTIME_PYTHON_BINDING_ERRORS_H_

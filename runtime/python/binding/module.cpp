@@ -1,0 +1,17 @@
+// cgraph._runtime: the engine for Python. What it offers is described in cgraph/_runtime.pyi.
+#include <nanobind/nanobind.h>
+
+#include "runtime/python/binding/array.h"
+#include "runtime/python/binding/calls.h"
+#include "runtime/python/binding/engine_handle.h"
+#include "runtime/python/binding/forks.h"
+#include "runtime/python/binding/plan_handle.h"
+
+NB_MODULE(_runtime, module) {
+  module.doc() = "The engine of cgraph, for the package `cgraph`.";
+  cgraph::python::CountForks();
+  cgraph::python::BindArray(module);
+  cgraph::python::BindPlan(module);
+  cgraph::python::BindEngine(module);
+  cgraph::python::BindCalls(module);
+}

@@ -1,0 +1,83 @@
+#include "runtime/python/binding/plan_handle.h"
+
+#include <nanobind/stl/string.h>
+
+#include "runtime/plan/check.h"
+#include "runtime/plan/kinds.h"
+#include "runtime/plan/load.h"
+#include "runtime/plan/print.h"
+#include "runtime/python/binding/errors.h"
+
+namespace nb = nanobind;
+
+namespace cgraph::python {
+namespace {
+
+nb::str Str(std::string_view text) { return nb::str(text.data(), text.size()); }
+
+PlanHandle FromBytes(const nb::bytes& file) {
+  std::string bytes(file.c_str(), file.size());
+  Status checked;
+  std::unique_ptr<plan::Plan> plan;
+  {
+    const nb::gil_scoped_release release;
+    auto read = plan::FromBytes({reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()});
+    checked = read.ok() ? plan::CheckPlan(**read) : read.status();
+    if (checked.ok()) plan = std::move(*read);
+  }
+  if (!checked.ok()) RaiseStatus(checked, During::kLoad);
+  return {std::move(plan), std::move(bytes)};
+}
+
+// (name, dtype, shape, type): an extent that each execution has anew is the name of its symbol.
+nb::tuple PortOf(const plan::Plan& plan, const plan::Graph& graph, const plan::Port& port) {
+  const plan::Value& value = graph.values[port.value];
+  nb::list shape;
+  for (uint32_t d = 0; d < value.rank(); ++d) {
+    const plan::Dim& dim = graph.dims[value.first_dim() + d];
+    if (dim.symbol() == plan::kNone) {
+      shape.append(dim.extent());
+    } else {
+      shape.append(Str(plan.names[graph.symbols[dim.symbol()].name()]));
+    }
+  }
+  return nb::make_tuple(Str(port.name), Str(plan::DTypeName(value.dtype())), nb::tuple(shape),
+                        Str(plan::TypeText(plan, graph, port.value)));
+}
+
+template <typename Ports>
+nb::list PortsOf(const plan::Plan& plan, const plan::Graph& graph, const Ports& ports) {
+  nb::list all;
+  for (const auto& port : ports) all.append(PortOf(plan, graph, *port));
+  return all;
+}
+
+// (name, inputs, outputs, bounds of symbols, inflight)
+nb::list GraphsOf(const PlanHandle& handle) {
+  const plan::Plan& plan = handle.plan();
+  nb::list all;
+  for (const auto& graph : plan.graphs) {
+    nb::dict bounds;
+    for (const plan::Symbol& symbol : graph->symbols) {
+      bounds[Str(plan.names[symbol.name()])] = symbol.bound();
+    }
+    all.append(nb::make_tuple(Str(graph->name), PortsOf(plan, *graph, graph->inputs),
+                              PortsOf(plan, *graph, graph->outputs), bounds, graph->inflight));
+  }
+  return all;
+}
+
+}  // namespace
+
+void BindPlan(nb::module_& module) {
+  nb::class_<PlanHandle>(module, "Plan", "A plan that was checked; cgraph.Plan is its user.")
+      .def_static("from_bytes", &FromBytes, nb::arg("file"))
+      .def("bytes",
+           [](const PlanHandle& self) {
+             return nb::bytes(self.Bytes().data(), self.Bytes().size());
+           })
+      .def("graphs", &GraphsOf)
+      .def("text", [](const PlanHandle& self) { return plan::ToText(self.plan()); });
+}
+
+}  // namespace cgraph::python

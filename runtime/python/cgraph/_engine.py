@@ -1,0 +1,182 @@
+"""Engines: plans that are loaded and run."""
+import atexit
+import os
+import weakref
+
+from cgraph import _commands, _runtime
+from cgraph._plan import Plan, load
+
+_engines = weakref.WeakSet()
+DEFAULT_TIMEOUT = 600.0
+
+
+class Engine:
+    """A loaded plan, ready to execute its graphs. Each graph is an attribute that is called:
+
+        with cgraph.Engine(plan) as engine:
+            scores = engine.classify(x=x)
+            later = engine.classify.submit(x=x)
+            scores = later.result()
+
+    Inputs are whatever holds a dense tensor of the right dtype: arrays of NumPy, tensors of
+    PyTorch, Arrays; numbers where a graph takes a scalar. They are read where they lie. A graph
+    with one result returns it; one with several a named tuple of them. An engine may be used from
+    several threads, and not in a process forked from its own.
+
+    plan: a Plan, or the path of a saved one.
+    weights: the folder of the files that the plan loads; default: the source's, or the plan's.
+    libraries: paths of the shared libraries of methods in native code.
+    device_map: where the plan's devices run: {"gpu[0]": "cuda:0", "gpu[1]": "cpu:2"}.
+    processes: how many processes serve the devices, or "device": one for each.
+    workers: threads that serve the devices; default: as many as the plan says.
+    timeout: seconds without any progress that end the engine; None: never.
+    inflight: executions of a graph at once, at most; default: what the plan says.
+    proved: whether to prove the plan first.
+    require_gpus: whether it is an error where the plan's gpus would be CPU threads.
+    profile: whether to measure methods, for profile().
+    """
+
+    def __init__(self, plan, *, weights=None, libraries=(), device_map=None, processes=0,
+                 workers=0, timeout=DEFAULT_TIMEOUT, inflight=None, proved=True,
+                 require_gpus=False, profile=False):
+        if not isinstance(plan, Plan):
+            plan = load(plan)
+        self._executor = None
+        self.plan = plan
+        every = _runtime.PROCESS_PER_DEVICE if processes == "device" else processes or 0
+        self._runtime = _runtime.Engine.load(
+            plan._runtime, weights=os.fspath(plan.folder if weights is None else weights),
+            libraries=[os.path.abspath(os.fspath(each)) for each in libraries],
+            device_map=_device_map(device_map), workers=workers, processes=every,
+            inflight=inflight or 0, timeout=timeout or 0.0, proved=proved,
+            rank_program=_commands.path("cgrun"), require_gpus=require_gpus, profile=profile)
+        self.graphs = {}
+        for index, (name, info) in enumerate(plan.graphs.items()):
+            graph = _runtime.make_graph(self._runtime, plan._runtime, index, info.signature,
+                                        packer(info))
+            graph.__doc__ = _document(info)
+            graph._owner = weakref.ref(self)
+            self.graphs[name] = graph
+            if not hasattr(type(self), name):
+                self.__dict__.setdefault(name, graph)
+        _engines.add(self)
+
+    def close(self):
+        """Ends the engine: what is in flight fails with ClosedError, results stay valid. Again does
+        nothing."""
+        self._runtime.close()
+        if self._executor is not None:
+            self._executor.shutdown(wait=False)
+
+    def stats(self):
+        """What the engine has done: counts of executions and errors, bytes, and its processes."""
+        return self._runtime.stats()
+
+    def profile(self):
+        """Mean nanoseconds for each method, by "Actor.method"; of an engine with profile=True."""
+        return dict(self._runtime.profile())
+
+    def wait_report(self):
+        """Who waits for whom, right now, in words."""
+        return self._runtime.wait_report()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def __getattr__(self, name):
+        graphs = ", ".join(self.__dict__.get("graphs", ()))
+        raise AttributeError(f"the plan has no graph `{name}`; its graphs: {graphs}")
+
+    def __repr__(self):
+        return f"<cgraph.Engine of {self.plan!r}>"
+
+    def __reduce__(self):
+        raise TypeError("an engine cannot be pickled; send its plan, and make one of it there")
+
+    def _waiters(self):
+        """Threads that wait for what is awaited."""
+        if self._executor is None:
+            from concurrent.futures import ThreadPoolExecutor
+            inflight = sum(graph.inflight for graph in self.plan.graphs.values())
+            self._executor = ThreadPoolExecutor(min(32, max(4, inflight)), "cgraph-await")
+        return self._executor
+
+
+def _device_map(given):
+    if not given:
+        return ""
+    if isinstance(given, str):
+        return given
+    return ",".join(f"{device}={where}" for device, where in given.items())
+
+
+def _document(info):
+    lines = [info.signature, "", "Inputs:"]
+    lines += [f"    {port!r}" for port in info.inputs] or ["    none"]
+    lines += ["Results:"] + [f"    {port!r}" for port in info.outputs]
+    if info.bounds:
+        lines += ["where " + ", ".join(f"{name} is at most {bound}"
+                                       for name, bound in info.bounds.items())]
+    return "\n".join(lines)
+
+
+def _path(name):
+    """ "pair.xs[0]" is ["pair", "xs", 0]."""
+    parts = name.replace("[", ".").replace("]", "").split(".")  # `re` would cost each import 5 ms
+    return parts[:1] + [int(part) if part.isdigit() else part for part in parts[1:]]
+
+
+def packer(info):
+    """What makes the value of a graph of the tuple of its results, in the ports' order. None: the
+    only result is the value."""
+    paths = [_path(port.name) for port in info.outputs]
+    if len(paths) == 1 and len(paths[0]) == 1:
+        return None
+    roots = {path[0] for path in paths}
+    if roots == {"result"} and all(len(path) > 1 for path in paths):
+        paths = [path[1:] for path in paths]  # a result without a name
+    if all(len(path) == 1 for path in paths) and all(isinstance(p[0], str) for p in paths):
+        return _named(info.name, [path[0] for path in paths])
+    return _builder(info.name, list(enumerate(paths)))
+
+
+def _named(name, fields):
+    from collections import namedtuple
+    return namedtuple(name if name.isidentifier() else "results", fields, rename=True)
+
+
+def _builder(name, leaves):
+    """A function that makes the value of these leaves, (position, path), of the flat tuple."""
+    if len(leaves) == 1 and not leaves[0][1]:
+        position = leaves[0][0]
+        return lambda values: values[position]
+    branches = {}
+    for position, path in leaves:
+        branches.setdefault(path[0], []).append((position, path[1:]))
+    parts = [_builder(f"{name}_{key}", below) for key, below in branches.items()]
+    if all(isinstance(key, int) for key in branches):
+        return lambda values: tuple(part(values) for part in parts)
+    named = _named(name, [str(key) for key in branches])
+    return lambda values: named._make(part(values) for part in parts)
+
+
+def _await(future):
+    if not future.done():
+        import asyncio
+        owner = future.graph._owner()
+        executor = owner._waiters() if owner is not None else None
+        yield from asyncio.get_running_loop().run_in_executor(executor, future.result).__await__()
+    return future.result()
+
+
+_runtime.Future.__await__ = _await
+
+
+@atexit.register
+def _close_all():
+    for engine in list(_engines):
+        if engine._runtime.usable:
+            engine.close()

@@ -1,0 +1,281 @@
+"""Plans: compiled from a source, loaded, saved, and shown."""
+import os
+
+from cgraph import _commands
+from cgraph.errors import CompileError, CompileWarning, Error, PlanError
+
+# What a source that was given as text is called in messages.
+TEXT_NAME = "source.cgraph"
+
+
+class Port:
+    """An input or a result of a graph, or a part of one ("pair.x", "xs[0]"): its `name`, `dtype`
+    ("f32"), `shape`, and `type` as text. An extent that each execution has anew is in the shape by
+    its name."""
+
+    __slots__ = ("name", "dtype", "shape", "type")
+
+    def __init__(self, name, dtype, shape, type):
+        self.name, self.dtype, self.shape, self.type = name, dtype, shape, type
+
+    def __repr__(self):
+        return f"{self.name}: {self.type}"
+
+
+class GraphInfo:
+    """A graph of a plan: `name`, `inputs` and `outputs` (Ports), `bounds` (the largest value of
+    each extent that executions have anew), and `inflight`, how many executions there may be at
+    once."""
+
+    __slots__ = ("name", "inputs", "outputs", "bounds", "inflight")
+
+    def __init__(self, name, inputs, outputs, bounds, inflight):
+        self.name, self.bounds, self.inflight = name, bounds, inflight
+        self.inputs = [Port(*port) for port in inputs]
+        self.outputs = [Port(*port) for port in outputs]
+
+    @property
+    def signature(self):
+        """As the source could say it: "classify(x: f32[n <= 64, 64]) -> (label: i64[n])"."""
+        inputs = ", ".join(map(repr, self.inputs))
+        outputs = ", ".join(map(repr, self.outputs))
+        if len(self.outputs) == 1 and self.outputs[0].name == "result":
+            return f"{self.name}({inputs}) -> {self.outputs[0].type}"
+        return f"{self.name}({inputs}) -> ({outputs})"
+
+    def __repr__(self):
+        return f"<graph {self.signature}>"
+
+
+class Proof:
+    """What cgc finds when it proves a plan: true where it is `proved`; else `refusal` says which
+    rule is broken, and `message` where. `certificate`: for each graph, an order of all starts and
+    ends in which nothing waits for what comes later."""
+
+    __slots__ = ("proved", "refusal", "message", "steps", "certificate")
+
+    def __init__(self, found):
+        self.proved, self.message = found["proved"], found["message"]
+        self.refusal = None if self.proved else found["refusal"]
+        self.steps, self.certificate = found.get("steps", []), found.get("certificate", [])
+
+    def __bool__(self):
+        return self.proved
+
+    def __repr__(self):
+        return "<proved>" if self.proved else f"<refused ({self.refusal}): {self.message}>"
+
+
+class Plan:
+    """A plan: what cgraph.compile() and cgraph.load() return. It is checked; nothing changes it."""
+
+    def __init__(self, data, folder=".", diagnostics=()):
+        from cgraph import _runtime
+        self._runtime = _runtime.Plan.from_bytes(data)
+        self.folder = folder  # where weights are looked for, unless an engine is told another
+        self.diagnostics = list(diagnostics)
+        self._graphs = None
+
+    @property
+    def graphs(self):
+        """The graphs by their names, as GraphInfo."""
+        if self._graphs is None:
+            graphs = [GraphInfo(*graph) for graph in self._runtime.graphs()]
+            self._graphs = {graph.name: graph for graph in graphs}
+        return self._graphs
+
+    def save(self, path):
+        """Writes the plan to a file (.cgplan), whole or not at all."""
+        path = os.fspath(path)
+        begun = f"{path}.{os.getpid()}.tmp"
+        try:
+            with open(begun, "wb") as file:
+                file.write(self._runtime.bytes())
+            os.replace(begun, path)
+        except BaseException:
+            if os.path.exists(begun):
+                os.unlink(begun)
+            raise
+
+    def __bytes__(self):
+        return self._runtime.bytes()
+
+    def __reduce__(self):
+        return Plan, (self._runtime.bytes(), self.folder)
+
+    def __str__(self):
+        return self._runtime.text()
+
+    def __repr__(self):
+        graphs = ", ".join(graph.signature for graph in self.graphs.values())
+        return f"<cgraph.Plan: {graphs}>"
+
+    def simulate(self, *, graph=None, executions=1, workers=None, profile=None):
+        """Predicts times without running. Returns a dict: `machine`, and in `graphs` for each graph
+        its `makespan_ps`, `lower_bound_ps`, `bubble`, and its `devices` with their times and memory
+        (picoseconds, bytes)."""
+        flags = ["--executions", str(executions)]
+        for name, value in (("--graph", graph), ("--workers", workers), ("--profile", profile)):
+            if value is not None:
+                flags += [name, os.fspath(value) if name == "--profile" else str(value)]
+        return self._json("simulate", flags)
+
+    def prove(self):
+        """Proves the plan once more: that it cannot deadlock, and that every read finds the value
+        that the program's order says. Returns a Proof."""
+        return Proof(self._json("verify", [], codes=(0, 1)))
+
+    def draw(self, what="schedule", *, graph=None, format="svg", output=None,
+             executions=None, color_by=None, width=None):
+        """Draws a graph: `what` is graph, schedule, timeline, transports or memory; `format` dot,
+        svg, png, pdf or html. Returns the text (dot, svg, html) or bytes, or writes the file
+        `output`."""
+        flags = ["--what", what, "--format", format]
+        for name, value in (("--graph", graph), ("--executions", executions),
+                            ("--color-by", color_by), ("--width", width)):
+            if value is not None:
+                flags += [name, str(value)]
+        done = self._cgc("viz", flags)
+        if done.returncode != 0:
+            raise Error(_said(done))
+        if output is not None:
+            with open(output, "wb") as file:
+                file.write(done.stdout)
+            return None
+        return done.stdout if format in ("png", "pdf") else done.stdout.decode()
+
+    def _repr_svg_(self):
+        import shutil
+        if not self.graphs or shutil.which("dot") is None:
+            return None
+        return self.draw("graph", graph=next(iter(self.graphs)))
+
+    def _cgc(self, command, flags):
+        import tempfile
+        with tempfile.TemporaryDirectory(prefix="cgraph-") as folder:
+            file = os.path.join(folder, "plan.cgplan")
+            self.save(file)
+            return _commands.run([_commands.path("cgc"), command, file] + flags)
+
+    def _json(self, command, flags, codes=(0,)):
+        import json
+        done = self._cgc(command, flags + ["--json"])
+        if done.returncode not in codes:
+            raise Error(_said(done))
+        return json.loads(done.stdout)
+
+
+def load(path):
+    """Reads a plan that was saved, or that cgc has written. PlanError where it is none."""
+    path = os.fspath(path)
+    try:
+        with open(path, "rb") as file:
+            data = file.read()
+    except OSError as error:
+        raise PlanError(f"cannot read {path}: {error.strerror}") from error
+    return Plan(data, os.path.dirname(path) or ".")
+
+
+def compile(source, *, graph=None, defines=None, topology=None, schedule=None,
+            include=(), inflight=None, profile=None, flags=()):
+    """Compiles a program to a plan that is proved.
+
+    source: the path of a .cgraph file, or the text of a program (anything with a line break in it).
+    graph: the graphs to use, a name or several; all where it is None.
+    defines: values of consts of the file, {"B": 64}.
+    topology: the machine to schedule for: one of the library, with its arguments, or a file.
+    schedule: instead of what the graphs say: "program", "auto", or a schedule with its arguments.
+    include: folders that imports are looked up in, besides the file's own.
+    inflight: executions that may be in progress at once.
+    profile: a file of measured times.
+    flags: more flags of `cgc compile`, as they are.
+
+    Raises CompileError, whose `diagnostics` hold codes, ranges, messages and notes. Warnings are
+    warned of as CompileWarning, and are in the plan's `diagnostics`.
+    """
+    import tempfile
+    words = []
+    for name in [graph] if isinstance(graph, str) else graph or ():
+        words += ["--graph", name]
+    for name, value in (defines or {}).items():
+        words += ["-D", f"{name}={_constant(value)}"]
+    for folder in [include] if isinstance(include, (str, os.PathLike)) else include:
+        words += ["-I", os.path.abspath(folder)]
+    for name, value in (("--topology", topology), ("--schedule", schedule),
+                        ("--inflight", inflight), ("--profile", profile)):
+        if value is not None:
+            value = str(value)
+            is_file = name in ("--topology", "--profile") and os.path.exists(value)
+            words += [name, os.path.abspath(value) if is_file else value]
+    words += flags
+    with tempfile.TemporaryDirectory(prefix="cgraph-") as folder:
+        if isinstance(source, str) and "\n" in source:
+            with open(os.path.join(folder, TEXT_NAME), "w", encoding="utf-8") as file:
+                file.write(source)
+            file, cwd, weights = TEXT_NAME, folder, "."
+            words += ["-I", os.getcwd()]
+        else:
+            file, cwd = os.fspath(source), None
+            weights = os.path.dirname(file) or "."
+        return _compile(file, cwd, os.path.join(folder, "plan.cgplan"), weights, words)
+
+
+def _compile(file, cwd, output, weights, words):
+    done = _commands.run([_commands.path("cgc"), "compile", file, "--json", "--max-errors", "0",
+                          "-o", output] + words, cwd=cwd)
+    diagnostics = _diagnostics(done, cwd)
+    if done.returncode != 0:
+        errors = [each for each in diagnostics if each.severity == "error"]
+        text = "\n".join(map(str, errors)) if errors else _said(done)
+        raise CompileError(text, diagnostics)
+    for each in diagnostics:
+        import warnings
+        warnings.warn(str(each), CompileWarning, stacklevel=4)
+    with open(output, "rb") as plan:
+        return Plan(plan.read(), weights, diagnostics)
+
+
+def _diagnostics(done, cwd):
+    import json
+    from cgraph._diagnostics import parse
+    try:
+        entries = json.loads(done.stdout or b"[]")
+    except ValueError:  # it has not come so far
+        return []
+    files = {}
+
+    def line_of(name, line):
+        if name not in files:
+            files[name] = _lines(name, cwd)
+        lines = files[name]
+        return lines[line - 1] if lines and 1 <= line <= len(lines) else None
+
+    return parse(entries, line_of) if isinstance(entries, list) else []
+
+
+def _lines(name, cwd):
+    if name.startswith("<std>/"):
+        inside = name[len("<std>/"):]
+        folder = "" if "/" in inside else "std"
+        path = os.path.join(_commands.FOLDER, "share", "cgraph", "stdlib", folder, inside)
+    else:
+        path = os.path.join(cwd or ".", name)
+    try:
+        with open(path, "rb") as file:
+            return file.read().split(b"\n")
+    except OSError:
+        return None
+
+
+def _constant(value):
+    """A value of Python's as the language writes it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(_constant(each) for each in value)}]"
+    return str(value)
+
+
+def _said(done):
+    text = done.stderr.decode(errors="replace").strip()
+    return text or done.stdout.decode(errors="replace").strip() or f"exit code {done.returncode}"

@@ -1,0 +1,323 @@
+"""Engines from Python: calls against NumPy, futures, threads, what is refused.
+
+  calls_test.py --package build/release/python --probe build/release/tests/libcgraph_probe.so
+"""
+import asyncio
+import os
+import signal
+import threading
+import time
+import unittest
+
+import numpy as np
+import support
+
+import cgraph
+
+
+class OnlyDLPack:
+    """A tensor that has DLPack alone, in one of its two forms."""
+
+    def __init__(self, array, versioned=True, device=(1, 0)):
+        self.array, self.versioned, self.device = array, versioned, device
+
+    def __dlpack__(self, **options):
+        if not self.versioned and options:
+            raise TypeError("no options here")
+        return self.array.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self.device
+
+
+class WithEngine(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.engine = cgraph.Engine(cgraph.compile(support.PROGRAM))
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.engine.close()
+
+
+class Calls(WithEngine):
+    def test_results(self):
+        generator = np.random.default_rng(3)
+        for n in (4, 1, 0, 3):
+            x = generator.standard_normal((n, 3), dtype=np.float32)
+            hidden, y = support.reference(x)
+            for value in (self.engine.mlp(x=x), self.engine.mlp(x), self.engine.graphs["mlp"](x)):
+                self.assertEqual(value._fields, ("hidden", "y"))
+                self.assertEqual(value.y.shape, (n, 3))
+                np.testing.assert_allclose(value.hidden, hidden, rtol=1e-6)
+                np.testing.assert_allclose(value[1], y, rtol=1e-6)
+
+    def test_single_result(self):
+        before = self.engine.add(x=0).item()
+        total = self.engine.add(x=np.int64(5))
+        self.assertEqual((total.shape, total.dtype, total.ndim, total.nbytes), ((), "i64", 0, 8))
+        self.assertEqual(int(total), before + 5)
+        self.assertEqual(self.engine.add(x=np.array(2)).tolist(), before + 7)
+
+    def test_dtypes(self):
+        given = {"a": np.array([True, False])}
+        for name, dtype in (("b", np.int8), ("c", np.uint8), ("d", np.int32), ("e", np.int64),
+                            ("f", np.float16), ("g", np.float64)):
+            given[name] = np.array([1, 60], dtype)
+        value = self.engine.flip(**given)
+        np.testing.assert_array_equal(value.a, [False, True])
+        for name in "bcdefg":
+            got = getattr(value, name)
+            self.assertEqual(np.asarray(got).dtype, given[name].dtype)
+            np.testing.assert_array_equal(got, given[name] + given[name])
+            for array in (np.from_dlpack(got), np.array(got, copy=True), got.numpy()):
+                np.testing.assert_array_equal(array, got)
+        wrapped = {name: OnlyDLPack(array) for name, array in given.items()}
+        self.assertEqual(self.engine.flip(**wrapped).d.tolist(), [2, 120])
+
+    def test_bf16(self):
+        bits = np.array([1, 2, 3, -4], np.float32).view(np.uint32) >> 16
+        value = self.engine.half(x=bits.astype(np.uint16))
+        self.assertEqual(value.dtype, "bf16")
+        got = np.frombuffer(value, np.uint16).astype(np.uint32) << 16
+        np.testing.assert_array_equal(got.view(np.float32), [0.5, 1, 1.5, -2])
+        with self.assertRaisesRegex(BufferError, "bf16"):
+            memoryview(value)
+        again = self.engine.half(x=OnlyDLPack(value))
+        self.assertEqual(np.frombuffer(again, np.uint16)[1], 0x3f00)
+
+    def test_nested(self):
+        a, b, c, d = (np.full(8, k, np.float32) for k in range(4))
+        pair = self.engine.nested(pair={"a": a, "b": b}, xs=[c, d])
+        self.assertEqual(pair._fields, ("sum", "parts"))
+        self.assertEqual(pair.parts.a.tolist(), [2.0] * 8)
+        self.assertEqual([each.tolist()[0] for each in pair.parts.rest], [3.0, 2.0])
+        again = self.engine.nested({"a": b, "b": d}, pair.parts.rest)
+        self.assertEqual(again.parts.a.tolist(), [6.0] * 8)
+        with self.assertRaisesRegex(cgraph.InputError, r"`pair.b` as f32\[8\]"):
+            self.engine.nested(pair={"a": a}, xs=[c, d])
+
+    def test_documents(self):
+        self.assertIn("x: f32[n <= 4, 3]", self.engine.mlp.__doc__)
+        self.assertIn("mlp(x", repr(self.engine.mlp))
+        self.assertIn("y: f32[n <= 4, 3]", self.engine.mlp.signature)
+
+    def test_state_lives_as_long_as_the_engine(self):
+        with cgraph.Engine(self.engine.plan) as other:
+            self.assertEqual([int(other.add(x=x)) for x in (1, 2, 3)], [1, 3, 6])
+            self.assertEqual(other.stats()["executions"], 3)
+
+
+class Refusals(WithEngine):
+    def refused(self, pattern, *args, graph="mlp", **inputs):
+        with self.assertRaisesRegex(cgraph.InputError, pattern):
+            self.engine.graphs[graph](*args, **inputs)
+
+    def test_inputs(self):
+        x = np.ones((2, 3), np.float32)
+        self.refused(r"given f64; `x.astype\(numpy.float32\)`", x=x.astype(float))
+        self.refused("elements of the form `H`", x=x.astype(np.uint16))
+        self.refused(r"takes `x` as f32\[n <= 4, 3\], and was given f32\[2, 2\]",
+                     x=np.ones((2, 2), np.float32))
+        self.refused(r"was given f32\[5, 3\]", x=np.ones((5, 3), np.float32))
+        self.refused("ascontiguousarray", x=np.ones((3, 2), np.float32).T)
+        self.refused("ascontiguousarray", x=np.ones((2, 6), np.float32)[:, ::2])
+        self.refused("ascontiguousarray", x=OnlyDLPack(np.ones((3, 2), np.float32).T))
+        self.refused(r"given a list.*`numpy.asarray\(x, dtype=numpy.float32\)`", x=[[1, 2, 3]])
+        self.refused("not given its input `x`")
+        self.refused("has no input `z`; its inputs: x", x=x, z=x)
+        self.refused("has no input `X`", X=x)
+        self.refused("takes 1 inputs, and was given 2", x, x)
+        self.refused("given `x` twice", x, x=x)
+        self.refused(r"`x.cpu\(\)`", x=OnlyDLPack(x, device=(2, 1)))
+        self.refused("i64", graph="add", x=1.5)
+        self.refused("i64", graph="add", x=True)
+        with self.assertRaises(OverflowError):
+            self.engine.add(x=1 << 64)
+
+    def test_is_a_value_error(self):
+        with self.assertRaises(ValueError):
+            self.engine.mlp(x=1)
+
+    def test_attribute(self):
+        with self.assertRaisesRegex(AttributeError, "no graph `nope`; its graphs: mlp, add"):
+            _ = self.engine.nope
+
+    def test_method_that_fails(self):
+        before = int(self.engine.add(x=0))
+        with self.assertRaisesRegex(cgraph.ExecutionError,
+                                    r"counter\.add.*source\.cgraph:37.*a counter does not go down"):
+            self.engine.add(x=-1)
+        failing = self.engine.add.submit(x=-1)
+        self.assertIsInstance(failing.exception(), cgraph.ExecutionError)
+        with self.assertRaises(cgraph.Error):
+            failing.result()
+        self.assertEqual(int(self.engine.add(x=1)), before + 1)
+
+    def test_engine_options(self):
+        plan = self.engine.plan
+        with self.assertRaisesRegex(cgraph.PlanError, "gpu"):
+            cgraph.Engine(plan, device_map={"gpu[7]": "cpu:0"})
+        with self.assertRaisesRegex(cgraph.PlanError, "inflight|in flight"):
+            cgraph.Engine(plan, inflight=100)
+        digits = cgraph.compile("import std.tensor\nactor A() { state w: f32[2] = "
+                                "load(\"w.safetensors\", \"w\")\n method f() -> f32[2] "
+                                "{ return w } }\nplace a = A() on cpu[0]\n"
+                                "graph g() -> f32[2] { return a.f() }\n")
+        with self.assertRaisesRegex(cgraph.PlanError, "nowhere/w.safetensors"):
+            cgraph.Engine(digits, weights="/nowhere")
+        with cgraph.Engine(plan, device_map={"gpu[*]": "cpu:0"}, workers=0) as engine:
+            self.assertEqual(engine.twice(np.ones(8, np.float32)).tolist(), [2.0] * 8)
+
+
+class Futures(WithEngine):
+    def test_out_of_order(self):
+        xs = [np.full((2, 3), k, np.float32) for k in range(4)]
+        futures = [self.engine.mlp.submit(x=x) for x in xs]
+        for k in (3, 0, 2, 1):
+            np.testing.assert_allclose(futures[k].result().y, support.reference(xs[k])[1])
+        self.assertTrue(all(future.done() for future in futures))
+        self.assertIs(futures[0].result(), futures[0].result())
+
+    def test_timeout(self):
+        future = self.engine.late.submit(x=np.ones(4, np.float32), ms=400)
+        self.assertFalse(future.done())
+        start = time.monotonic()
+        with self.assertRaisesRegex(cgraph.TimeoutError,
+                                    r"no result of `late` after 0.05 s[\s\S]*worker.late"):
+            future.result(timeout=0.05)
+        with self.assertRaises(TimeoutError):  # Python's own
+            future.result(timeout=0)
+        self.assertLess(time.monotonic() - start, 0.4)
+        self.assertEqual(future.result(timeout=60).tolist(), [2.0] * 4)
+
+    def test_await(self):
+        async def one(x):
+            return (await self.engine.mlp.submit(x=x)).y
+
+        async def slow():
+            return await self.engine.late.submit(x=np.ones(2, np.float32), ms=100)
+
+        async def all_of_them():
+            ticks = 0
+            waiting = asyncio.ensure_future(asyncio.gather(slow(), *[one(x) for x in xs]))
+            while not waiting.done():
+                ticks += 1
+                await asyncio.sleep(0.01)
+            return await waiting, ticks
+
+        xs = [np.full((1, 3), k, np.float32) for k in range(3)]
+        (late, *ys), ticks = asyncio.run(all_of_them())
+        self.assertEqual(late.tolist(), [2.0, 2.0])
+        self.assertGreaterEqual(ticks, 3, "the loop stood still meanwhile")
+        for x, y in zip(xs, ys):
+            np.testing.assert_allclose(y, support.reference(x)[1])
+
+    def test_await_error(self):
+        async def failing():
+            await self.engine.add.submit(x=-1)
+        with self.assertRaises(cgraph.ExecutionError):
+            asyncio.run(failing())
+
+    def test_threads(self):
+        wrong = []
+
+        def run(seed):
+            generator = np.random.default_rng(seed)
+            for _ in range(100):
+                x = generator.standard_normal((seed % 4 + 1, 3), dtype=np.float32)
+                future = self.engine.mlp.submit(x=x) if seed % 2 else None
+                value = future.result() if future else self.engine.mlp(x=x)
+                if not np.allclose(value.y, support.reference(x)[1], rtol=1e-5):
+                    wrong.append((seed, x))
+
+        threads = [threading.Thread(target=run, args=(seed,)) for seed in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(wrong, [])
+
+    def test_several_threads_wait_for_one(self):
+        future = self.engine.late.submit(x=np.ones(1, np.float32), ms=100)
+        values = []
+        threads = [threading.Thread(target=lambda: values.append(future.result()))
+                   for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual([value.tolist() for value in values], [[2.0]] * 4)
+
+    def test_others_run_meanwhile(self):
+        """Nobody waits with the interpreter's lock."""
+        count, stop = 0, threading.Event()
+
+        def tick():
+            nonlocal count
+            while not stop.wait(0.005):
+                count += 1
+
+        thread = threading.Thread(target=tick)
+        thread.start()
+        for _ in range(2):  # the second time it is known to take long
+            self.engine.late(x=np.ones(1, np.float32), ms=150)
+        stop.set()
+        thread.join()
+        self.assertGreater(count, 5)
+
+    def test_interrupt(self):
+        with cgraph.Engine(self.engine.plan) as engine:
+            for wait in (lambda: engine.late(x=np.ones(1, np.float32), ms=1500),
+                         engine.late.submit(x=np.ones(1, np.float32), ms=1500).result):
+                timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
+                start = time.monotonic()
+                timer.start()
+                with self.assertRaises(KeyboardInterrupt):
+                    wait()
+                self.assertLess(time.monotonic() - start, 1.3)
+                timer.join()
+            self.assertEqual(engine.late(x=np.ones(1, np.float32), ms=0).tolist(), [2.0])
+
+
+class Native(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.engine = cgraph.Engine(cgraph.compile(support.NATIVE),
+                                   libraries=[support.OPTIONS.probe], workers=1)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.engine.close()
+
+    def test_error(self):
+        with self.assertRaisesRegex(cgraph.ExecutionError,
+                                    r"probe\.first.*the first element is negative, as asked"):
+            self.engine.first(x=np.full(4, -1, np.float32))
+        self.assertEqual(float(self.engine.first(x=np.full(4, 5, np.float32))), 5)
+
+    def test_absent_library(self):
+        with self.assertRaisesRegex(cgraph.PlanError, "libcgraph_probe.so"):
+            cgraph.Engine(self.engine.plan)
+
+    def test_input_is_not_copied(self):
+        for wrap in (lambda x: x, OnlyDLPack, lambda x: OnlyDLPack(x, versioned=False)):
+            x = np.ones(1 << 20, np.float32)
+            self.assertEqual(int(self.engine.address(x=wrap(x))), x.ctypes.data)
+
+    def test_time_does_not_grow(self):
+        def fastest(x):
+            times = []
+            for _ in range(20):
+                start = time.perf_counter()
+                self.engine.address(x=x)
+                times.append(time.perf_counter() - start)
+            return min(times)
+        small, large = (fastest(np.ones(size // 4, np.float32)) for size in (1 << 10, 64 << 20))
+        print(f"a call with 1 KiB: {small * 1e6:.1f} us, with 64 MiB: {large * 1e6:.1f} us")
+        # A copy of 64 MiB would take 3 ms at the least.
+        self.assertLess(large, small + 1e-3)
+
+
+if __name__ == "__main__":
+    support.main()

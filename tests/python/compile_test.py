@@ -1,0 +1,173 @@
+"""Plans from Python: compiled, refused, saved, loaded, shown.
+
+  compile_test.py --package build/release/python
+"""
+import os
+import pathlib
+import pickle
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+import warnings
+
+import support
+
+import cgraph
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+DIGITS = ROOT / "examples" / "digits" / "digits.cgraph"
+
+WRONG = """import std.tensor
+actor Linear(inputs: int, outputs: int) {
+  state w: f32[inputs, outputs] = zeros()
+  method apply(x: f32[n, inputs]) -> f32[n, outputs] { return x @ w }
+}
+place first = Linear(64, 32) on gpu[0]
+place second = Linear(64, 10) on gpu[1]
+graph mlp(x: f32[8, 64]) -> f32[8, 10] { return second.apply(first.apply(x)) }
+"""
+
+
+class Compile(unittest.TestCase):
+    def test_graphs(self):
+        plan = cgraph.compile(DIGITS, defines={"B": 16})
+        self.assertEqual(list(plan.graphs), ["classify"])
+        graph = plan.graphs["classify"]
+        self.assertEqual((graph.inflight, graph.bounds), (2, {"n": 16}))
+        x, = graph.inputs
+        self.assertEqual((x.name, x.dtype, x.shape, x.type),
+                         ("x", "f32", ("n", 64), "f32[n <= 16, 64]"))
+        self.assertEqual([port.name for port in graph.outputs], ["scores", "label"])
+        self.assertIn("classify(x: f32[n <= 16, 64])", repr(plan))
+        self.assertIn("matmul", str(plan))
+
+    def test_chosen_graph(self):
+        plan = cgraph.compile(support.PROGRAM, graph="add", schedule="program")
+        self.assertEqual(list(plan.graphs), ["add"])
+
+    def test_diagnostics(self):
+        with self.assertRaises(cgraph.CompileError) as caught:
+            cgraph.compile(WRONG)
+        found, = caught.exception.diagnostics
+        self.assertEqual((found.code, found.severity), ("E0507", "error"))
+        self.assertEqual(found.file, "source.cgraph")
+        at = found.range
+        self.assertEqual((at.line, at.column, at.end_line, at.end_column), (8, 62, 8, 76))
+        self.assertEqual(found.message,
+                         "parameter `x` of `second.apply` is f32[n, inputs]; this is f32[8, 32]: "
+                         "dimension 1 is 32 and should be 64")
+        self.assertEqual([note.range.line for note in found.notes], [4, 7])
+        self.assertEqual(str(caught.exception), str(found))
+
+    def test_prints_as_cgc_does(self):
+        sources = {
+            "wrong.cgraph": WRONG,
+            "word.cgraph": "import std.tensor\n"
+                           "graph\tg(x: f32[2]) -> f32[3] { return\tx + nope }\n",
+            "lines.cgraph": "graph g(x: f32[2]) -> f32[2] {\n  return (x +\n    y)\n}\n",
+            "long.cgraph": f"const A = {' + '.join(['1'] * 90)} + zzz + {' + '.join(['1'] * 90)}\n",
+            "wide.cgraph": "// ä\nconst B = \"ä\" + zzz  // ö\n",
+        }
+        cgc = os.path.join(support.OPTIONS.package, "cgraph", "bin", "cgc")
+        with tempfile.TemporaryDirectory() as folder:
+            for name, text in sources.items():
+                path = os.path.join(folder, name)
+                pathlib.Path(path).write_text(text, encoding="utf-8")
+                done = subprocess.run([cgc, "compile", path, "--color", "never"],
+                                      capture_output=True, text=True, check=False)
+                with self.assertRaises(cgraph.CompileError) as caught:
+                    cgraph.compile(path)
+                printed = done.stderr.strip()
+                self.assertEqual(printed, str(caught.exception))
+
+    def test_absent_file(self):
+        with self.assertRaisesRegex(cgraph.CompileError, "cannot read nowhere.cgraph"):
+            cgraph.compile("nowhere.cgraph")
+
+    def test_unknown_define(self):
+        with self.assertRaisesRegex(cgraph.CompileError, "NOPE"):
+            cgraph.compile(DIGITS, defines={"NOPE": 1})
+
+    def test_warning(self):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            plan = cgraph.compile("import std.tensor\nimport std.nn\n"
+                                  "graph g(x: f32[2]) -> f32[2] { let unused = x\n return x }\n")
+        self.assertEqual([each.category for each in caught],
+                         [cgraph.CompileWarning] * len(plan.diagnostics))
+        self.assertTrue(all(each.severity == "warning" for each in plan.diagnostics))
+
+    def test_topology_and_include(self):
+        with tempfile.TemporaryDirectory() as folder:
+            pathlib.Path(folder, "parts.cgraph").write_text("const K = 3\n", encoding="utf-8")
+            plan = cgraph.compile("import parts\ngraph g(x: f32[parts.K]) -> f32[parts.K] "
+                                  "{ return x }\n", include=folder)
+            self.assertEqual(plan.graphs["g"].inputs[0].shape, (3,))
+
+
+class Plans(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.plan = cgraph.compile(DIGITS)
+
+    def test_save_and_load(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "digits.cgplan"
+            self.plan.save(path)
+            again = cgraph.load(path)
+            self.assertEqual(os.listdir(folder), ["digits.cgplan"])
+        self.assertEqual(bytes(again), bytes(self.plan))
+        self.assertEqual(bytes(pickle.loads(pickle.dumps(again))), bytes(again))
+
+    def test_no_plan(self):
+        with self.assertRaisesRegex(cgraph.PlanError, "No such file"):
+            cgraph.load("/nowhere/x.cgplan")
+        with self.assertRaises(cgraph.PlanError):
+            cgraph.load(DIGITS)
+        with self.assertRaises(cgraph.PlanError):
+            cgraph.Plan(bytes(self.plan)[:1000])
+
+    def test_simulate(self):
+        graph, = self.plan.simulate(executions=3)["graphs"]
+        self.assertEqual((graph["graph"], graph["executions"]), ("classify", 3))
+        self.assertGreaterEqual(graph["makespan_ps"], graph["lower_bound_ps"])
+
+    def test_prove(self):
+        proof = self.plan.prove()
+        self.assertTrue(proof and proof.proved)
+        self.assertEqual(len(proof.certificate), 2)
+
+    def test_draw(self):
+        self.assertTrue(self.plan.draw("graph", format="dot").startswith("digraph"))
+        with self.assertRaisesRegex(cgraph.Error, "nothing"):
+            self.plan.draw("nothing")
+        if shutil.which("dot") is None:
+            self.skipTest("SKIPPED: Graphviz's dot is not installed; no drawing was made")
+        self.assertIn("<svg", self.plan._repr_svg_())
+        self.assertIn("<svg", self.plan.draw(what="schedule"))
+        self.assertTrue(self.plan.draw(what="graph", format="png").startswith(b"\x89PNG"))
+
+
+class Package(unittest.TestCase):
+    def python(self, *words):
+        return subprocess.run([sys.executable, *words], capture_output=True, text=True, check=False,
+                              env={**os.environ, "PYTHONPATH": support.OPTIONS.package})
+
+    def test_commands(self):
+        self.assertRegex(self.python("-m", "cgraph.cgc", "--version").stdout, r"^cgc \d")
+        self.assertRegex(self.python("-m", "cgraph.cgrun", "--version").stdout, r"^cgrun \d")
+        self.assertEqual(self.python("-m", "cgraph.cgc", "check", "nowhere.cgraph").returncode, 3)
+
+    def test_import_is_light(self):
+        done = self.python("-c", "import sys, cgraph; print([m for m in ('numpy', 'subprocess', "
+                                 "'json', 're', 'asyncio') if m in sys.modules])")
+        self.assertEqual(done.stdout.strip(), "[]", done.stderr)
+
+    def test_header(self):
+        self.assertTrue(os.path.exists(os.path.join(cgraph.include_dir(), "cgraph_extern.h")))
+
+
+if __name__ == "__main__":
+    support.main()

@@ -1,0 +1,48 @@
+"""docs/python.md: its sessions print what they show (as doctest), its program is the one they use.
+The program in README.md runs.
+
+  docs_test.py --package build/release/python
+"""
+import doctest
+import os
+import pathlib
+import re
+import tempfile
+import unittest
+
+import support
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PROGRAM = re.compile(r"<!-- program: (\S+) -->\n```cgraph\n(.*?)```", re.S)
+SESSION = re.compile(r"```python\n(.*?)```", re.S)
+
+
+class Document(unittest.TestCase):
+    def test_sessions(self):
+        text = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
+        sessions = "\n".join(SESSION.findall(text))
+        with tempfile.TemporaryDirectory() as folder:
+            for name, program in PROGRAM.findall(text):
+                pathlib.Path(folder, name).write_text(program, encoding="utf-8")
+            before = os.getcwd()
+            os.chdir(folder)
+            self.addCleanup(os.chdir, before)
+            test = doctest.DocTestParser().get_doctest(sessions, {}, "python.md", "python.md", 0)
+            said = []
+            result = doctest.DocTestRunner().run(test, out=said.append)
+        self.assertGreater(result.attempted, 15)
+        self.assertEqual(result.failed, 0, "".join(said))
+
+    def test_readme(self):
+        blocks = SESSION.findall((ROOT / "README.md").read_text(encoding="utf-8"))
+        before = os.getcwd()
+        self.addCleanup(os.chdir, before)
+        os.chdir(ROOT)
+        self.assertEqual(len(blocks), 1)
+        names = {}
+        exec(compile(blocks[0], "README.md", "exec"), names)
+        self.assertEqual((names["labels"].shape, names["scores"][1].shape), ((64,), (64, 10)))
+
+
+if __name__ == "__main__":
+    support.main()

@@ -1,0 +1,256 @@
+"""Who keeps what alive: inputs, results, engines; forks; processes that die.
+
+  lifetimes_test.py --package build/release/python
+"""
+import gc
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+import weakref
+
+import numpy as np
+import support
+
+import cgraph
+
+
+class Results(unittest.TestCase):
+    def setUp(self):
+        self.engine = cgraph.Engine(cgraph.compile(support.PROGRAM))
+        self.addCleanup(self.engine.close)
+
+    def test_memory_is_shared(self):
+        value = self.engine.twice(x=np.ones(8, np.float32))
+        views = [np.asarray(value), np.from_dlpack(value), value.numpy(), np.asarray(value)]
+        self.assertEqual(len({view.ctypes.data for view in views}), 1)
+        views[0][3] = 7
+        self.assertEqual([view[3] for view in views] + [value[3]], [7] * 5)
+
+    def test_outlive_the_engine(self):
+        x = np.arange(12, dtype=np.float32).reshape(4, 3)
+        expected = support.reference(x)[1]
+        values = [self.engine.mlp(x=x).y for _ in range(20)]
+        view, capsule, unused = np.asarray(values[0]), np.from_dlpack(values[1]), values[2]
+        self.assertIn("dltensor", repr(unused.__dlpack__()))
+        self.assertIn("versioned", repr(unused.__dlpack__(max_version=(1, 0))))
+        kept = values[3:]
+        self.engine.close()
+        del values, unused, self.engine
+        gc.collect()
+        for each in [view, capsule] + kept:
+            np.testing.assert_allclose(each, expected, rtol=1e-6)
+        self.engine = cgraph.Engine(cgraph.compile(support.PROGRAM, graph="add"))
+
+    def test_distinct(self):
+        values = [self.engine.twice(x=np.full(8, k, np.float32)) for k in range(50)]
+        self.assertEqual([value[0] for value in values], [2 * k for k in range(50)])
+        self.assertEqual(len({np.asarray(value).ctypes.data for value in values}), 50)
+
+    def test_closed(self):
+        late = self.engine.late.submit(x=np.ones(1, np.float32), ms=50)
+        self.engine.close()
+        self.engine.close()
+        for fails in (late.result, lambda: self.engine.twice(x=np.ones(8, np.float32))):
+            with self.assertRaises(cgraph.ClosedError):
+                fails()
+
+    def test_dlpack_refusals(self):
+        value = self.engine.twice(x=np.ones(8, np.float32))
+        for options in ({"stream": 1}, {"copy": True}, {"dl_device": (2, 0)}):
+            with self.assertRaises(BufferError):
+                value.__dlpack__(**options)
+        self.assertEqual(value.__dlpack_device__(), (1, 0))
+
+
+class Held(np.ndarray):
+    """An array that can be referred to weakly."""
+
+
+class Inputs(unittest.TestCase):
+    def setUp(self):
+        self.engine = cgraph.Engine(cgraph.compile(support.PROGRAM))
+        self.addCleanup(self.engine.close)
+
+    def make(self):
+        x = np.full(1024, 3, np.float32).view(Held)
+        return x, weakref.ref(x)
+
+    def test_freed_after_submit(self):
+        x, seen = self.make()
+        future = self.engine.late.submit(x=x, ms=100)
+        del x
+        gc.collect()
+        self.assertIsNotNone(seen(), "an input was let go of while it is read")
+        noise = [np.zeros(1024, np.float32) for _ in range(100)]
+        self.assertEqual(set(future.result().tolist()), {6.0})
+        del noise
+        self.assertIsNone(seen(), "an input is held although nobody reads it")
+
+    def test_dropped_future(self):
+        x, seen = self.make()
+        self.engine.late.submit(x=x, ms=50)  # nobody asks for the result
+        del x
+        gc.collect()
+        self.assertIsNotNone(seen())
+        deadline = time.monotonic() + 20
+        while seen() is not None and time.monotonic() < deadline:
+            self.engine.add(x=0)
+            time.sleep(0.01)
+        self.assertIsNone(seen())
+
+    def test_close_lets_go(self):
+        x, seen = self.make()
+        future = self.engine.late.submit(x=x, ms=50)
+        self.engine.late.submit(x=x, ms=0)
+        del x
+        self.engine.close()
+        with self.assertRaises(cgraph.ClosedError):
+            future.result()
+        del future
+        gc.collect()
+        self.assertIsNone(seen())
+
+    def test_refused_input_is_let_go(self):
+        x, seen = self.make()
+        with self.assertRaises(cgraph.InputError):
+            self.engine.nested(pair={"a": x, "b": x}, xs=[x, x])
+        del x
+        gc.collect()
+        self.assertIsNone(seen())
+
+
+class Programs(unittest.TestCase):
+    """What needs a process of its own."""
+
+    def python(self, text, timeout=120):
+        before = f"import sys; sys.path[:0] = [{str(pathlib.Path(__file__).parent)!r}, " \
+                 f"{support.OPTIONS.package!r}]\nimport os, time, support, cgraph\n" \
+                 "import numpy as np\nplan = cgraph.compile(support.PROGRAM)\n"
+        return subprocess.run([sys.executable, "-c", before + text], capture_output=True, text=True,
+                              timeout=timeout, check=False)
+
+    def test_fork(self):
+        done = self.python("""
+engine = cgraph.Engine(plan)
+value = engine.twice(x=np.ones(8, np.float32))
+future = engine.late.submit(x=np.ones(2, np.float32), ms=50)
+pid = os.fork()
+if pid == 0:
+    for call in (lambda: engine.twice(x=np.ones(8, np.float32)), future.result, future.done,
+                 engine.stats):
+        try:
+            call()
+        except cgraph.Error as error:
+            print(error, flush=True)
+    assert value.tolist() == [2.0] * 8
+    del future, engine.graphs, value  # nothing of the parent's may be destroyed
+    engine.close()
+    del engine
+    with cgraph.Engine(plan) as again:
+        print("again", again.twice(x=np.ones(8, np.float32)).tolist()[0], flush=True)
+    sys.exit(0)
+assert os.waitpid(pid, 0)[1] == 0
+print("parent", future.result().tolist(), engine.twice(x=np.ones(8, np.float32)).tolist()[0])
+""")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        lines = done.stdout.splitlines()
+        self.assertEqual(len(lines), 6, done.stdout + done.stderr)
+        for line in lines[:4]:
+            self.assertRegex(line, r"^this engine was made in process \d+, .*forked.*\"spawn\"")
+        self.assertEqual(lines[4:], ["again 2.0", "parent [2.0, 2.0] 2.0"])
+
+    def test_end_without_close(self):
+        for end in ("", "sys.exit(3)", "raise ValueError"):
+            done = self.python(f"""
+engine = cgraph.Engine(plan)
+value = engine.twice(x=np.ones(8, np.float32))
+future = engine.late.submit(x=np.ones(2, np.float32), ms=50)
+also = cgraph.Engine(plan).twice
+also(x=np.ones(8, np.float32))
+{end}
+""")
+            self.assertEqual(done.returncode, {"": 0, "sys.exit(3)": 3}.get(end, 1), done.stderr)
+            self.assertNotIn("leak", done.stderr)
+
+    def test_stall(self):
+        done = self.python("""
+engine = cgraph.Engine(plan, timeout=0.3)
+try:
+    engine.late(x=np.ones(2, np.float32), ms=1500)
+except cgraph.TimeoutError as error:
+    print(error)
+engine.close()
+""")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("nothing has moved for 0.3 s", done.stdout)
+        self.assertIn("worker.late", done.stdout)
+
+    def test_killed_while_it_waits(self):
+        """Processes of an engine end with it, however it ends."""
+        with tempfile.TemporaryFile("w+") as out:
+            before = f"import sys; sys.path[:0] = [{str(pathlib.Path(__file__).parent)!r}, " \
+                     f"{support.OPTIONS.package!r}]\n"
+            child = subprocess.Popen([sys.executable, "-c", before + """
+import support, cgraph, time
+engine = cgraph.Engine(cgraph.compile(support.PROGRAM), processes="device")
+print(*[each["process"] for each in engine.stats()["processes"]], flush=True)
+time.sleep(60)
+"""], stdout=out)
+            pids, deadline = [], time.monotonic() + 60
+            while len(pids) < 3 and time.monotonic() < deadline:
+                time.sleep(0.05)
+                out.seek(0)
+                pids = [int(word) for word in out.read().split()]
+            self.assertGreaterEqual(len(pids), 3)
+            child.kill()
+            child.wait()
+            deadline = time.monotonic() + 20
+            while any(os.path.exists(f"/proc/{pid}/exe") for pid in pids):
+                self.assertLess(time.monotonic(), deadline, "processes are left behind")
+                time.sleep(0.05)
+
+
+class Processes(unittest.TestCase):
+    def test_results_and_a_death(self):
+        x = np.ones((2, 3), np.float32)
+        with cgraph.Engine(cgraph.compile(support.PROGRAM), processes="device") as engine:
+            np.testing.assert_allclose(engine.mlp(x=x).y, support.reference(x)[1])
+            processes = engine.stats()["processes"]
+            self.assertEqual(processes[0]["process"], os.getpid())
+            victim, = [each for each in processes if "gpu[1]" in each["devices"]]
+            value = engine.mlp(x=x)
+            os.kill(victim["process"], signal.SIGKILL)
+            with self.assertRaisesRegex(cgraph.LostError, r"gpu\[1\][\s\S]*killed"):
+                deadline = time.monotonic() + 20
+                while time.monotonic() < deadline:
+                    engine.mlp(x=x)
+            np.testing.assert_allclose(value.y, support.reference(x)[1])
+
+    def test_named_number(self):
+        with cgraph.Engine(cgraph.compile(support.PROGRAM), processes=2) as engine:
+            self.assertEqual(len(engine.stats()["processes"]), 2)
+            self.assertEqual(engine.twice(x=np.ones(8, np.float32)).tolist(), [2.0] * 8)
+
+    def test_death_inside_a_method(self):
+        """The message names the actor that the process was inside."""
+        text = support.PROGRAM.replace("place worker = Worker() on cpu[0]",
+                                       "place worker = Worker() on gpu[1]")
+        with cgraph.Engine(cgraph.compile(text), processes="device") as engine:
+            future = engine.late.submit(x=np.ones(4, np.float32), ms=20000)
+            victim, = [each for each in engine.stats()["processes"] if "gpu[1]" in each["devices"]]
+            with self.assertRaises(cgraph.TimeoutError):
+                future.result(timeout=0.3)
+            os.kill(victim["process"], signal.SIGKILL)
+            start = time.monotonic()
+            with self.assertRaisesRegex(cgraph.LostError, r"worker\.late"):
+                future.result()
+            self.assertLess(time.monotonic() - start, 15)
+
+
+if __name__ == "__main__":
+    support.main()
