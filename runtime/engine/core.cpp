@@ -428,10 +428,10 @@ void Core::EndWhereDeviceFailed() {
   for (uint32_t rank = 1; AmongGpuRanks() && rank < ranks_.count; ++rank) {
     const ranks::RankState& state = ranks_.control->states[rank];
     if (!state.device_failed.load(std::memory_order_acquire)) continue;
-    return End(Status(StatusCode::kFailed, std::string(state.device_failure.Get())));
+    return EndByDevice(Status(StatusCode::kFailed, std::string(state.device_failure.Get())));
   }
   for (auto& device : devices_) {
-    if (Status failure = device->Failure(); !failure.ok()) return End(std::move(failure));
+    if (Status failure = device->Failure(); !failure.ok()) return EndByDevice(std::move(failure));
   }
 }
 

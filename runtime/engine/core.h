@@ -85,6 +85,9 @@ class Core {
   // Ends the engine with the error of a device that has failed as a whole, if any has: perhaps the
   // report of it has not been heard yet.
   void EndWhereDeviceFailed();
+  // Ends the engine with the error of a device; where another rank is gone, of which the error may
+  // be a consequence, that is said instead.
+  void EndByDevice(Status failure);
   // Called by the worker of a rank other than the first when it begins a round: does what rank 0
   // cannot do for the GPUs of this one.
   void BeginRound(Frame& frame);

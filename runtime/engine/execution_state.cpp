@@ -9,7 +9,7 @@ namespace cgraph::engine {
 
 void ExecutionState::Fail(uint32_t position, Status status, bool device_failed) {
   if (device_failed) {
-    core->End(status);
+    core->EndByDevice(status);
   } else {
     core->EndWhereDeviceFailed();  // then this error may be one of its consequences
   }

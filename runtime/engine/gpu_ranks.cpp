@@ -9,6 +9,7 @@
 #include <chrono>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -20,6 +21,8 @@ namespace {
 
 // How long ranks wait for each other's queues to be closed, once the engine has ended.
 constexpr auto kGrace = std::chrono::seconds(1);
+// How long the system may take to tell that a process has ended.
+constexpr auto kTillLost = std::chrono::milliseconds(100);
 // How often a rank tells where its queues are, for reports.
 constexpr auto kBetweenHeads = std::chrono::milliseconds(20);
 
@@ -34,6 +37,17 @@ device::AmongProcesses Core::Among() {
     return ended() || (ranks_.processes != nullptr && ranks_.processes->AnyLost());
   };
   return among;
+}
+
+// A library that loses a peer may notice it sooner than the system tells that a process has ended.
+void Core::EndByDevice(Status failure) {
+  if (ranks_.processes == nullptr || !AmongGpuRanks()) return End(std::move(failure));
+  const auto end = std::chrono::steady_clock::now() + kTillLost;
+  while (!ended() &&
+         std::chrono::steady_clock::now() < end) {  // whoever hears of it ends the engine
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  End(std::move(failure));
 }
 
 void Core::SetDeviceFailure(const Status& failure) {
@@ -73,6 +87,7 @@ Status Core::OpenAbsent() {
 Status Core::WithRefusals(Status own) {
   if (machines_ != nullptr) return machines_->JoinRefusal(std::move(own));
   if (ranks_.processes == nullptr || !ranks_.processes->AnyLost()) return own;
+  CGRAPH_RETURN_IF_ERROR(ranks_.processes->WhyGone());
   Status theirs = ranks_.processes->AwaitLoaded(kGrace);
   const bool known = !theirs.ok() && theirs.code() != StatusCode::kTimeout;
   return known ? std::move(theirs) : std::move(own);

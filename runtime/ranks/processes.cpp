@@ -232,6 +232,13 @@ bool Processes::AnyLost() {
   return false;
 }
 
+Status Processes::WhyGone() {
+  for (uint32_t rank = 1; rank < processes_.size(); ++rank) {
+    if (Status state = StateOf(rank); state.code() == StatusCode::kLost) return state;
+  }
+  return Status::Ok();
+}
+
 void Processes::ReleaseClosed(std::chrono::nanoseconds patience) {
   const device::Deadline deadline = Clock::now() + patience;
   const auto closed = [&] {

@@ -41,6 +41,8 @@ class Processes {
   Status AwaitLoaded(std::chrono::nanoseconds patience);
   // Returns whether some rank is gone, or has refused to load the plan.
   bool AnyLost();
+  // kLost with the first rank that is gone without having said why; Ok where there is none.
+  Status WhyGone();
   // Once `control.ended` is set: waits until all ranks have closed their queues or are gone, at
   // most for `patience`, and lets them end.
   void ReleaseClosed(std::chrono::nanoseconds patience);

@@ -147,7 +147,7 @@ def broken(suite):
     for call in (300, 700, 1500):
         for gpu in (0, 2):
             started = time.monotonic()
-            MACHINES["broken"] = {"CGRAPH_EMULATION": f"fail={call}:sticky,fail_device={gpu}"}
+            MACHINES["broken"] = {"CGRAPH_EMULATION": f"fail={call}:sticky,only={gpu}"}
             for graph in ("chain", "sums"):
                 _, error = suite.run(graph, "-n", "2000", "--timeout", "20", *EACH,
                                      machine="broken", code=1)
@@ -157,11 +157,23 @@ def broken(suite):
 
 def endless(suite):
     """A kernel that never ends, at a rank other than the first, is in the time-out's report."""
-    MACHINES["endless"] = {"CGRAPH_EMULATION": "endless=30"}
+    MACHINES["endless"] = {"CGRAPH_EMULATION": "endless=20,only=2"}
     _, error = suite.run("chain", "-n", "2000", "--timeout", "2", *EACH, machine="endless", code=1)
     expect("nothing has moved for 2 s" in error, "the time-out", error)
-    expect(re.search(r"gpu\[[123]\] .*\(rank [123]: process \d+\).* is running", error),
+    expect(re.search(r"gpu\[2\] compute \(rank 2: process \d+\).* is running", error),
            "what runs", error)
+
+
+def dies(suite):
+    """A process that dies at any time, also while GPUs are connected, is named."""
+    for delay in (0, 0.01, 0.03, 0.06, 0.1, 0.15, 0.2, 0.4, 0.8):
+        run = suite.start("sums", "-n", "1000000", "--timeout", "20", *EACH)
+        pid = run.await_ranks(suite.options.cgrun, 4)[2]
+        time.sleep(delay)
+        os.kill(pid, signal.SIGKILL)
+        code, error = run.end(f"rank 2 dies after {delay} s", 20)
+        expect(code == 1, f"exit code {code} after {delay} s", error)
+        expect("rank 2 (" in error, f"who died after {delay} s", error)
 
 
 def stopped(suite):
@@ -197,7 +209,7 @@ def main():
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         suite = Suite(options, pathlib.Path(folder))
-        for part in (same, errors, broken, endless, stopped, measured):
+        for part in (same, errors, broken, endless, dies, stopped, measured):
             if options.only and part.__name__ not in options.only:
                 continue
             begun = time.monotonic()

@@ -81,7 +81,7 @@ CUresult BeginCall(Machine& machine, const CallKind& kind) {
   const auto has = [&](CallRule rule) { return (kind.rules & rule) != 0; };
   if (machine.ended) return CUDA_ERROR_DEINITIALIZED;
   ++machine.calls;
-  const int of = machine.options.fail_device;
+  const int of = machine.options.only;
   const bool may_fail = of < 0 || (CurrentContext() != nullptr && CurrentContext()->device == of);
   const bool late = machine.fail_at != 0 && machine.calls >= machine.fail_at;
   if (late && may_fail && machine.fail_sticky) machine.scheduler.Fault();

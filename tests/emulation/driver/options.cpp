@@ -44,8 +44,8 @@ void SetOption(Options& options, std::string_view word, std::string_view value) 
     }
     value = value.substr(0, colon);
     options.fail = number(UINT64_MAX);
-  } else if (word == "fail_device") {
-    options.fail_device = static_cast<int>(number(kMostDevices));
+  } else if (word == "only") {
+    options.only = static_cast<int>(number(kMostDevices));
   } else if (word == "misuse") {
     if (value != "count" && value != "abort") Refuse(word, value, "not count or abort");
     options.count = value == "count";

@@ -19,7 +19,9 @@ struct Options {
   int threads = 1;
   uint64_t memory = uint64_t{1} << 30;  // of a device, in bytes
   uint64_t fail = 0;     // the number of the call that fails, from 1; 0: none
-  int fail_device = -1;  // whose context must be current for a call to fail; -1: any, or none
+  // The device that `fail` and `endless` are about: a call fails where its context is current, and
+  // its grids are counted. -1: all are.
+  int only = -1;
   bool sticky = false;   // every call from there on fails, as after a fault of the device
   bool count = false;    // misuse is counted; else it aborts
   bool peers = true;     // devices can reach each other's memory

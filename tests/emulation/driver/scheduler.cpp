@@ -145,7 +145,9 @@ std::optional<Scheduler::Candidate> Scheduler::Choose() {
 
 // Called when work begins.
 bool Scheduler::NeverEnds(const Work& work) {
-  if (!std::holds_alternative<LaunchGrid>(work.what) || ++grids_ != options_.endless) return false;
+  if (!std::holds_alternative<LaunchGrid>(work.what)) return false;
+  if (options_.only >= 0 && work.device != options_.only) return false;
+  if (++grids_ != options_.endless) return false;
   endless_ = work;
   return true;
 }
