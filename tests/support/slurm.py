@@ -81,6 +81,8 @@ class Cluster:
         configuration = folder / "slurm.conf"
         configuration.write_text(CONFIGURATION.format(host=socket.gethostname().split(".")[0],
                                                       folder=folder, ports=free_ports(3)))
+        # Else slurmd looks for a mounted file system of cgroups, which it has no use for here.
+        (folder / "cgroup.conf").write_text("CgroupPlugin=cgroup/v1\nCgroupAutomount=no\n")
         os.environ["SLURM_CONF"] = str(configuration)
         self.start(f"munged --foreground --force --key-file={key} --socket={folder}/munge.socket "
                    f"--pid-file={folder}/munge.pid --log-file={folder}/munge.log "
