@@ -24,7 +24,7 @@ int ServeMachine(ranks::Peers& peers) {
 }
 
 void EndMachines(ranks::Peers& peers, ExitCode code) {
-  if (engine::EndMachines(peers)) return;
+  if (engine::EndMachines(peers, code)) return;
   peers.messenger.EndAll(code);
 }
 

@@ -48,7 +48,8 @@ MachineModule RandomMachineModule(uint64_t seed) {
       graph.calls.push_back({static_cast<uint32_t>(random() % module.devices),
                              kind < 5   ? Kind::kStep
                              : kind < 7 ? Kind::kLook
-                                        : Kind::kReduce});
+                                        : Kind::kReduce,
+                             random() % 2 == 0});
     }
   }
   return module;
@@ -59,18 +60,22 @@ std::string TextOf(const MachineModule& module) {
   std::string text = kActor;
   text += fmt::format("place s[i in 0..{}] = Stage(i) on node[i % {}].gpu[i]\n", module.devices,
                       module.nodes);
+  text += "transport deep = mpi(capacity: 3)\n";
   for (size_t g = 0; g < module.graphs.size(); ++g) {
     const MachineGraph& graph = module.graphs[g];
     bool wide = false;
     std::string body = "  let v0 = v\n";
     for (size_t i = 0; i < graph.calls.size(); ++i) {
       const uint32_t device = graph.calls[i].device;
+      const bool deep = i != 0 && graph.calls[i].deep &&
+                        graph.calls[i - 1].device % module.nodes != device % module.nodes;
+      const char* const via = deep ? " via deep" : "";
       switch (graph.calls[i].kind) {
         case Kind::kStep:
-          body += fmt::format("  let v{} = s[{}].step(v{}, x, fail)\n", i + 1, device, i);
+          body += fmt::format("  let v{} = s[{}].step(v{}{}, x, fail)\n", i + 1, device, i, via);
           break;
         case Kind::kLook:
-          body += fmt::format("  let v{} = s[{}].look(v{})\n", i + 1, device, i);
+          body += fmt::format("  let v{} = s[{}].look(v{}{})\n", i + 1, device, i, via);
           break;
         case Kind::kReduce:
           body += fmt::format("  let r{0} = all_reduce([p.wide(v{1}) for p in s], sum)\n"

@@ -21,6 +21,7 @@ namespace cgraph::simulation {
 struct MachineCall {
   uint32_t device = 0;
   enum class Kind { kStep, kLook, kReduce } kind = Kind::kStep;
+  bool deep = false;  // its value comes by a transport that holds several messages
 };
 
 struct MachineGraph {

@@ -10,6 +10,11 @@
 #include "runtime/engine/machines/message.h"
 
 namespace cgraph::simulation {
+namespace {
+
+struct Aborted {};  // a rank has ended all
+
+}  // namespace
 
 // One rank's end of the wires. Every call is a point of the scheduler.
 class Network::End final : public ranks::Wire {
@@ -36,7 +41,10 @@ class Network::End final : public ranks::Wire {
     return network_.Over(rank_, request);
   }
   void Finish() override { network_.Finish(rank_); }
-  void Abort(int) override { std::abort(); }
+  void Abort(int) override {
+    network_.aborted_ = true;
+    throw Aborted();  // the function does not return
+  }
 
  private:
   // Sees that one thread at a time is in the wire.
@@ -209,7 +217,7 @@ void Network::CheckMemory(const Message& message) {
 void Network::Finish(uint32_t rank) {
   ranks_[rank].finishes = true;
   const auto all = [&] {
-    return ranks_[rank].isolated || std::all_of(ranks_.begin(), ranks_.end(),
+    return aborted_ || ranks_[rank].isolated || std::all_of(ranks_.begin(), ranks_.end(),
                                                 [](const Rank& at) { return at.finishes; });
   };
   while (!all()) scheduler_.Wait("waits for all ranks", nullptr, scheduler_.now_ns() + 100'000);
@@ -226,7 +234,10 @@ void Network::Cut(uint32_t rank) {
   scheduler_.Spawn(0, "rank 0 supervision", [this, rank, when] {
     scheduler_.Wait("does not know of the death yet", nullptr, when);
     told_ns_ = scheduler_.now_ns();
-    if (told_ != nullptr) told_->Tell(rank);
+    try {
+      if (told_ != nullptr) told_->Tell(rank);
+    } catch (const Aborted&) {
+    }
   });
 }
 

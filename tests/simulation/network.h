@@ -52,6 +52,8 @@ class Network {
   // From now on the rank has its wire for itself: what it sends has left at once, and what it hears
   // is that rank 0 ends its engine and then its process.
   void Isolate(uint32_t rank);
+  // Returns whether a rank has ended all of them at once (Wire::Abort).
+  bool aborted() const { return aborted_; }
   // Returns what was done that a wire does not allow; empty: nothing.
   const std::string& fault() const { return fault_; }
   // Returns when rank 0 was told that a rank is gone.
@@ -100,6 +102,7 @@ class Network {
   const WireFault wire_fault_;
   uint64_t fails_at_ = ~0ull, sent_ = 0;
   std::string fault_;
+  bool aborted_ = false;
   uint64_t last_ = 0;  // request or handle
   std::vector<Rank> ranks_;
   std::map<uint64_t, MessagePointer> sends_, probed_;

@@ -13,19 +13,11 @@
 
 #include <fmt/format.h>
 
-#if defined(__SANITIZE_ADDRESS__)
-#include <sanitizer/common_interface_defs.h>
-#endif
-
 namespace cgraph::simulation {
 namespace {
 
 constexpr size_t kGuard = 4096;
-#if defined(__SANITIZE_ADDRESS__)
-constexpr size_t kStack = 4 << 20;
-#else
 constexpr size_t kStack = 512 << 10;
-#endif
 constexpr size_t kTurns = 4096;  // that are remembered
 constexpr uint32_t kMostRanks = 8;
 
@@ -58,32 +50,23 @@ struct Exceptions {
   unsigned uncaught = 0;
 };
 
-// Where whoever has a stack stands on it. A context of the system is switched with a call of it, for
-// the sake of signals; so it serves for the first time only.
+// Where whoever has a stack stands on it. To switch a context of the system takes a call of it, for
+// the sake of signals; so it serves the first time only.
 struct Context {
   ucontext_t first{};
   jmp_buf jump{};
   bool begun = false;
-#if defined(__SANITIZE_ADDRESS__)
-  void* fake = nullptr;
-#endif
 };
 
 void Switch(Context& from, Context& to) {
-#if defined(__SANITIZE_ADDRESS__)  // which does not know such jumps
-  swapcontext(&from.first, &to.first);
-#else
   from.begun = true;
   if (_setjmp(from.jump) != 0) return;
   if (to.begun) _longjmp(to.jump, 1);
   setcontext(&to.first);
-#endif
 }
 
 struct Scheduler::Stack {
   Context context;
-  const void* memory = nullptr;
-  size_t bytes = 0;
   Exceptions exceptions;
 };
 
@@ -112,8 +95,8 @@ Scheduler::Scheduler(uint64_t seed)
   longest_turn_ = 2 * kLongest[Random(std::size(kLongest))] - 1;
   point_ns_ = kPointNs[Random(std::size(kPointNs))];
   manner_ = static_cast<uint32_t>(Random(3));
-  if (Chance(24)) {
-    cores_ = 8;
+  if (Chance(12)) {
+    cores_ = 2 + static_cast<uint32_t>(Random(3));
     point_ns_ = kPointNs[2];  // what spins does so for few points
   }
 }
@@ -144,19 +127,12 @@ uint32_t Scheduler::Spawn(uint32_t rank, const std::string& name, std::function<
 
 void Scheduler::Enter() {
   Scheduler& scheduler = *current;
-#if defined(__SANITIZE_ADDRESS__)
-  const void* bottom = nullptr;
-  size_t bytes = 0;
-  __sanitizer_finish_switch_fiber(nullptr, &bottom, &bytes);
-  scheduler.main_->memory = bottom;
-  scheduler.main_->bytes = bytes;
-#endif
   Fiber& self = *scheduler.running_;
   self.body();
   self.body = nullptr;
   self.over = true;
   scheduler.Wake(&self, ~0u);
-  scheduler.SwitchBack(/*over=*/true);
+  scheduler.SwitchBack();
   std::abort();  // nobody goes on here
 }
 
@@ -166,13 +142,7 @@ void Scheduler::SwitchTo(Fiber& fiber) {
   running_ = &fiber;
   rank_ = fiber.rank;
   current = this;
-#if defined(__SANITIZE_ADDRESS__)
-  __sanitizer_start_switch_fiber(&main_->context.fake, fiber.stack, kStack);
-#endif
   Switch(main_->context, fiber.context);
-#if defined(__SANITIZE_ADDRESS__)
-  __sanitizer_finish_switch_fiber(main_->context.fake, nullptr, nullptr);
-#endif
   current = nullptr;
   running_ = nullptr;
   fiber.exceptions = std::exchange(*exceptions, main_->exceptions);
@@ -181,17 +151,11 @@ void Scheduler::SwitchTo(Fiber& fiber) {
   }
 }
 
-void Scheduler::SwitchBack([[maybe_unused]] bool over) {
+void Scheduler::SwitchBack() {
   Fiber& self = *running_;
   turns_[turn_count_++ % kTurns] = {now_ns(), self.number, self.what};
   digest_ = (digest_ ^ (self.number + static_cast<uint64_t>(now_ns()) * 64)) * 0x100000001b3;
-#if defined(__SANITIZE_ADDRESS__)
-  __sanitizer_start_switch_fiber(over ? nullptr : &self.context.fake, main_->memory, main_->bytes);
-#endif
   Switch(self.context, main_->context);
-#if defined(__SANITIZE_ADDRESS__)
-  __sanitizer_finish_switch_fiber(self.context.fake, &main_->memory, &main_->bytes);
-#endif
 }
 
 void Scheduler::DrawTurn() { turn_ = 1 + Random(longest_turn_); }
@@ -204,7 +168,7 @@ void Scheduler::Yield(const char* what) {
     if (rank.when_stopped) rank.when_stopped();
   }
   running_->what = what;
-  SwitchBack(/*over=*/false);
+  SwitchBack();
 }
 
 void Scheduler::StopAt(uint32_t rank, uint64_t point, std::function<void()> stopped) {
@@ -225,7 +189,7 @@ bool Scheduler::Wait(const char* what, const void* address, std::optional<int64_
   self.address = address;
   self.until_ns = until_ns;
   self.what = what;
-  SwitchBack(/*over=*/false);
+  SwitchBack();
   return self.woken;
 }
 

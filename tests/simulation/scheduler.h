@@ -97,7 +97,7 @@ class Scheduler {
   static void Enter();
   void Yield(const char* what);
   void SwitchTo(Fiber& fiber);
-  void SwitchBack(bool over);
+  void SwitchBack();
   Fiber* Choose();
   bool WakeLate();
   void DrawTurn();

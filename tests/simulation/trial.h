@@ -34,6 +34,7 @@ struct TrialOptions {
 struct TrialResult {
   std::string wrong;             // empty: nothing
   std::vector<uint64_t> points;  // by rank
+  std::vector<uint64_t> loaded;  // the same when the plan was loaded
   uint64_t digest = 0;           // of the schedule
   int64_t ns = 0;                // that it took, by its clock
   uint64_t compared = 0;         // results, and errors, that were as the oracle says
