@@ -50,6 +50,7 @@ enum class Omission : uint32_t {
   kWakeAtEnd,    // ... and worker `which` when the engine ends
   kTellFailure,  // rank 0 hears what has failed at other machines
   kGiveUp,       // once a rank is lost nobody waits for its messages
+  kLostAtEnd,    // ... nor, where all end, for the rank
   // Teardown and destruction.
   kEndSubmission,  // who is submitting has seen the end before the engine's memory goes
   kEndDriver,      // who drives worker 0 has

@@ -599,7 +599,7 @@ TEST_CASE("every row of the table is tried") {
                                  Omission::kOneQueue,   Omission::kReports,
                                  Omission::kWakeWorker, Omission::kWakeDriver,
                                  Omission::kWakeAtEnd,  Omission::kTellFailure,
-                                 Omission::kGiveUp};
+                                 Omission::kGiveUp,     Omission::kLostAtEnd};
   for (const Row& row : Rows()) tried.push_back(row.what);
   for (uint32_t what = 1; what < static_cast<uint32_t>(Omission::kCount); ++what) {
     INFO("row " << what);

@@ -2,8 +2,8 @@
 //
 //   engine_simulation_test --seeds N [--first S]   seeds S to S + N - 1, of each kind of trial
 //   engine_simulation_test --seed S [--turns T]    one seed, and the last T turns of its schedule
-//   engine_simulation_test --every S [--stride K]  seed S, each other rank killed at every K-th point
-//   engine_simulation_test --faults [--seeds N]    what is wrong on purpose is found
+//   engine_simulation_test --every S [--stride K]  seed S, each other rank killed at every K-th
+//   point engine_simulation_test --faults [--seeds N]    what is wrong on purpose is found
 //   engine_simulation_test --seed S --fault K      the K-th of that, with one seed
 #include <malloc.h>
 #include <signal.h>
@@ -113,10 +113,11 @@ int TrySeeds(uint64_t first, uint64_t count, TrialOptions options) {
     fmt::print("seed {}: {}\nagain: engine_simulation_test --seed {}\n", seed, wrong, seed);
     return 1;
   }
-  fmt::print("{} seeds: {} trials of {:.3f} s, {} deaths, {} results as the oracle says, {} points, "
-             "digest {:016x}\n",
-             count, counts.trials, counts.seconds, counts.deaths, counts.compared, counts.points,
-             counts.digest);
+  fmt::print(
+      "{} seeds: {} trials of {:.3f} s, {} deaths, {} results as the oracle says, {} points, "
+      "digest {:016x}\n",
+      count, counts.trials, counts.seconds, counts.deaths, counts.compared, counts.points,
+      counts.digest);
   if (count > 2 * kSettled && HeapBytes() > settled + kMostGrown) {
     fmt::print("memory is left: {} bytes\n", HeapBytes() - settled);
     return 1;
@@ -164,11 +165,11 @@ int Main(int argc, char** argv) {
                              .turns = number("--turns", 60)};
   if (Has(argc, argv, "--faults")) {
     WarmUp();
-    const bool all = FindFaults(number("--first", 1), number("--seeds", 300),
-                                [](const TrialOptions& options) {
-                                  Counts counts;
-                                  return TrySeed(options, counts);
-                                });
+    const bool all =
+        FindFaults(number("--first", 1), number("--seeds", 300), [](const TrialOptions& options) {
+          Counts counts;
+          return TrySeed(options, counts);
+        });
     return all ? 0 : 1;
   }
   if (Has(argc, argv, "--every")) {

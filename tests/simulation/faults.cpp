@@ -46,6 +46,7 @@ const Row kRows[] = {
     {"a member leaves while others read", {.omitted = {Omission::kLeft}}},
     {"a failure on another machine is not told", {.omitted = {Omission::kTellFailure}}},
     {"messages of a rank that is lost are waited for", {.omitted = {Omission::kGiveUp}}},
+    {"a rank that is lost while all end is waited for", {.omitted = {Omission::kLostAtEnd}}},
     {"a message comes twice", {.wire = WireFault::kTwice}},
     {"a message never comes", {.wire = WireFault::kLost}},
     {"a message overtakes another with its tag", {.wire = WireFault::kOrder}},
@@ -85,8 +86,8 @@ Fault FaultNumber(uint64_t number) {
 
 bool FindFaults(uint64_t first, uint64_t seeds,
                 const std::function<std::string(const TrialOptions&)>& try_seed) {
-  void* const memory = mmap(nullptr, sizeof(Told), PROT_READ | PROT_WRITE,
-                            MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  void* const memory =
+      mmap(nullptr, sizeof(Told), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   bool all = true;
   uint64_t number = 0;
   for (const Row& row : kRows) {
@@ -101,9 +102,8 @@ bool FindFaults(uint64_t first, uint64_t seeds,
     if (WIFSIGNALED(status)) {
       what = WTERMSIG(status) == SIGALRM ? "goes on for ever" : strsignal(WTERMSIG(status));
     }
-    const std::string found = what == nullptr
-                                  ? "NOT FOUND"
-                                  : fmt::format("found by seed {}: {}", told.seed, what);
+    const std::string found =
+        what == nullptr ? "NOT FOUND" : fmt::format("found by seed {}: {}", told.seed, what);
     fmt::print("{} {}: {}\n", ++number, row.name, found);
     std::fflush(stdout);
     all &= what != nullptr;

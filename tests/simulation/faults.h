@@ -14,8 +14,8 @@ namespace cgraph::simulation {
 // Returns the fault with a number, from 1, in the order in which FindFaults() tries them; 0: none.
 Fault FaultNumber(uint64_t number);
 
-// Tries each fault with seeds from `first` on, at most `seeds` of them; prints with which one it was
-// found. Returns whether all were. `try_seed` returns what is wrong.
+// Tries each fault with seeds from `first` on, at most `seeds` of them; prints with which one it
+// was found. Returns whether all were. `try_seed` returns what is wrong.
 bool FindFaults(uint64_t first, uint64_t seeds,
                 const std::function<std::string(const TrialOptions&)>& try_seed);
 

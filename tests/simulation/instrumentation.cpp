@@ -28,12 +28,12 @@ void __tsan_write_range(void*, size_t) {}
 void __tsan_atomic_thread_fence(int) { Point(); }
 void __tsan_atomic_signal_fence(int) {}
 
-#define PLAIN(bytes)                                \
-  void __tsan_read##bytes(void*) {}                 \
-  void __tsan_write##bytes(void*) {}                \
-  void __tsan_unaligned_read##bytes(void*) {}       \
-  void __tsan_unaligned_write##bytes(void*) {}      \
-  void __tsan_volatile_read##bytes(void*) {}        \
+#define PLAIN(bytes)                           \
+  void __tsan_read##bytes(void*) {}            \
+  void __tsan_write##bytes(void*) {}           \
+  void __tsan_unaligned_read##bytes(void*) {}  \
+  void __tsan_unaligned_write##bytes(void*) {} \
+  void __tsan_volatile_read##bytes(void*) {}   \
   void __tsan_volatile_write##bytes(void*) {}
 PLAIN(1)
 PLAIN(2)
@@ -43,13 +43,13 @@ PLAIN(16)
 #undef PLAIN
 
 // There is one thread, so plain operations will do.
-#define READ_MODIFY_WRITE(bits, name, expression)                                                 \
-  uint##bits##_t __tsan_atomic##bits##_##name(volatile uint##bits##_t* at, uint##bits##_t value,  \
-                                              int) {                                              \
-    Point();                                                                                      \
-    const uint##bits##_t before = *at;                                                            \
-    *at = static_cast<uint##bits##_t>(expression);                                                \
-    return before;                                                                                \
+#define READ_MODIFY_WRITE(bits, name, expression)                                                \
+  uint##bits##_t __tsan_atomic##bits##_##name(volatile uint##bits##_t* at, uint##bits##_t value, \
+                                              int) {                                             \
+    Point();                                                                                     \
+    const uint##bits##_t before = *at;                                                           \
+    *at = static_cast<uint##bits##_t>(expression);                                               \
+    return before;                                                                               \
   }
 #define ATOMIC(bits)                                                                              \
   uint##bits##_t __tsan_atomic##bits##_load(const volatile uint##bits##_t* at, int) {             \
@@ -63,12 +63,11 @@ PLAIN(16)
   READ_MODIFY_WRITE(bits, exchange, value)                                                        \
   READ_MODIFY_WRITE(bits, fetch_add, before + value)                                              \
   READ_MODIFY_WRITE(bits, fetch_sub, before - value)                                              \
-  READ_MODIFY_WRITE(bits, fetch_and, before & value)                                              \
+  READ_MODIFY_WRITE(bits, fetch_and, before& value)                                               \
   READ_MODIFY_WRITE(bits, fetch_or, before | value)                                               \
   READ_MODIFY_WRITE(bits, fetch_xor, before ^ value)                                              \
-  int __tsan_atomic##bits##_compare_exchange_strong(volatile uint##bits##_t* at,                  \
-                                                    uint##bits##_t* expected,                     \
-                                                    uint##bits##_t value, int, int) {             \
+  int __tsan_atomic##bits##_compare_exchange_strong(                                              \
+      volatile uint##bits##_t* at, uint##bits##_t* expected, uint##bits##_t value, int, int) {    \
     Point();                                                                                      \
     const uint##bits##_t before = *at;                                                            \
     const bool same = before == *expected;                                                        \

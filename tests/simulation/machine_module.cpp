@@ -78,16 +78,18 @@ std::string TextOf(const MachineModule& module) {
           body += fmt::format("  let v{} = s[{}].look(v{}{})\n", i + 1, device, i, via);
           break;
         case Kind::kReduce:
-          body += fmt::format("  let r{0} = all_reduce([p.wide(v{1}) for p in s], sum)\n"
-                              "  let v{0} = s[{2}].look(r{0}[{2}])\n",
-                              i + 1, i, device);
+          body += fmt::format(
+              "  let r{0} = all_reduce([p.wide(v{1}) for p in s], sum)\n"
+              "  let v{0} = s[{2}].look(r{0}[{2}])\n",
+              i + 1, i, device);
           wide = true;
           break;
       }
     }
-    text += fmt::format("graph g{}(v: i64[n <= 8], x: i64[1], fail: i64) -> i64[{}] inflight {} "
-                        "{{\n{}  return v{}\n}}\n",
-                        g, wide ? "8" : "n", graph.inflight, body, graph.calls.size());
+    text += fmt::format(
+        "graph g{}(v: i64[n <= 8], x: i64[1], fail: i64) -> i64[{}] inflight {} "
+        "{{\n{}  return v{}\n}}\n",
+        g, wide ? "8" : "n", graph.inflight, body, graph.calls.size());
   }
   return text;
 }

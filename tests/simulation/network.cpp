@@ -217,8 +217,8 @@ void Network::CheckMemory(const Message& message) {
 void Network::Finish(uint32_t rank) {
   ranks_[rank].finishes = true;
   const auto all = [&] {
-    return aborted_ || ranks_[rank].isolated || std::all_of(ranks_.begin(), ranks_.end(),
-                                                [](const Rank& at) { return at.finishes; });
+    return aborted_ || ranks_[rank].isolated ||
+           std::all_of(ranks_.begin(), ranks_.end(), [](const Rank& at) { return at.finishes; });
   };
   while (!all()) scheduler_.Wait("waits for all ranks", nullptr, scheduler_.now_ns() + 100'000);
 }

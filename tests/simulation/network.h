@@ -70,8 +70,8 @@ class Network {
     std::vector<std::byte> bytes;     // what was in it when the send began
     bool eager = false;               // the sender does not wait for the receiver
     bool received = false;
-    bool unfilled = false;            // never copied: a fault
-    int64_t seen_ns = 0, sent_ns = 0; // from when on it is seen, and has left
+    bool unfilled = false;             // never copied: a fault
+    int64_t seen_ns = 0, sent_ns = 0;  // from when on it is seen, and has left
   };
   using MessagePointer = std::shared_ptr<Message>;
   struct Receive {
@@ -81,10 +81,10 @@ class Network {
   };
   struct Rank {
     bool cut = false, isolated = false;
-    bool bidden = false;     // an isolated rank has heard that its engine is to end
+    bool bidden = false;  // an isolated rank has heard that its engine is to end
     int64_t next_farewell_ns = 0;
     bool finishes = false;
-    bool inside = false;     // a call: one at a time
+    bool inside = false;  // a call: one at a time
     std::map<std::pair<uint32_t, uint32_t>, std::deque<MessagePointer>> coming;  // by from, tag
   };
 

@@ -229,8 +229,8 @@ bool Scheduler::WakeLate() {
   std::optional<int64_t> first;
   for (auto& fiber : fibers_) {
     if (!MayRun(*fiber)) continue;
-    if (fiber->waits && fiber->until_ns) first = std::min(first.value_or(INT64_MAX),
-                                                          *fiber->until_ns);
+    if (fiber->waits && fiber->until_ns)
+      first = std::min(first.value_or(INT64_MAX), *fiber->until_ns);
     any |= !fiber->waits;
   }
   if (!any && !first) return false;

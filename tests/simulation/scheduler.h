@@ -60,8 +60,8 @@ class Scheduler {
     ++now_ns_of_point_;
     if (++ranks_[rank_].points == ranks_[rank_].stop_at || --turn_ == 0) Yield(what);
   }
-  // Waits to be woken at an address, or until a time; returns whether it was woken. No point itself:
-  // what the fiber has seen before still holds when it begins to wait.
+  // Waits to be woken at an address, or until a time; returns whether it was woken. No point
+  // itself: what the fiber has seen before still holds when it begins to wait.
   bool Wait(const char* what, const void* address, std::optional<int64_t> until_ns);
   uint32_t Wake(const void* address, uint32_t most);
   void Join(uint32_t fiber);
@@ -107,11 +107,11 @@ class Scheduler {
   std::vector<std::unique_ptr<Fiber>> fibers_;  // number n at n - 1
   std::vector<Rank> ranks_;
   Fiber* running_ = nullptr;
-  uint32_t rank_ = 0;       // of the fiber that runs
-  uint64_t turn_ = 1;       // points until another fiber gets its turn
+  uint32_t rank_ = 0;  // of the fiber that runs
+  uint64_t turn_ = 1;  // points until another fiber gets its turn
   uint64_t longest_turn_ = 1;
   uint32_t cores_ = 1;
-  uint32_t manner_ = 0;     // of choosing: see Choose()
+  uint32_t manner_ = 0;  // of choosing: see Choose()
   int64_t now_ns_ = 0, point_ns_ = 1, now_ns_of_point_ = 0;
   uint64_t wakes_ = 0, lost_wake_ = ~0ull;
   uint64_t digest_ = 0;

@@ -69,15 +69,22 @@ class Session {
         continue;
       }
       switch (random() % 8) {
-        case 0: continue;  // dropped
-        case 1: static_cast<void>(asked->execution.Get(std::chrono::nanoseconds(0)).ok()); break;
-        case 2:
-          static_cast<void>(
-              asked->execution.Get(std::chrono::microseconds(random() % 300)).ok());
+        case 0:
+          continue;  // dropped
+        case 1:
+          static_cast<void>(asked->execution.Get(std::chrono::nanoseconds(0)).ok());
           break;
-        case 3: static_cast<void>(asked->execution.Ready()); break;
-        case 4: Poll(*asked); break;
-        default: break;
+        case 2:
+          static_cast<void>(asked->execution.Get(std::chrono::microseconds(random() % 300)).ok());
+          break;
+        case 3:
+          static_cast<void>(asked->execution.Ready());
+          break;
+        case 4:
+          Poll(*asked);
+          break;
+        default:
+          break;
       }
       pending.push_back(std::move(*asked));
       while (pending.size() > random() % 4) Fetch(random, pending);

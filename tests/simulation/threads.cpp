@@ -26,7 +26,7 @@ namespace {
 // What fibers are as threads: no address that a thread of the system has.
 constexpr uintptr_t kFirstThread = 0x1000;
 constexpr int64_t kSecond = 1'000'000'000;
-constexpr int64_t kClockNs = 100;  // that a look at the clock takes
+constexpr int64_t kClockNs = 100;           // that a look at the clock takes
 constexpr int64_t kBegin = 1000 * kSecond;  // when a simulation begins
 
 int64_t ToNs(const timespec& time) { return time.tv_sec * kSecond + time.tv_nsec; }
@@ -57,8 +57,8 @@ constinit Real<pthread_t()> real_self("pthread_self");
 constinit Real<int(pthread_mutex_t*)> real_lock("pthread_mutex_lock");
 constinit Real<int(pthread_mutex_t*)> real_try_lock("pthread_mutex_trylock");
 constinit Real<int(pthread_mutex_t*)> real_unlock("pthread_mutex_unlock");
-constinit Real<int(pthread_cond_t*, pthread_mutex_t*, clockid_t, const timespec*)>
-    real_clock_wait("pthread_cond_clockwait");
+constinit Real<int(pthread_cond_t*, pthread_mutex_t*, clockid_t, const timespec*)> real_clock_wait(
+    "pthread_cond_clockwait");
 constinit Real<int(pthread_cond_t*)> real_broadcast("pthread_cond_broadcast");
 constinit Real<int(clockid_t, timespec*)> real_clock("clock_gettime");
 constinit Real<int(const timespec*, timespec*)> real_sleep("nanosleep");
@@ -127,8 +127,8 @@ int SimulatedCreate(pthread_t* thread, const pthread_attr_t* attributes, void* (
     return real_create(thread, attributes, body, argument);
   }
   scheduler->Point("starts a thread");
-  *thread = kFirstThread +
-            scheduler->Spawn(scheduler->rank(), "", [body, argument] { body(argument); });
+  *thread =
+      kFirstThread + scheduler->Spawn(scheduler->rank(), "", [body, argument] { body(argument); });
   return 0;
 }
 
@@ -237,8 +237,11 @@ long SimulatedSyscall(long number, ...) {
     case SYS_futex:
       return Futex(*scheduler, reinterpret_cast<const uint32_t*>(a[0]), static_cast<int>(a[1]),
                    static_cast<uint32_t>(a[2]), reinterpret_cast<const timespec*>(a[3]));
-    case SYS_membarrier: scheduler->Point("passes a barrier"); return 0;
-    default: return RawSyscall(number, a);
+    case SYS_membarrier:
+      scheduler->Point("passes a barrier");
+      return 0;
+    default:
+      return RawSyscall(number, a);
   }
 }
 

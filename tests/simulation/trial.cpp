@@ -25,10 +25,10 @@ namespace {
 using plan::DType;
 
 constexpr int64_t kMs = 1'000'000;
-constexpr int64_t kLimitNs = 10'000 * kMs;     // a trial takes some milliseconds, by its clock
-constexpr int64_t kLostWithinNs = 100 * kMs;   // of being told: all waits end
-constexpr int64_t kEndWithinNs = 300 * kMs;    // ... and the engine with its threads
-constexpr uint64_t kModules = 64;              // different ones: compiling takes longer than a trial
+constexpr int64_t kLimitNs = 10'000 * kMs;    // a trial takes some milliseconds, by its clock
+constexpr int64_t kLostWithinNs = 100 * kMs;  // of being told: all waits end
+constexpr int64_t kEndWithinNs = 300 * kMs;   // ... and the engine with its threads
+constexpr uint64_t kModules = 64;             // different ones: compiling takes longer than a trial
 
 // Makes what a process measures the same at the begin of each trial.
 void ForgetMeasured() {
@@ -69,11 +69,10 @@ class WorkersSubmit {
     const int64_t fail = random() % 5 == 0 ? static_cast<int64_t>(random() % 5) : -1;
     const int64_t ms = random() % 8 == 0 ? 1 : 0;
     const int64_t dims[] = {1};
-    const Input inputs[] = {{"x", &x, DType::f32, dims},
-                            {"fail", &fail, DType::i64, {}},
-                            {"ms", &ms, DType::i64, {}}};
-    auto execution = engine.Execute(graph, inputs,
-                                    random() % 4 == 0 ? WhenFull::kError : WhenFull::kWait);
+    const Input inputs[] = {
+        {"x", &x, DType::f32, dims}, {"fail", &fail, DType::i64, {}}, {"ms", &ms, DType::i64, {}}};
+    auto execution =
+        engine.Execute(graph, inputs, random() % 4 == 0 ? WhenFull::kError : WhenFull::kWait);
     if (!execution.ok()) return execution.status();
     const std::optional<float> expected = oracle_->Execute(graph, x, fail);
     const std::string failure = expected ? "" : oracle_->FailureOf(graph, fail);
@@ -165,8 +164,8 @@ class MachinesSubmit {
     const Input inputs[] = {{"v", v.data(), DType::i64, length},
                             {"x", &x, DType::i64, one},
                             {"fail", &fail, DType::i64, {}}};
-    auto execution = engine.Execute(graph, inputs,
-                                    random() % 4 == 0 ? WhenFull::kError : WhenFull::kWait);
+    auto execution =
+        engine.Execute(graph, inputs, random() % 4 == 0 ? WhenFull::kError : WhenFull::kWait);
     if (!execution.ok()) return execution.status();
     const auto expected = oracle_->Execute(graph, v, x, fail);
     const std::string failed = fmt::format("s[{}].step", fail);

@@ -453,15 +453,13 @@ Status CheckNodes(const plan::Plan& plan, const ranks::Peers& peers) {
 bool EndMachines(ranks::Peers& peers, int exit_code) {
   Messenger& messenger = peers.messenger;
   // A rank may have gone while there was no engine.
-  const auto lost = [&] {
-    return messenger.given_up() || peers.FirstLost().has_value();
-  };
+  const auto lost = [&] { return messenger.given_up() || peers.FirstLost().has_value(); };
   for (uint32_t rank = 1; rank < messenger.count() && !lost(); ++rank) {
     SendMessage(messenger, rank, {.kind = MachineMessage::kQuit});
   }
   PollUntil(messenger, [&] { return lost() || messenger.AllSent(); });
   if (lost()) return false;
-  if (peers.supervision != nullptr) {
+  if (peers.supervision != nullptr && !Omits(Omission::kLostAtEnd)) {
     peers.supervision->OnLost([&](const auto&) { messenger.EndAll(exit_code); });
   }
   messenger.wire().Finish();
