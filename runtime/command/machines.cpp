@@ -37,7 +37,7 @@ ExitCode ConnectMachines(ranks::Peers** peers) {
 int ServeMachine(ranks::Peers& peers) { return engine::ServeMachine(peers, DescribeDevices); }
 
 void EndMachines(ranks::Peers& peers, ExitCode code) {
-  if (engine::EndMachines(peers)) return;
+  if (engine::EndMachines(peers, code)) return;
   SayEnds(&peers);
   peers.messenger.EndAll(code);
 }

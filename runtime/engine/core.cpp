@@ -418,7 +418,9 @@ void Core::End(Status status) {
     end_status_ = std::move(status);
     ended_->store(true, std::memory_order_release);
   }
-  for (auto& worker : workers_) worker->event_count->Notify();
+  for (uint32_t w = 0; w < workers_.size(); ++w) {
+    if (!Omits(Omission::kWakeAtEnd, w)) workers_[w]->event_count->Notify();
+  }
   turn_.Notify();
   fallback_driver_wakeup_.Notify();
   watchdog_wakeup_.Notify();

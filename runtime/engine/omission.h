@@ -44,6 +44,13 @@ enum class Omission : uint32_t {
   kSent,         // a rendezvous is over for the sender when the message was received
   kAllArrived,   // a collective begins when all members are there
   kLeft,         // ... and is over when nobody needs a member's memory
+  // Wake-ups, and what ranks tell each other: tests/simulation leaves these out.
+  kWakeWorker,   // a worker is woken when an entry is submitted to it
+  kWakeDriver,   // ... and who waits for the entry when it is finished
+  kWakeAtEnd,    // ... and worker `which` when the engine ends
+  kTellFailure,  // rank 0 hears what has failed at other machines
+  kGiveUp,       // once a rank is lost nobody waits for its messages
+  kLostAtEnd,    // ... nor, where all end, for the rank
   // Teardown and destruction.
   kEndSubmission,  // who is submitting has seen the end before the engine's memory goes
   kEndDriver,      // who drives worker 0 has

@@ -162,7 +162,7 @@ Result<Peers*> Connect(const Launch& launch) {
   // Goes with the process, as its connection does.
   Peers* const peers = new Peers(**wire, launch.processes_here);
   pthread_sigmask(SIG_BLOCK, &all, &before);
-  peers->supervision = std::make_unique<Supervision>(peers->messenger);
+  peers->supervision = std::make_unique<TcpSupervision>(peers->messenger);
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   return peers;
 }

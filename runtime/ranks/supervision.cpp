@@ -122,7 +122,7 @@ std::string Process::Text() const {
   return number == 0 ? "a process" : fmt::format("process {} on {}", number, host);
 }
 
-Supervision::Supervision(Messenger& messenger)
+TcpSupervision::TcpSupervision(Messenger& messenger)
     : messenger_(messenger), processes_(messenger.count()), sockets_(messenger.count(), -1) {
   messenger_.UseTagsBelow(kAddressTag + 1);
   if (messenger_.rank() == 0) {
@@ -141,7 +141,7 @@ Supervision::Supervision(Messenger& messenger)
   Connect(text.substr(std::min(end + 1, text.size())));
 }
 
-Supervision::~Supervision() {
+TcpSupervision::~TcpSupervision() {
   if (wake_[1] >= 0) close(wake_[1]);
   if (own_ >= 0) {
     ends_.store(true, std::memory_order_release);
@@ -157,7 +157,7 @@ Supervision::~Supervision() {
 // ---- rank 0 -------------------------------------------------------------------------------------
 
 // The others are told which build this is, and an empty address where there is none.
-void Supervision::Listen() {
+void TcpSupervision::Listen() {
   sockaddr_in any{};
   any.sin_family = AF_INET;
   socklen_t size = sizeof(any);
@@ -191,7 +191,7 @@ void Supervision::Listen() {
   }
 }
 
-void Supervision::Watch() {
+void TcpSupervision::Watch() {
   std::vector<Connection> connections;
   uint32_t known = 0;
   for (;;) {
@@ -228,7 +228,7 @@ void Supervision::Watch() {
 }
 
 // Reads what a rank says, or finds that it is gone.
-void Supervision::ReadFrom(Connection& connection) {
+void TcpSupervision::ReadFrom(Connection& connection) {
   char text[256];
   const ssize_t count = recv(connection.socket, text, sizeof(text), MSG_DONTWAIT);
   if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
@@ -261,7 +261,7 @@ void Supervision::ReadFrom(Connection& connection) {
 }
 
 // "TOKEN RANK PROCESS HOST", or that the rank ends.
-void Supervision::HandleLine(Connection& connection, std::string_view line) {
+void TcpSupervision::HandleLine(Connection& connection, std::string_view line) {
   if (connection.rank != 0) {
     connection.ends |= line == kEnds;
     return;
@@ -282,7 +282,7 @@ void Supervision::HandleLine(Connection& connection, std::string_view line) {
   sockets_[number] = connection.socket;
 }
 
-void Supervision::SayEnds() {
+void TcpSupervision::SayEnds() {
   std::lock_guard lock(mutex_);
   for (const int socket : sockets_) {
     if (socket >= 0) Write(socket, fmt::format("{}\n", kEnds));
@@ -290,7 +290,7 @@ void Supervision::SayEnds() {
 }
 
 // Tells rank 1 that this process is not stopped, not more often than it has to hear of it.
-void Supervision::SayLives() {
+void TcpSupervision::SayLives() {
   const auto now = std::chrono::steady_clock::now();
   if (now - last_lives_ < std::chrono::milliseconds(kLivesMilliseconds)) return;
   last_lives_ = now;
@@ -298,19 +298,19 @@ void Supervision::SayLives() {
   if (sockets_[1] >= 0) Write(sockets_[1], kLives);
 }
 
-void Supervision::OnLost(std::function<void(const Lost&)> lost) {
+void TcpSupervision::OnLost(std::function<void(const Lost&)> lost) {
   std::lock_guard call(call_mutex_);
   lost_ = std::move(lost);
   const std::optional<Lost> found = FirstLost();
   if (found && lost_) lost_(*found);
 }
 
-std::optional<Supervision::Lost> Supervision::FirstLost() const {
+std::optional<Supervision::Lost> TcpSupervision::FirstLost() const {
   std::lock_guard lock(mutex_);
   return found_;
 }
 
-std::vector<uint32_t> Supervision::Unconnected() const {
+std::vector<uint32_t> TcpSupervision::Unconnected() const {
   std::lock_guard lock(mutex_);
   std::vector<uint32_t> ranks;
   for (uint32_t rank = 1; rank < processes_.size(); ++rank) {
@@ -319,7 +319,7 @@ std::vector<uint32_t> Supervision::Unconnected() const {
   return ranks;
 }
 
-Process Supervision::ProcessOf(uint32_t rank) const {
+Process TcpSupervision::ProcessOf(uint32_t rank) const {
   std::lock_guard lock(mutex_);
   return processes_[rank];
 }
@@ -328,7 +328,7 @@ Process Supervision::ProcessOf(uint32_t rank) const {
 
 // Tells rank 0 which build this is. Rank 0 names all that differ in one message and ends them;
 // where its build does not know that, this rank does.
-void Supervision::CheckBuild(std::string_view of_rank_zero) {
+void TcpSupervision::CheckBuild(std::string_view of_rank_zero) {
   const std::string text =
       fmt::format("{}\n{}", device::InterfaceText(), Process::This().Text());
   messenger_.SendCopy(0, kAddressTag, std::as_bytes(std::span(text.c_str(), text.size() + 1)));
@@ -342,7 +342,7 @@ void Supervision::CheckBuild(std::string_view of_rank_zero) {
   messenger_.EndAll(EXIT_FAILURE);
 }
 
-void Supervision::Connect(std::string_view addresses) {
+void TcpSupervision::Connect(std::string_view addresses) {
   const std::string token(Word(addresses));
   const std::string_view port_text = Word(addresses);
   uint16_t port = 0;
@@ -364,7 +364,7 @@ void Supervision::Connect(std::string_view addresses) {
 
 // Ends the process when rank 0 is gone, unless this rank ends first. Where rank 0 has not said that
 // it ends, nobody else may know what has happened.
-void Supervision::AwaitEnd() {
+void TcpSupervision::AwaitEnd() {
   const bool speaks = messenger_.rank() == 1;
   bool said = false;  // by rank 0, that it ends
   ssize_t count = 0;
@@ -395,7 +395,7 @@ void Supervision::AwaitEnd() {
   _exit(EXIT_FAILURE);
 }
 
-void Supervision::SayOfRankZero(std::string_view line) {
+void TcpSupervision::SayOfRankZero(std::string_view line) {
   fmt::print(stderr, "cgrun: error: rank 0 ({}) {}\n", processes_[0].Text(), line);
 }
 

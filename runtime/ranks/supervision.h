@@ -35,6 +35,7 @@ struct Process {
   std::string Text() const;  // "process 123 on node7"; "a process" where nothing is known
 };
 
+// Supervision: what a rank knows of the ends of others.
 class Supervision {
  public:
   // What is known of a rank that is gone.
@@ -44,23 +45,33 @@ class Supervision {
     std::string how;      // "has ended", "cannot be reached any more"
   };
 
+  virtual ~Supervision() = default;  // says that this rank ends
+  // At rank 0. Tells the others that this process ends and has said why.
+  virtual void SayEnds() = 0;
+  // At rank 0. Sets who is called, by a thread of its own, when a rank is lost; at once where one
+  // has been. Waits for a call that is in progress.
+  virtual void OnLost(std::function<void(const Lost&)> lost) = 0;
+  virtual Process ProcessOf(uint32_t rank) const = 0;
+  // Returns the first rank that is known to be lost.
+  virtual std::optional<Lost> FirstLost() const = 0;
+  // Returns the ranks that have not connected: they are not supervised.
+  virtual std::vector<uint32_t> Unconnected() const = 0;
+};
+
+class TcpSupervision final : public Supervision {
+ public:
   // Begins to supervise at rank 0, and to be supervised at the others, whose process ends when rank
   // 0 is gone; rank 1 says so, unless rank 0 has said that it ends. Called once, at all ranks.
   // Where no connection can be made, nobody is supervised; the launcher may still notice that a
   // rank is gone.
-  explicit Supervision(Messenger& messenger);
-  ~Supervision();  // says that this rank ends
+  explicit TcpSupervision(Messenger& messenger);
+  ~TcpSupervision() override;
 
-  // At rank 0. Tells the others that this process ends and has said why.
-  void SayEnds();
-  // At rank 0. Sets who is called, by a thread of its own, when a rank is lost; at once where one
-  // has been. Waits for a call that is in progress.
-  void OnLost(std::function<void(const Lost&)> lost);
-  Process ProcessOf(uint32_t rank) const;
-  // Returns the first rank that is known to be lost.
-  std::optional<Lost> FirstLost() const;
-  // Returns the ranks that have not connected: they are not supervised.
-  std::vector<uint32_t> Unconnected() const;
+  void SayEnds() override;
+  void OnLost(std::function<void(const Lost&)> lost) override;
+  Process ProcessOf(uint32_t rank) const override;
+  std::optional<Lost> FirstLost() const override;
+  std::vector<uint32_t> Unconnected() const override;
 
  private:
   struct Connection {

@@ -594,9 +594,12 @@ TEST_CASE("each wait that the engine lacks is noticed") {
 }
 
 TEST_CASE("every row of the table is tried") {
-  // These in missing_waits_test.cpp.
-  std::vector<Omission> tried = {Omission::kKeptWait, Omission::kCompletion, Omission::kOneQueue,
-                                 Omission::kReports};
+  // These in missing_waits_test.cpp, and in tests/simulation.
+  std::vector<Omission> tried = {Omission::kKeptWait,   Omission::kCompletion,
+                                 Omission::kOneQueue,   Omission::kReports,
+                                 Omission::kWakeWorker, Omission::kWakeDriver,
+                                 Omission::kWakeAtEnd,  Omission::kTellFailure,
+                                 Omission::kGiveUp,     Omission::kLostAtEnd};
   for (const Row& row : Rows()) tried.push_back(row.what);
   for (uint32_t what = 1; what < static_cast<uint32_t>(Omission::kCount); ++what) {
     INFO("row " << what);

@@ -25,6 +25,6 @@ int main(int argc, char** argv) {
   if (peers.messenger.rank() != 0) return engine::ServeMachine(peers);
   testing::UsePeers(&peers);
   const int failed = Catch::Session().run(argc, argv);
-  if (!engine::EndMachines(peers)) peers.messenger.wire().Abort(1);
+  if (!engine::EndMachines(peers, failed)) peers.messenger.wire().Abort(1);
   return failed;
 }

@@ -66,7 +66,7 @@ void WorkQueue::Push(uint32_t graph) {
   CGRAPH_ASSERT(number - done() < inbox_.size());
   words_->pushed.store(number + 1, std::memory_order_relaxed);
   inbox_[number & mask_].store((number + 1) << kGraphBits | graph, std::memory_order_release);
-  own_->Notify();
+  if (!Omits(Omission::kWakeWorker)) own_->Notify();
 }
 
 bool WorkQueue::Begin() {
@@ -98,7 +98,7 @@ bool WorkQueue::Begin() {
 [[gnu::always_inline]] inline void WorkQueue::Finish() {
   NextRound();
   words_->done.store(issued_, std::memory_order_release);
-  driver_->Notify();
+  if (!Omits(Omission::kWakeDriver)) driver_->Notify();
 }
 
 void WorkQueue::Publish(uint64_t step, bool running) {

@@ -11,6 +11,7 @@
 #include "runtime/engine/core.h"
 #include "runtime/engine/machines/message.h"
 #include "runtime/engine/machines/plan_message.h"
+#include "runtime/engine/omission.h"
 #include "runtime/status/ranges.h"
 #include "runtime/status/text.h"
 
@@ -156,7 +157,7 @@ void Machines::OnLost(const ranks::Supervision::Lost& lost) {
                                        lost.process.Text(), lost.how));
     }
   }
-  messenger_.GiveUp();
+  if (!Omits(Omission::kGiveUp)) messenger_.GiveUp();
   if (started) core_.EndWithout(lost.rank, lost.process.Text(), lost.how);
 }
 
@@ -245,7 +246,8 @@ void Machines::Report() {
     const WorkQueue& work_queue = *core_.work_queues_[w];
     const WorkQueue::Progress progress = work_queue.progress();
     Reported& reported = reported_[w];
-    if (const uint64_t failures = work_queue.failures(); failures != reported.failures) {
+    if (const uint64_t failures = work_queue.failures();
+        failures != reported.failures && !Omits(Omission::kTellFailure)) {
       reported.failures = failures;
       ReportFailures(w);
     }
@@ -474,17 +476,21 @@ Status CheckNodes(const plan::Plan& plan, const ranks::Peers& peers) {
                             Counted(nodes, "node"), nodes - 1, processes, nodes));
 }
 
-bool EndMachines(ranks::Peers& peers) {
+bool EndMachines(ranks::Peers& peers, int exit_code) {
   Messenger& messenger = peers.messenger;
   // A rank may have gone while there was no engine.
-  const auto lost = [&] {
-    return messenger.given_up() || peers.FirstLost().has_value();
-  };
+  const auto lost = [&] { return messenger.given_up() || peers.FirstLost().has_value(); };
   for (uint32_t rank = 1; rank < messenger.count() && !lost(); ++rank) {
     SendMessage(messenger, rank, {.kind = MachineMessage::kQuit});
   }
   PollUntil(messenger, [&] { return lost() || messenger.AllSent(); });
   if (lost()) return false;
+  if (peers.supervision != nullptr && !Omits(Omission::kLostAtEnd)) {
+    peers.supervision->OnLost([&](const auto&) {
+      peers.supervision->SayEnds();
+      messenger.EndAll(exit_code);
+    });
+  }
   messenger.wire().Finish();
   peers.supervision.reset();
   return true;

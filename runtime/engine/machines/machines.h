@@ -193,8 +193,9 @@ Status CheckNodes(const plan::Plan& plan, const ranks::Peers& peers);
 // this; returns the exit code of the process. `describe`: what DescribeMachines() gets.
 int ServeMachine(ranks::Peers& peers, const std::function<std::string()>& describe = nullptr);
 // At rank 0: ends the other ranks, once no engine is left. False where one of them did not end its
-// part of an engine in time; then nothing is done.
-bool EndMachines(ranks::Peers& peers);
+// part of an engine in time; then nothing is done. Where one is lost while all end, which the
+// others would wait for, all processes are ended with the exit code.
+bool EndMachines(ranks::Peers& peers, int exit_code);
 
 }  // namespace cgraph::engine
 

@@ -45,7 +45,7 @@ class Address final : public ranks::Listener {
 class Supervised {
  public:
   Supervised() : network_(3, 1), first_(network_.wire(0)), second_(network_.wire(1)) {
-    supervision = std::make_unique<Supervision>(first_);
+    supervision = std::make_unique<ranks::TcpSupervision>(first_);
     supervision->OnLost([this](const Supervision::Lost& lost) {
       lost_rank = lost.rank;
       text = lost.process.Text() + " " + lost.how;
