@@ -64,8 +64,8 @@ Result<Outputs> GetWithin(Execution& execution, std::chrono::nanoseconds patienc
   return result;
 }
 
-// Waits for an execution of a graph, with the GIL held before and after. `over` as above; when it is
-// false, the error says who waits for whom.
+// Waits for an execution of a graph, with the GIL held before and after. `over` as above; when it
+// is false, the error says who waits for whom.
 Result<Outputs> Await(Graph& graph, Execution& execution, const Deadline& deadline, bool& over) {
   const bool sliced =
       OnMainThread() && graph.last_ns.load(std::memory_order_relaxed) >= kSlice.count();
