@@ -72,7 +72,8 @@ class Calls(WithEngine):
             np.testing.assert_array_equal(got, given[name] + given[name])
             for array in (np.from_dlpack(got), np.array(got, copy=True), got.numpy()):
                 np.testing.assert_array_equal(array, got)
-        wrapped = {name: OnlyDLPack(array) for name, array in given.items()}
+        wrapped = {name: OnlyDLPack(array) if name != "a" else array  # NumPy 1.24 gives no bool
+                   for name, array in given.items()}
         self.assertEqual(self.engine.flip(**wrapped).d.tolist(), [2, 120])
 
     def test_bf16(self):

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import unittest
 import weakref
@@ -58,6 +59,30 @@ class Results(unittest.TestCase):
         for fails in (late.result, lambda: self.engine.twice(x=np.ones(8, np.float32))):
             with self.assertRaises(cgraph.ClosedError):
                 fails()
+
+    def test_closed_while_others_call(self):
+        ends = []
+
+        def run(wait):
+            x = np.ones(1024, np.float32)
+            try:
+                while True:
+                    wait(x)
+            except cgraph.Error as error:
+                ends.append(type(error))
+
+        waits = [lambda x: self.engine.late(x=x, ms=1),
+                 lambda x: self.engine.late.submit(x=x, ms=1).result(),
+                 lambda x: self.engine.late.submit(x=x, ms=1).result(timeout=60),
+                 lambda x: self.engine.late.submit(x=x, ms=1)]
+        threads = [threading.Thread(target=run, args=(wait,)) for wait in waits]
+        for thread in threads:
+            thread.start()
+        time.sleep(0.2)
+        self.engine.close()
+        for thread in threads:
+            thread.join(20)
+        self.assertEqual(ends, [cgraph.ClosedError] * 4)
 
     def test_dlpack_refusals(self):
         value = self.engine.twice(x=np.ones(8, np.float32))

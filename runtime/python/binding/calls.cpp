@@ -64,11 +64,28 @@ Result<Outputs> GetWithin(Execution& execution, std::chrono::nanoseconds patienc
   return result;
 }
 
-// Waits for an execution of a graph, with the GIL held before and after. `over` as above; when it is
-// false, the error says who waits for whom.
+// WaitClock: notes how long a wait for an execution of a graph takes. One that is over at once says
+// nothing of the next: somebody may have come late for the result.
+class WaitClock {
+ public:
+  explicit WaitClock(Graph& graph) : graph_(graph) {}
+  ~WaitClock() {
+    const std::chrono::nanoseconds took = Clock::now() - start_;
+    if (took < std::chrono::microseconds(1)) return;
+    graph_.last_wait_ns.store(took.count(), std::memory_order_relaxed);
+  }
+
+ private:
+  Graph& graph_;
+  const Clock::time_point start_ = Clock::now();
+};
+
+// Waits for an execution of a graph, with the GIL held before and after. `over` as above; when it
+// is false, the error says who waits for whom.
 Result<Outputs> Await(Graph& graph, Execution& execution, const Deadline& deadline, bool& over) {
   const bool sliced =
-      OnMainThread() && graph.last_ns.load(std::memory_order_relaxed) >= kSlice.count();
+      OnMainThread() && graph.last_wait_ns.load(std::memory_order_relaxed) >= kSlice.count();
+  const WaitClock clock(graph);
   over = true;
   if (!deadline && !sliced) {
     const nb::gil_scoped_release release;
@@ -123,12 +140,9 @@ Running Submit(Graph& graph, nb::handle args, nb::handle kwargs) {
 
 nb::object Call(Graph& graph, nb::handle args, nb::handle kwargs) {
   Running running = Submit(graph, args, kwargs);
-  const Clock::time_point start = Clock::now();
   try {
     bool over = false;
     const Result<Outputs> result = Await(graph, *running.execution, std::nullopt, over);
-    const std::chrono::nanoseconds took = Clock::now() - start;
-    graph.last_ns.store(took.count(), std::memory_order_relaxed);
     if (result.ok()) return Pack(graph, *result);
     if (MayStillRead(result.status())) graph.engine->Keep(std::move(running.inputs));
     RaiseStatus(result.status(), During::kExecution);

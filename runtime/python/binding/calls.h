@@ -34,7 +34,7 @@ struct Graph : std::enable_shared_from_this<Graph> {
   // function of the tuple. None: the value is the only array.
   nanobind::object pack;
   std::string signature;  // "classify(x: f32[n <= 64, 64]) -> (scores: f32[n, 10])"
-  std::atomic<int64_t> last_ns{INT64_MAX};  // how long the last one was waited for
+  std::atomic<int64_t> last_wait_ns{INT64_MAX};  // how long the last one was waited for
 };
 
 // Future: one submitted execution. For any number of threads.

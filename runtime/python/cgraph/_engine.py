@@ -21,7 +21,8 @@ class Engine:
     Inputs are whatever holds a dense tensor of the right dtype: arrays of NumPy, tensors of
     PyTorch, Arrays; numbers where a graph takes a scalar. They are read where they lie. A graph
     with one result returns it; one with several a named tuple of them. An engine may be used from
-    several threads, and not in a process forked from its own.
+    several threads, and not in a process forked from its own. `graphs` has the graphs by their
+    names, those too that are called as something else here is (`close`).
 
     plan: a Plan, or the path of a saved one.
     weights: the folder of the files that the plan loads; default: the source's, or the plan's.
