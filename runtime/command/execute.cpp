@@ -17,7 +17,7 @@
 #include "runtime/command/gpus.h"
 #include "runtime/command/inputs/inputs.h"
 #include "runtime/command/machines.h"
-#include "runtime/command/calls.h"
+#include "runtime/command/run/calls.h"
 #include "runtime/command/messages.h"
 #include "runtime/command/outcome/conclude.h"
 #include "runtime/command/outcome/wait_graph.h"
@@ -140,11 +140,12 @@ Problem Prepare(plan::Plan& plan, const Options& options, ranks::Peers* machines
   if (!options.calls.empty()) return Calls::Prepare(plan, options, work.calls);
   problem = Inputs::Read(plan, *graphs[0], options, work.inputs);
   if (!problem.ok()) return problem;
+  const uint64_t slices = work.inputs.executions();
   uint64_t total = 0;
-  if (!__builtin_mul_overflow(options.repeat, uint64_t{work.inputs.executions()}, &total)) return {};
+  if (!__builtin_mul_overflow(options.repeat, slices, &total)) return {};
   return {kUsage, fmt::format("-n {}: so many passes over {} are more executions than can be "
                               "counted",
-                              options.repeat, Counted(work.inputs.executions(), "slice"))};
+                              options.repeat, Counted(slices, "slice"))};
 }
 
 }  // namespace

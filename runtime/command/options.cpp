@@ -27,7 +27,7 @@
 #include "runtime/kinds/comm_lanes.h"
 #include "runtime/engine/engine.h"
 #include "runtime/kinds/limits.h"
-#include "runtime/ranks/control.h"
+#include "runtime/ranks/shared/control.h"
 #include "runtime/status/text.h"
 #include "runtime/status/usage_text.h"
 

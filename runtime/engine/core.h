@@ -42,9 +42,9 @@
 #include "runtime/engine/report/collect.h"
 #include "runtime/engine/report/position_log.h"
 #include "runtime/engine/load/peers/rank_view.h"
-#include "runtime/ranks/exchange.h"
+#include "runtime/ranks/shared/exchange.h"
 #include "runtime/ranks/processes.h"
-#include "runtime/ranks/region.h"
+#include "runtime/ranks/shared/region.h"
 #include "runtime/workers/placement.h"
 
 namespace cgraph::engine {

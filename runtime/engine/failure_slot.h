@@ -10,7 +10,7 @@
 #include <string_view>
 #include <utility>
 
-#include "runtime/ranks/shared_text.h"
+#include "runtime/ranks/shared/shared_text.h"
 
 namespace cgraph::engine {
 

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <thread>
 
-#include "runtime/ranks/control.h"
+#include "runtime/ranks/shared/control.h"
 
 namespace cgraph::ranks {
 

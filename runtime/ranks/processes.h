@@ -18,8 +18,8 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/ranks/control.h"
-#include "runtime/ranks/region.h"
+#include "runtime/ranks/shared/control.h"
+#include "runtime/ranks/shared/region.h"
 #include "runtime/status/status.h"
 
 namespace cgraph::ranks {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "runtime/device/cuda_library/interface.h"
-#include "runtime/ranks/exchange.h"
+#include "runtime/ranks/shared/exchange.h"
 
 namespace cgraph::engine {
 

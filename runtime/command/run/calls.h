@@ -1,7 +1,7 @@
 // Calls: graphs of one plan that are executed one after the other, over the same state, and hand
 // their outputs on: prefill, then decode twenty times.
-#ifndef CGRAPH_RUNTIME_COMMAND_CALLS_H_
-#define CGRAPH_RUNTIME_COMMAND_CALLS_H_
+#ifndef CGRAPH_RUNTIME_COMMAND_RUN_CALLS_H_
+#define CGRAPH_RUNTIME_COMMAND_RUN_CALLS_H_
 
 #include <cstdint>
 #include <map>
@@ -52,4 +52,4 @@ class Calls {
 
 }  // namespace cgraph::command
 
-#endif  // CGRAPH_RUNTIME_COMMAND_CALLS_H_
+#endif  // CGRAPH_RUNTIME_COMMAND_RUN_CALLS_H_

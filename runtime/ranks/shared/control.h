@@ -1,13 +1,13 @@
 // Control: what rank 0 and the others tell each other besides the plan's own messages. It is the
 // first block of the region.
-#ifndef CGRAPH_RUNTIME_RANKS_CONTROL_H_
-#define CGRAPH_RUNTIME_RANKS_CONTROL_H_
+#ifndef CGRAPH_RUNTIME_RANKS_SHARED_CONTROL_H_
+#define CGRAPH_RUNTIME_RANKS_SHARED_CONTROL_H_
 
 #include <atomic>
 #include <cstdint>
 
 #include "runtime/device/sync/event_count.h"
-#include "runtime/ranks/shared_text.h"
+#include "runtime/ranks/shared/shared_text.h"
 #include "runtime/status/status.h"
 
 namespace cgraph::ranks {
@@ -66,4 +66,4 @@ struct Control {
 
 }  // namespace cgraph::ranks
 
-#endif  // CGRAPH_RUNTIME_RANKS_CONTROL_H_
+#endif  // CGRAPH_RUNTIME_RANKS_SHARED_CONTROL_H_

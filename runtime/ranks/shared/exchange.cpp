@@ -1,4 +1,4 @@
-#include "runtime/ranks/exchange.h"
+#include "runtime/ranks/shared/exchange.h"
 
 #include <atomic>
 #include <chrono>

@@ -1,4 +1,4 @@
-#include "runtime/ranks/region.h"
+#include "runtime/ranks/shared/region.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>

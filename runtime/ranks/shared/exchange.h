@@ -1,7 +1,7 @@
 // Exchange: what the ranks of one machine tell each other while they load a plan. Each step is one
 // of all ranks: every one of them gives as many bytes, and gets those of all.
-#ifndef CGRAPH_RUNTIME_RANKS_EXCHANGE_H_
-#define CGRAPH_RUNTIME_RANKS_EXCHANGE_H_
+#ifndef CGRAPH_RUNTIME_RANKS_SHARED_EXCHANGE_H_
+#define CGRAPH_RUNTIME_RANKS_SHARED_EXCHANGE_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "runtime/device/shared_heap.h"
-#include "runtime/ranks/control.h"
+#include "runtime/ranks/shared/control.h"
 #include "runtime/status/status.h"
 
 namespace cgraph::ranks {
@@ -46,4 +46,4 @@ class Exchange {
 
 }  // namespace cgraph::ranks
 
-#endif  // CGRAPH_RUNTIME_RANKS_EXCHANGE_H_
+#endif  // CGRAPH_RUNTIME_RANKS_SHARED_EXCHANGE_H_

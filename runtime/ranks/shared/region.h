@@ -9,8 +9,8 @@
 // The region is as large as the machine's memory, and costs nothing where no block was taken. Its
 // size is sealed. The system is asked for the pages of a block when the block is taken: where there
 // are none, that is an error then, and no signal later.
-#ifndef CGRAPH_RUNTIME_RANKS_REGION_H_
-#define CGRAPH_RUNTIME_RANKS_REGION_H_
+#ifndef CGRAPH_RUNTIME_RANKS_SHARED_REGION_H_
+#define CGRAPH_RUNTIME_RANKS_SHARED_REGION_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -59,4 +59,4 @@ class Region final : public device::MemorySource,
 
 }  // namespace cgraph::ranks
 
-#endif  // CGRAPH_RUNTIME_RANKS_REGION_H_
+#endif  // CGRAPH_RUNTIME_RANKS_SHARED_REGION_H_

@@ -1,6 +1,6 @@
 // SharedText: a text of bounded length in memory that several processes map.
-#ifndef CGRAPH_RUNTIME_RANKS_SHARED_TEXT_H_
-#define CGRAPH_RUNTIME_RANKS_SHARED_TEXT_H_
+#ifndef CGRAPH_RUNTIME_RANKS_SHARED_SHARED_TEXT_H_
+#define CGRAPH_RUNTIME_RANKS_SHARED_SHARED_TEXT_H_
 
 #include <algorithm>
 #include <cstdint>
@@ -27,4 +27,4 @@ struct SharedText {
 
 }  // namespace cgraph::ranks
 
-#endif  // CGRAPH_RUNTIME_RANKS_SHARED_TEXT_H_
+#endif  // CGRAPH_RUNTIME_RANKS_SHARED_SHARED_TEXT_H_

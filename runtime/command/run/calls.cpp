@@ -1,4 +1,4 @@
-#include "runtime/command/calls.h"
+#include "runtime/command/run/calls.h"
 
 #include <algorithm>
 #include <charconv>
