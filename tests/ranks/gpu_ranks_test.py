@@ -155,6 +155,23 @@ def broken(suite):
                 expect(time.monotonic() - started < 18, "it has hung", error)
 
 
+def failing_calls(suite):
+    """A call of the driver that fails at one rank, for once or from then on, while the plan is loaded
+    or later: the run ends well or with an error, and never hangs."""
+    ends = {0: 0, 1: 0}
+    for gpu in (0, 1):
+        for call in range(20 + 11 * gpu, 500, 29):
+            for sticky in ("", ":sticky"):
+                MACHINES["failing"] = {"CGRAPH_EMULATION": f"fail={call}{sticky},only={gpu}"}
+                what = f"call {call}{sticky} of gpu[{gpu}]"
+                code, error = suite.start("sums", "-n", "2", "--timeout", "10", *EACH,
+                                          machine="failing").end(what, 30)
+                expect(code in ends, f"{what}: exit code {code}", error)
+                expect("nothing has moved" not in error, f"{what} hangs", error)
+                ends[code] += 1
+    expect(all(ends.values()), f"exit codes {ends}")
+
+
 def endless(suite):
     """A kernel that never ends, at a rank other than the first, is in the time-out's report."""
     MACHINES["endless"] = {"CGRAPH_EMULATION": "endless=20,only=2"}
@@ -209,7 +226,8 @@ def main():
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         suite = Suite(options, pathlib.Path(folder))
-        for part in (same, errors, broken, endless, dies, stopped, measured):
+        for part in (same, errors, broken, failing_calls, endless, dies, stopped,
+                     measured):
             if options.only and part.__name__ not in options.only:
                 continue
             begun = time.monotonic()
