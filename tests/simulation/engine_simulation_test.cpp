@@ -1,9 +1,9 @@
-// The engine, driven by a scheduler that a seed decides: see docs/architecture.md.
+// The engine, driven by a scheduler that a seed decides: see docs/runtime.md.
 //
 //   engine_simulation_test --seeds N [--first S]   seeds S to S + N - 1, of each kind of trial
 //   engine_simulation_test --seed S [--turns T]    one seed, and the last T turns of its schedule
-//   engine_simulation_test --every S [--stride K]  seed S, each other rank killed at every K-th
-//   point engine_simulation_test --faults [--seeds N]    what is wrong on purpose is found
+//   engine_simulation_test --every S [--stride K]  seed S, a rank killed at every K-th point of it
+//   engine_simulation_test --faults [--seeds N]    what is wrong on purpose is found
 //   engine_simulation_test --seed S --fault K      the K-th of that, with one seed
 #include <malloc.h>
 #include <signal.h>

@@ -176,12 +176,6 @@ void Scheduler::StopAt(uint32_t rank, uint64_t point, std::function<void()> stop
   ranks_[rank].when_stopped = std::move(stopped);
 }
 
-uint64_t Scheduler::points() const {
-  uint64_t all = 0;
-  for (const Rank& rank : ranks_) all += rank.points;
-  return all;
-}
-
 bool Scheduler::Wait(const char* what, const void* address, std::optional<int64_t> until_ns) {
   Fiber& self = *running_;
   self.waits = true;

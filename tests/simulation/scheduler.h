@@ -53,7 +53,6 @@ class Scheduler {
   // Stops a rank at its `point`-th point, counted from 0, and then calls `stopped`.
   void StopAt(uint32_t rank, uint64_t point, std::function<void()> stopped);
   uint64_t points(uint32_t rank) const { return ranks_[rank].points; }
-  uint64_t points() const;
 
   // What the fiber that runs does. `what`: for those who read the schedule.
   void Point(const char* what) {

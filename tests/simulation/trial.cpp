@@ -215,7 +215,7 @@ class Machines {
   }
 
   TrialResult Run() {
-    first_ = scheduler_.Spawn(0, "rank 0 caller", [this] { RunFirst(); });
+    scheduler_.Spawn(0, "rank 0 caller", [this] { RunFirst(); });
     for (uint32_t rank = 1; rank < compiled_.module.nodes; ++rank) {
       scheduler_.Spawn(rank, fmt::format("rank {}", rank), [this, rank] {
         ranks::Peers peers(network_.wire(rank), compiled_.module.nodes);
@@ -298,7 +298,6 @@ class Machines {
   std::mt19937_64 random_;
   Network network_;
   TrialResult result_;
-  uint32_t first_ = 0;
   bool dead_ = false;
   std::string lost_;
 };

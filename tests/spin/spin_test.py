@@ -26,6 +26,7 @@ MODELS = {
                    ["ONE_TURN EAGER", "NOT_LEFT", "NO_NOTIFY_ARRIVED EAGER", "NO_NOTIFY_LEFT"]),
     "ranks": ([""], ["EARLY", "NO_SECOND_LOOK", "GONE_LAST"]),
     "failures": ([""], ["CLEAR_EARLY", "LATE_KEEP", "TRUST_ANY"]),
+    "shared": ([""], ["PRIVATE_BARRIER", "SILENT_END", "BLIND", "SIGNAL_FIRST", "NO_WAIT_BACK"]),
     "machines": ([""], ["RESEND", "LATE", "NO_CLEAR"]),
 }
 
