@@ -18,7 +18,7 @@ void Append(std::span<const Entry> entries, std::string& to) {
 
 // Takes so many entries off the beginning of a text; fewer where it is shorter.
 template <typename Entry>
-std::vector<Entry> Take(uint64_t count, std::string_view& text) {
+std::vector<Entry> TakeEntries(uint64_t count, std::string_view& text) {
   std::vector<Entry> entries(std::min<uint64_t>(count, text.size() / sizeof(Entry)));
   std::memcpy(entries.data(), text.data(), entries.size() * sizeof(Entry));
   text.remove_prefix(entries.size() * sizeof(Entry));
@@ -103,18 +103,19 @@ Result<PlanMessage> ReadPlanMessage(const MachineMessage& message, std::string_v
   text.remove_prefix(std::min<uint64_t>(options.weights_dir_bytes, text.size()));
   told.options.libraries = SplitLines(text.substr(0, options.libraries_bytes));
   text.remove_prefix(std::min<uint64_t>(options.libraries_bytes, text.size()));
-  for (const MappedGpu& mapped : Take<MappedGpu>(options.gpus, text)) {
+  for (const MappedGpu& mapped : TakeEntries<MappedGpu>(options.gpus, text)) {
     told.options.gpu_map.emplace(mapped.device, mapped.gpu);
   }
   told.placement.workers = options.workers;
   told.placement.merged = options.proved;
-  told.placement.worker_of_work_queue = Take<uint32_t>(options.work_queues, text);
-  told.placement.work_queue_of_lane = Take<uint32_t>(options.lanes, text);
+  told.placement.worker_of_work_queue = TakeEntries<uint32_t>(options.work_queues, text);
+  told.placement.work_queue_of_lane = TakeEntries<uint32_t>(options.lanes, text);
   for (uint32_t g = 0; g < options.graphs && !text.empty(); ++g) {
-    const std::vector<uint32_t> lag = Take<uint32_t>(1, text);
-    told.totals.push_back({lag.empty() ? 0 : lag[0], Take<uint32_t>(options.communicators, text)});
+    const std::vector<uint32_t> lag = TakeEntries<uint32_t>(1, text);
+    told.totals.push_back(
+        {lag.empty() ? 0 : lag[0], TakeEntries<uint32_t>(options.communicators, text)});
   }
-  told.part.weights = Take<uint32_t>(options.weights, text);
+  told.part.weights = TakeEntries<uint32_t>(options.weights, text);
   auto part = plan::FromBytes({reinterpret_cast<const uint8_t*>(text.data()), text.size()});
   if (!part.ok()) return part.status();
   told.part.plan = std::move(*part);
