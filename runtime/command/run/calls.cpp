@@ -2,26 +2,19 @@
 
 #include <algorithm>
 #include <charconv>
-#include <chrono>
 #include <mutex>
 #include <set>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "runtime/command/run/clock.h"
 #include "runtime/device/format_tensor.h"
-#include "runtime/plan/print.h"
+#include "runtime/plan/loaded_plan.h"
 #include "runtime/status/text.h"
 
 namespace cgraph::command {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-uint64_t NsSince(Clock::time_point start) {
-  return static_cast<uint64_t>(
-      std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start).count());
-}
 
 double NumberAt(const device::Tensor& tensor, int64_t i) {
   switch (tensor.dtype) {

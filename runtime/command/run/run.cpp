@@ -10,16 +10,10 @@
 #include <fmt/format.h>
 
 #include "runtime/command/messages.h"
+#include "runtime/command/run/clock.h"
 
 namespace cgraph::command {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-uint64_t NsSince(Clock::time_point start) {
-  return static_cast<uint64_t>(
-      std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start).count());
-}
 
 // Shows on a terminal how far a run is, once it takes long.
 class Progress {
