@@ -11,6 +11,7 @@
 #include "runtime/command/run/clock.h"
 #include "runtime/device/format_tensor.h"
 #include "runtime/plan/loaded_plan.h"
+#include "runtime/plan/loaded_plan.h"
 #include "runtime/status/text.h"
 
 namespace cgraph::command {
