@@ -9,6 +9,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 
@@ -131,7 +132,14 @@ Problem Prepare(plan::Plan& plan, const Options& options, ranks::Peers* machines
       options.graphs.empty() ? std::vector<std::string>{""} : options.graphs;
   for (const std::string& name : names) {
     const Result<uint32_t> found = plan::FindGraph(plan, name);
-    if (!found.ok()) return {plan.graphs.empty() ? kFailure : kUsage, found.status().message()};
+    if (!found.ok()) {
+      std::string message = found.status().message();
+      constexpr std::string_view kFlag = "--graph";  // by which a graph is named elsewhere
+      if (!options.calls.empty() && message.starts_with(kFlag)) {
+        message.replace(0, kFlag.size(), "--call");
+      }
+      return {plan.graphs.empty() ? kFailure : kUsage, message};
+    }
     work.graphs.push_back(*found);
     graphs.push_back(plan.graphs[*found].get());
   }

@@ -88,7 +88,7 @@ def until(r):
 
 def mistakes(r):
     for flags, said in (
-            (["--call", "stop"], "the plan has no graph `stop`"),
+            (["--call", "stop"], "--call stop: there is no such graph (did you mean `step`?)"),
             (["--call", "step*0"], "expected a graph, or GRAPH*N"),
             (["--call", "step*x"], "expected a graph, or GRAPH*N"),
             (["--call", "step", "--input", "by=3"], "graph step needs the input token: i64[2]"),

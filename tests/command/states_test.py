@@ -96,7 +96,7 @@ def goes_on(runs):
                   ["-n", "4", "--save-state", four]):
         done = runs.run(*flags)
         expect(done.returncode == 0, done.stderr)
-        expect("note" not in done.stderr, done.stderr)
+        expect("initial value" not in done.stderr, done.stderr)
     got, wanted = read(two), read(four)
     expect(list(got) == [f"a[{i}].{state}" for i in range(2) for state in
                          ("w", "steps", "history[0]", "history[1]", "halves", "seen")],

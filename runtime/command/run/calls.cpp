@@ -91,8 +91,7 @@ Problem Calls::Prepare(const plan::Plan& plan, const Options& options, Calls& ca
   std::set<std::string> called;
   for (const GraphCall& wanted : options.calls) {
     const Result<uint32_t> found = plan::FindGraph(plan, wanted.graph);
-    if (!found.ok()) return {kUsage, fmt::format("--call {}: {}", wanted.graph,
-                                                 found.status().message())};
+    if (!found.ok()) return ProblemOf(found.status());
     const plan::Graph& graph = *plan.graphs[*found];
     if (called.insert(wanted.graph).second) graphs.push_back(&graph);
     Call& call = calls.calls_.emplace_back();
