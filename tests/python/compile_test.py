@@ -15,6 +15,7 @@ import warnings
 import support
 
 import cgraph
+from cgraph import _runtime
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DIGITS = ROOT / "examples" / "digits" / "digits.cgraph"
@@ -164,6 +165,13 @@ class Package(unittest.TestCase):
         done = self.python("-c", "import sys, cgraph; print([m for m in ('numpy', 'subprocess', "
                                  "'json', 're', 'asyncio') if m in sys.modules])")
         self.assertEqual(done.stdout.strip(), "[]", done.stderr)
+
+    def test_symbols_stay_inside(self):
+        """Another module of a process may hold another engine."""
+        found = subprocess.run(["nm", "-D", "--defined-only", _runtime.__file__],
+                               capture_output=True, text=True, check=True).stdout
+        self.assertIn("PyInit__runtime", found)
+        self.assertEqual([line for line in found.splitlines() if "6cgraph" in line], [])
 
     def test_header(self):
         self.assertTrue(os.path.exists(os.path.join(cgraph.include_dir(), "cgraph_extern.h")))
