@@ -83,6 +83,19 @@ class Compile(unittest.TestCase):
                 printed = done.stderr.strip()
                 self.assertEqual(printed, str(caught.exception))
 
+    def test_prints_what_flags_say(self):
+        cgc = os.path.join(support.OPTIONS.package, "cgraph", "bin", "cgc")
+        for options, flags in (({"schedule": "nope("}, ["--schedule", "nope("]),
+                               ({"topology": "nope("}, ["--topology", "nope("]),
+                               ({"defines": {"B": "x+"}}, ["-D", "B=x+"]),
+                               ({"graph": "nope"}, ["--graph", "nope"]),
+                               ({"flags": ["--nope"]}, ["--nope"])):
+            done = subprocess.run([cgc, "compile", DIGITS, "-o", os.devnull, *flags],
+                                  capture_output=True, text=True, check=False)
+            with self.assertRaises(cgraph.CompileError) as caught:
+                cgraph.compile(DIGITS, **options)
+            self.assertEqual(done.stderr.strip(), str(caught.exception))
+
     def test_absent_file(self):
         with self.assertRaisesRegex(cgraph.CompileError, "cannot read nowhere.cgraph"):
             cgraph.compile("nowhere.cgraph")
