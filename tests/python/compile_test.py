@@ -15,6 +15,7 @@ import warnings
 import support
 
 import cgraph
+from cgraph import _runtime
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DIGITS = ROOT / "examples" / "digits" / "digits.cgraph"
@@ -81,6 +82,19 @@ class Compile(unittest.TestCase):
                     cgraph.compile(path)
                 printed = done.stderr.strip()
                 self.assertEqual(printed, str(caught.exception))
+
+    def test_prints_what_flags_say(self):
+        cgc = os.path.join(support.OPTIONS.package, "cgraph", "bin", "cgc")
+        for options, flags in (({"schedule": "nope("}, ["--schedule", "nope("]),
+                               ({"topology": "nope("}, ["--topology", "nope("]),
+                               ({"defines": {"B": "x+"}}, ["-D", "B=x+"]),
+                               ({"graph": "nope"}, ["--graph", "nope"]),
+                               ({"flags": ["--nope"]}, ["--nope"])):
+            done = subprocess.run([cgc, "compile", DIGITS, "-o", os.devnull, *flags],
+                                  capture_output=True, text=True, check=False)
+            with self.assertRaises(cgraph.CompileError) as caught:
+                cgraph.compile(DIGITS, **options)
+            self.assertEqual(done.stderr.strip(), str(caught.exception))
 
     def test_absent_file(self):
         with self.assertRaisesRegex(cgraph.CompileError, "cannot read nowhere.cgraph"):
@@ -164,6 +178,13 @@ class Package(unittest.TestCase):
         done = self.python("-c", "import sys, cgraph; print([m for m in ('numpy', 'subprocess', "
                                  "'json', 're', 'asyncio') if m in sys.modules])")
         self.assertEqual(done.stdout.strip(), "[]", done.stderr)
+
+    def test_symbols_stay_inside(self):
+        """Another module of a process may hold another engine."""
+        found = subprocess.run(["nm", "-D", "--defined-only", _runtime.__file__],
+                               capture_output=True, text=True, check=True).stdout
+        self.assertIn("PyInit__runtime", found)
+        self.assertEqual([line for line in found.splitlines() if "6cgraph" in line], [])
 
     def test_header(self):
         self.assertTrue(os.path.exists(os.path.join(cgraph.include_dir(), "cgraph_extern.h")))

@@ -1,8 +1,9 @@
 """`pip install .` in a clean environment is enough: what it installs compiles, runs, has commands.
 
-  wheel_test.py [--keep FOLDER]
+  wheel_test.py [--build-dir FOLDER] [--keep FOLDER]
 
-Builds all of cgraph once more. Skipped, loudly, where pip cannot reach a registry of packages.
+Builds all of cgraph once more; in the folder of builds, what has not changed only once. Skipped,
+loudly, where pip cannot reach a registry of packages.
 """
 import argparse
 import os
@@ -57,6 +58,7 @@ def is_offline(python, folder):
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build-dir", help="where the build stays for the next time")
     parser.add_argument("--keep", help="a folder for the wheel")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
@@ -68,7 +70,8 @@ def main():
             sys.exit(77)
         wheels = pathlib.Path(options.keep) if options.keep else folder / "wheels"
         start = time.monotonic()
-        run(python, "-m", "pip", "wheel", "-q", "--no-deps", "-w", wheels, ROOT)
+        where = [f"--config-settings=build-dir={options.build_dir}"] if options.build_dir else []
+        run(python, "-m", "pip", "wheel", "-q", "--no-deps", "-w", wheels, *where, ROOT)
         built = time.monotonic() - start
         wheel, = wheels.glob("cgraph-*.whl")
         start = time.monotonic()

@@ -223,7 +223,7 @@ def compile(source, *, graph=None, defines=None, topology=None, schedule=None,
 def _compile(file, cwd, output, weights, words):
     done = _commands.run([_commands.path("cgc"), "compile", file, "--json", "--max-errors", "0",
                           "-o", output] + words, cwd=cwd)
-    diagnostics = _diagnostics(done, cwd)
+    diagnostics = _diagnostics(done, cwd, words)
     if done.returncode != 0:
         errors = [each for each in diagnostics if each.severity == "error"]
         text = "\n".join(map(str, errors)) if errors else _said(done)
@@ -235,7 +235,7 @@ def _compile(file, cwd, output, weights, words):
         return Plan(plan.read(), weights, diagnostics)
 
 
-def _diagnostics(done, cwd):
+def _diagnostics(done, cwd, words):
     import json
     from cgraph._diagnostics import parse
     try:
@@ -246,7 +246,10 @@ def _diagnostics(done, cwd):
 
     def line_of(name, line):
         if name not in files:
-            files[name] = _lines(name, cwd)
+            # A flag's own text is called as the flag is.
+            is_flag = name in words and name.startswith("--")
+            files[name] = ([words[words.index(name) + 1].encode()] if is_flag else
+                           _lines(name, cwd))
         lines = files[name]
         return lines[line - 1] if lines and 1 <= line <= len(lines) else None
 
