@@ -127,8 +127,14 @@ def state(commands):
     for _ in range(2):
         code, told = commands.run("cgrun", "-q", "p.cgraph", "-n", "2", source=COUNTER)
         demand(code == 0 and "= 2" in told, f"state did not begin anew: {told}")
-    found = {f for f in commands.flags() if re.search(r"save|restore|checkpoint|resume", f)}
-    demand(not found, f"there are flags that keep state: {found}")
+    for count in (2, 4):  # the second run goes on where the first has ended
+        flags = ["--save-state", "s.safetensors"]
+        if count > 2:
+            flags += ["--load-state", "s.safetensors"]
+        code, told = commands.run("cgrun", "-q", "p.cgraph", "-n", "2", *flags)
+        demand(code == 0 and f"= {count}" in told, f"state is not kept: {told}")
+    code, told = commands.run("cgrun", "-q", "p.cgraph", "--call", "g*3", "--call", "g")
+    demand(code == 0 and "g.result: i64 = 4" in told, f"two calls share no state: {told}")
 
 
 def interfaces(commands):
@@ -137,8 +143,9 @@ def interfaces(commands):
     bound = [p for p in sources if re.search(r"PyInit_|PYBIND11_MODULE|NB_MODULE", p.read_text())]
     demand(bound, "there are no Python bindings")
     demand((ROOT / "pyproject.toml").exists(), "there is no Python package")
-    demand("E0703" in commands.codes('actor A { method f(x: f32) -> f32 = extern "l.so:f" }\n'),
-           "extern is not refused")
+    demand(not commands.codes('actor A { method f(x: f32) -> f32 = extern "l.so:f" }\n'),
+           "extern is refused")
+    demand("--lib" in commands.flags(), "there is no flag for libraries of native methods")
     found = {f for f in commands.flags() if re.search(r"onnx|stablehlo|torch", f)}
     demand(not found, f"there are flags that import models: {found}")
 
