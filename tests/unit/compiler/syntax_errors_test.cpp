@@ -173,9 +173,14 @@ TEST_CASE("after a rule that cannot be read the next ones are") {
   CHECK(InGraph("let limit = order - by") == "");
 }
 
-TEST_CASE("what is not in the language yet is named, and what stands around it is read") {
-  CHECK(Where("actor A() {\n  method m() = extern \"lib.so:f\" reads w cost(flops: 1)\n}") ==
-        "2:E0703");
+TEST_CASE("native code has a library's file name and a function, and each clause once") {
+  const auto method = [](const std::string& clauses) {
+    return Where("actor A() {\n  method m() = extern " + clauses + "\n}");
+  };
+  CHECK(method("\"lib.so:f\" reads w cost(flops: 1) writes v") == "");
+  CHECK(method("\"lib.so\"") == "2:E0218");
+  CHECK(method("\"../lib.so:f\"") == "2:E0218");
+  CHECK(method("\"lib.so:f\" reads w reads v") == "2:E0217");
 }
 
 TEST_CASE("a note points at the bracket, a fix mends the text") {
