@@ -105,15 +105,19 @@ class Compile(unittest.TestCase):
             cgraph.compile(DIGITS, defines={"NOPE": 1})
 
     def test_warning(self):
+        text = "graph g(x: f32[4], y: f32[4]) -> f32[4] {\n  return x\n}\n"
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            plan = cgraph.compile("import std.tensor\nimport std.nn\n"
-                                  "graph g(x: f32[2]) -> f32[2] { let unused = x\n return x }\n")
-        self.assertEqual([each.category for each in caught],
-                         [cgraph.CompileWarning] * len(plan.diagnostics))
-        self.assertTrue(all(each.severity == "warning" for each in plan.diagnostics))
+            plan = cgraph.compile(text)
+        warning, = caught
+        self.assertEqual((warning.category, warning.filename), (cgraph.CompileWarning, __file__))
+        self.assertIn("[W0301]\n    1 | graph g(x", str(warning.message))
+        found, = plan.diagnostics
+        self.assertEqual((found.code, found.severity), ("W0301", "warning"))
+        with self.assertRaisesRegex(cgraph.CompileError, "W0301"):
+            cgraph.compile(text, flags=["--Werror"])
 
-    def test_topology_and_include(self):
+    def test_include(self):
         with tempfile.TemporaryDirectory() as folder:
             pathlib.Path(folder, "parts.cgraph").write_text("const K = 3\n", encoding="utf-8")
             plan = cgraph.compile("import parts\ngraph g(x: f32[parts.K]) -> f32[parts.K] "

@@ -225,12 +225,12 @@ def _compile(file, cwd, output, weights, words):
                           "-o", output] + words, cwd=cwd)
     diagnostics = _diagnostics(done, cwd, words)
     if done.returncode != 0:
-        errors = [each for each in diagnostics if each.severity == "error"]
+        errors = [each for each in diagnostics if each.severity == "error"] or diagnostics
         text = "\n".join(map(str, errors)) if errors else _said(done)
         raise CompileError(text, diagnostics)
     for each in diagnostics:
         import warnings
-        warnings.warn(str(each), CompileWarning, stacklevel=4)
+        warnings.warn(str(each), CompileWarning, stacklevel=3)
     with open(output, "rb") as plan:
         return Plan(plan.read(), weights, diagnostics)
 
