@@ -117,6 +117,17 @@ class Compile(unittest.TestCase):
         with self.assertRaisesRegex(cgraph.CompileError, "W0301"):
             cgraph.compile(text, flags=["--Werror"])
 
+    def test_topology(self):
+        """One of the library, one of a file that is named from here, and none."""
+        machines = set()
+        library = ROOT / "stdlib" / "topologies" / "dgx_h100.cgraph"
+        for topology in (None, "dgx_a100", os.path.relpath(library)):
+            for source in (DIGITS, DIGITS.read_text(encoding="utf-8")):
+                plan = cgraph.compile(source, topology=topology, schedule="auto")
+                machines.add((topology, plan.simulate()["machine"]))
+        self.assertEqual(len(machines), 3)
+        self.assertEqual(len({machine for _, machine in machines}), 3)
+
     def test_include(self):
         with tempfile.TemporaryDirectory() as folder:
             pathlib.Path(folder, "parts.cgraph").write_text("const K = 3\n", encoding="utf-8")
