@@ -99,6 +99,8 @@ class Compile(unittest.TestCase):
     def test_absent_file(self):
         with self.assertRaisesRegex(cgraph.CompileError, "cannot read nowhere.cgraph"):
             cgraph.compile("nowhere.cgraph")
+        with self.assertRaisesRegex(cgraph.CompileError, "cannot read ./--help"):
+            cgraph.compile("--help")
 
     def test_unknown_define(self):
         with self.assertRaisesRegex(cgraph.CompileError, "NOPE"):

@@ -217,6 +217,8 @@ def compile(source, *, graph=None, defines=None, topology=None, schedule=None,
         else:
             file, cwd = os.fspath(source), None
             weights = os.path.dirname(file) or "."
+            if file.startswith("-"):  # which cgc would take for a flag
+                file = os.path.join(".", file)
         return _compile(file, cwd, os.path.join(folder, "plan.cgplan"), weights, words)
 
 
