@@ -3,6 +3,7 @@
   calls_test.py --package build/release/python --probe build/release/tests/libcgraph_probe.so
 """
 import asyncio
+import enum
 import os
 import signal
 import threading
@@ -15,10 +16,16 @@ import support
 import cgraph
 
 
+class Kind(enum.IntEnum):
+    """Kinds of devices, as PyTorch gives them."""
+    CPU = 1
+    CUDA = 2
+
+
 class OnlyDLPack:
     """A tensor that has DLPack alone, in one of its two forms."""
 
-    def __init__(self, array, versioned=True, device=(1, 0)):
+    def __init__(self, array, versioned=True, device=(Kind.CPU, 0)):
         self.array, self.versioned, self.device = array, versioned, device
 
     def __dlpack__(self, **options):
@@ -130,7 +137,7 @@ class Refusals(WithEngine):
         self.refused("has no input `X`", X=x)
         self.refused("takes 1 inputs, and was given 2", x, x)
         self.refused("given `x` twice", x, x=x)
-        self.refused(r"`x.cpu\(\)`", x=OnlyDLPack(x, device=(2, 1)))
+        self.refused(r"`x.cpu\(\)`", x=OnlyDLPack(x, device=(Kind.CUDA, 1)))
         self.refused("i64", graph="add", x=1.5)
         self.refused("i64", graph="add", x=True)
         with self.assertRaises(OverflowError):

@@ -99,21 +99,38 @@ class Compile(unittest.TestCase):
     def test_absent_file(self):
         with self.assertRaisesRegex(cgraph.CompileError, "cannot read nowhere.cgraph"):
             cgraph.compile("nowhere.cgraph")
+        with self.assertRaisesRegex(cgraph.CompileError, "cannot read ./--help"):
+            cgraph.compile("--help")
 
     def test_unknown_define(self):
         with self.assertRaisesRegex(cgraph.CompileError, "NOPE"):
             cgraph.compile(DIGITS, defines={"NOPE": 1})
 
     def test_warning(self):
+        text = "graph g(x: f32[4], y: f32[4]) -> f32[4] {\n  return x\n}\n"
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            plan = cgraph.compile("import std.tensor\nimport std.nn\n"
-                                  "graph g(x: f32[2]) -> f32[2] { let unused = x\n return x }\n")
-        self.assertEqual([each.category for each in caught],
-                         [cgraph.CompileWarning] * len(plan.diagnostics))
-        self.assertTrue(all(each.severity == "warning" for each in plan.diagnostics))
+            plan = cgraph.compile(text)
+        warning, = caught
+        self.assertEqual((warning.category, warning.filename), (cgraph.CompileWarning, __file__))
+        self.assertIn("[W0301]\n    1 | graph g(x", str(warning.message))
+        found, = plan.diagnostics
+        self.assertEqual((found.code, found.severity), ("W0301", "warning"))
+        with self.assertRaisesRegex(cgraph.CompileError, "W0301"):
+            cgraph.compile(text, flags=["--Werror"])
 
-    def test_topology_and_include(self):
+    def test_topology(self):
+        """One of the library, one of a file that is named from here, and none."""
+        machines = set()
+        library = ROOT / "stdlib" / "topologies" / "dgx_h100.cgraph"
+        for topology in (None, "dgx_a100", os.path.relpath(library)):
+            for source in (DIGITS, DIGITS.read_text(encoding="utf-8")):
+                plan = cgraph.compile(source, topology=topology, schedule="auto")
+                machines.add((topology, plan.simulate()["machine"]))
+        self.assertEqual(len(machines), 3)
+        self.assertEqual(len({machine for _, machine in machines}), 3)
+
+    def test_include(self):
         with tempfile.TemporaryDirectory() as folder:
             pathlib.Path(folder, "parts.cgraph").write_text("const K = 3\n", encoding="utf-8")
             plan = cgraph.compile("import parts\ngraph g(x: f32[parts.K]) -> f32[parts.K] "

@@ -17,6 +17,7 @@
 #include "runtime/python/binding/array.h"
 #include "runtime/python/binding/errors.h"
 #include "runtime/python/binding/plan_handle.h"
+#include "runtime/python/binding/without_gil.h"
 
 namespace nb = nanobind;
 
@@ -88,13 +89,13 @@ Result<Outputs> Await(Graph& graph, Execution& execution, const Deadline& deadli
   const WaitClock clock(graph);
   over = true;
   if (!deadline && !sliced) {
-    const nb::gil_scoped_release release;
+    const WithoutGil unlocked;
     return execution.Get();
   }
   for (;;) {
     const std::chrono::nanoseconds remaining = Remaining(deadline);
     Result<Outputs> result = [&] {
-      const nb::gil_scoped_release release;
+      const WithoutGil unlocked;
       const auto patience = OnMainThread() ? std::min(remaining, kSlice) : remaining;
       return GetWithin(execution, patience, over);
     }();
@@ -131,7 +132,7 @@ Running Submit(Graph& graph, nb::handle args, nb::handle kwargs) {
   BorrowedInputs borrowed(graph.inputs, args, kwargs, graph.name);
   const std::vector<Input> inputs = borrowed.AsInputs(graph.inputs);
   Result<Execution> execution = [&] {
-    const nb::gil_scoped_release release;
+    const WithoutGil unlocked;
     return engine.Execute(graph.index, inputs);
   }();
   if (!execution.ok()) RaiseStatus(execution.status(), During::kSubmit);
@@ -216,7 +217,7 @@ bool Future::Lock(const Deadline& deadline) {
   while (!mutex_.try_lock()) {
     const std::chrono::nanoseconds patience = std::min(Remaining(deadline), kSlice);
     {
-      const nb::gil_scoped_release release;
+      const WithoutGil unlocked;
       if (mutex_.try_lock_for(patience)) return true;
     }
     if (OnMainThread()) CheckSignals();

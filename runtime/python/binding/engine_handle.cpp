@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 
 #include <fmt/format.h>
 #include <nanobind/stl/optional.h>
@@ -15,6 +16,7 @@
 #include "runtime/python/binding/calls.h"
 #include "runtime/python/binding/errors.h"
 #include "runtime/python/binding/plan_handle.h"
+#include "runtime/python/binding/without_gil.h"
 #include "runtime/workers/device_map.h"
 
 namespace nb = nanobind;
@@ -68,7 +70,7 @@ Result<std::unique_ptr<Engine>> LoadPlan(const PlanHandle& handle, const LoadArg
 
 std::shared_ptr<EngineHandle> Load(const PlanHandle& plan, const LoadArguments& arguments) {
   auto made = [&] {
-    const nb::gil_scoped_release release;
+    const WithoutGil unlocked;
     return LoadPlan(plan, arguments);
   }();
   if (!made.ok()) RaiseStatus(made.status(), During::kLoad);
@@ -94,8 +96,8 @@ nb::dict StatsOf(EngineHandle& handle) {
 }
 
 template <typename F>
-auto WithoutGil(F&& f) {
-  const nb::gil_scoped_release release;
+auto Unlocked(F&& f) {
+  const WithoutGil unlocked;
   return f();
 }
 
@@ -105,7 +107,7 @@ EngineHandle::~EngineHandle() {
   if (!engine_.usable()) return;
   Close();
   // Threads that wait hold the handle, so nobody is inside the engine.
-  const nb::gil_scoped_release release;
+  const WithoutGil unlocked;
   engine_->reset();
 }
 
@@ -134,13 +136,14 @@ void EngineHandle::Sweep() {
 
 void EngineHandle::Close() {
   if (!engine_.usable()) return;
-  WithoutGil([&] {
+  Unlocked([&] {
     const std::lock_guard lock(closing_);
     (**engine_).Teardown();
   });
   torn_down_ = true;
-  orphans_.clear();
-  kept_.clear();
+  // Letting go may run code of Python's, which may come here.
+  const std::vector<Running> orphans = std::exchange(orphans_, {});
+  const std::vector<BorrowedInputs> kept = std::exchange(kept_, {});
 }
 
 void BindEngine(nb::module_& module) {
@@ -166,11 +169,11 @@ void BindEngine(nb::module_& module) {
       .def("profile",
            [](EngineHandle& self) {
              Engine& engine = self.Use();
-             return WithoutGil([&] { return engine.Profile(); });
+             return Unlocked([&] { return engine.Profile(); });
            })
       .def("wait_report", [](EngineHandle& self) {
         Engine& engine = self.Use();
-        return WithoutGil([&] { return engine.WaitReport(); });
+        return Unlocked([&] { return engine.WaitReport(); });
       });
   module.attr("PROCESS_PER_DEVICE") = kProcessPerDevice;
 }

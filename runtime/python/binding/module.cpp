@@ -9,6 +9,8 @@
 
 NB_MODULE(_runtime, module) {
   module.doc() = "The engine of cgraph, for the package `cgraph`.";
+  // Daemon threads may hold anything when the interpreter ends.
+  nanobind::set_leak_warnings(false);
   cgraph::python::CountForks();
   cgraph::python::BindArray(module);
   cgraph::python::BindPlan(module);

@@ -7,6 +7,7 @@
 #include "runtime/plan/load.h"
 #include "runtime/plan/print.h"
 #include "runtime/python/binding/errors.h"
+#include "runtime/python/binding/without_gil.h"
 
 namespace nb = nanobind;
 
@@ -20,7 +21,7 @@ PlanHandle FromBytes(const nb::bytes& file) {
   Status checked;
   std::unique_ptr<plan::Plan> plan;
   {
-    const nb::gil_scoped_release release;
+    const WithoutGil unlocked;
     auto read = plan::FromBytes({reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()});
     checked = read.ok() ? plan::CheckPlan(**read) : read.status();
     if (checked.ok()) plan = std::move(*read);

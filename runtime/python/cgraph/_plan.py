@@ -217,6 +217,8 @@ def compile(source, *, graph=None, defines=None, topology=None, schedule=None,
         else:
             file, cwd = os.fspath(source), None
             weights = os.path.dirname(file) or "."
+            if file.startswith("-"):  # which cgc would take for a flag
+                file = os.path.join(".", file)
         return _compile(file, cwd, os.path.join(folder, "plan.cgplan"), weights, words)
 
 
@@ -225,12 +227,12 @@ def _compile(file, cwd, output, weights, words):
                           "-o", output] + words, cwd=cwd)
     diagnostics = _diagnostics(done, cwd, words)
     if done.returncode != 0:
-        errors = [each for each in diagnostics if each.severity == "error"]
+        errors = [each for each in diagnostics if each.severity == "error"] or diagnostics
         text = "\n".join(map(str, errors)) if errors else _said(done)
         raise CompileError(text, diagnostics)
     for each in diagnostics:
         import warnings
-        warnings.warn(str(each), CompileWarning, stacklevel=4)
+        warnings.warn(str(each), CompileWarning, stacklevel=3)
     with open(output, "rb") as plan:
         return Plan(plan.read(), weights, diagnostics)
 
