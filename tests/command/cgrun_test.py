@@ -241,7 +241,7 @@ def usage(run):
          "give --input x=NUMBER --input y=NUMBER")
     says(run.graph("fail", "--input", "xs=1", "--input", "y=1", status=2)[1], "did you mean `x`?")
     says(run.graph("add", "--input", "x=[1]", "--output", "result=y.txt", status=2)[1],
-         "--output result=y.txt: outputs are written as .npy")
+         "--output result=y.txt: an output by itself is written as .npy")
     says(run.graph("add", "--input", "x=[1]", "--weights", "no/folder", status=3)[1],
          "--weights no/folder: there is no such folder")
 
