@@ -17,8 +17,8 @@ typedef struct Normalizer {
 
 void* Normalizer_create(const cgraph_actor* actor) {
   Normalizer* made = calloc(1, sizeof *made);
-  if (made == NULL) actor->fail(actor->error, "no memory");
-  if (made != NULL) made->decay = *actor->parameters[0].real;
+  if (made == NULL) return cgraph_fail_create(actor, "no memory");
+  made->decay = *actor->parameters[0].real;
   return made;
 }
 

@@ -80,6 +80,12 @@ Problem CheckWritten(const plan::Plan& plan, const Options& options) {
       options.weights.empty() ? std::filesystem::path(options.file).parent_path()
                               : std::filesystem::path(options.weights);
   for (const auto& file : plan.weights) read.push_back({"weights", weights / file->name});
+  for (const std::string& library : options.libraries) read.push_back({"--lib ", library});
+  for (const std::string& source : plan.files) read.push_back({"", source});
+  // A run may go on in one file.
+  if (!options.load_state.empty() && options.load_state != options.save_state) {
+    read.push_back({"--load-state ", options.load_state});
+  }
   for (const auto& [name, path] : options.outputs) {
     written.push_back({name.empty() ? "--output " : fmt::format("--output {}=", name), path});
   }

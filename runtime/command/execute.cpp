@@ -218,6 +218,9 @@ ExitCode Execute(const Options& options, ranks::Peers* machines, Signals& signal
   for (const std::string& warning : device::TakeGpuWarnings()) {
     if (!options.quiet) Say(fmt::format("cgrun: note: {}\n", warning));
   }
+  if (!options.save_state.empty() || !options.load_state.empty()) {
+    if (const Status reached = engine.CheckStates(); !reached.ok()) return fail(ProblemOf(reached));
+  }
   if (!options.load_state.empty()) {
     const Result<std::string> note = LoadStates(options.load_state, engine);
     if (!note.ok()) return fail(ProblemOf(note.status()));

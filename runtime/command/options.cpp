@@ -258,7 +258,11 @@ void UnderstandCalls(const Raw& raw, Options& options) {
   if (const size_t equals = raw.until.find("=="); !raw.until.empty()) {
     const bool whole = equals != std::string::npos && equals > 0 && equals + 2 < raw.until.size();
     if (!whole) throw Mistake{fmt::format("--until {}: expected OUTPUT==NUMBER", raw.until)};
-    options.until = {raw.until.substr(0, equals), raw.until.substr(equals + 2)};
+    const auto trimmed = [](std::string text) {
+      std::erase(text, ' ');
+      return text;
+    };
+    options.until = {trimmed(raw.until.substr(0, equals)), trimmed(raw.until.substr(equals + 2))};
     if (raw.calls.empty()) throw Mistake{"--until needs a --call, whose executions it ends"};
   }
   if (raw.calls.empty()) return;

@@ -122,6 +122,7 @@ class Core {
 
   // states.cpp
   const std::vector<Engine::State>& states() const { return states_; }
+  Status CheckStates() const;
   Status ReadState(std::string_view name, std::span<uint8_t> to);
   Status WriteState(std::string_view name, std::span<const uint8_t> from);
 
@@ -223,6 +224,7 @@ class Core {
   // states.cpp
   using StateAddress = Arenas::StateAddress;
   void ListStates();
+  Status CheckReached(const plan::Actor& actor) const;
   Result<StateAddress> FindState(std::string_view name, uint64_t bytes);
 
   // submit.cpp; all under submission_

@@ -143,6 +143,7 @@ Result<Execution> Engine::Execute(uint32_t graph, std::span<const Input> inputs,
 }
 
 const std::vector<Engine::State>& Engine::States() const { return core_->states(); }
+Status Engine::CheckStates() const { return core_->CheckStates(); }
 Status Engine::ReadState(std::string_view name, std::span<uint8_t> to) {
   return core_->ReadState(name, to);
 }

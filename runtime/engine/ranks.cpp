@@ -376,6 +376,7 @@ int Core::Serve(uint32_t rank, std::shared_ptr<ranks::Region> region, ranks::Con
     core.CloseQueues();
     core.CloseRank();
   }
+  core.kernels_->EndObjects();
   return 0;
 } catch (const std::bad_alloc&) {
   ReportLoaded(control, rank, OutOfMemory());

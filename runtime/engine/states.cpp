@@ -4,27 +4,42 @@
 #include <fmt/format.h>
 
 #include "runtime/engine/core.h"
+#include "runtime/kinds/native.h"
 #include "runtime/plan/print.h"
 #include "runtime/status/text.h"
 
 namespace cgraph::engine {
-namespace {
-
-// The number of an actor's object in native code: of no use to anybody else.
-constexpr char kObjectState[] = "native object";
-
-}  // namespace
 
 void Core::ListStates() {
   for (uint32_t a = 0; a < plan_->actors.size(); ++a) {
     const plan::Actor& actor = *plan_->actors[a];
     for (uint32_t s = 0; s < actor.states.size(); ++s) {
       const plan::State& state = *actor.states[s];
-      if (state.name == kObjectState) continue;
+      if (state.name == kNativeObjectState) continue;  // of no use to anybody else
       states_.push_back({actor.name + "." + state.name, state.dtype, state.dims, state.bytes});
       places_of_states_.push_back({a, s});
     }
   }
+}
+
+// Returns kUnsupported where this process does not reach the states of an actor.
+Status Core::CheckReached(const plan::Actor& actor) const {
+  const char* where = IsElsewhere(actor.device) ? "on another machine" : nullptr;
+  if (view_.OnGpu(actor.device) && !view_.IsHere(actor.device)) {
+    where = "on a GPU of another process";
+  }
+  if (where == nullptr) return Status::Ok();
+  return Status(StatusCode::kUnsupported,
+                fmt::format("the states of {} are {}, at {}, where they cannot be looked at yet; "
+                            "run all in one process",
+                            actor.name, where, plan::DeviceName(*plan_, actor.device)));
+}
+
+Status Core::CheckStates() const {
+  for (const auto& actor : plan_->actors) {
+    if (!actor->states.empty()) CGRAPH_RETURN_IF_ERROR(CheckReached(*actor));
+  }
+  return Status::Ok();
 }
 
 // Finds a state that can be read or written now. Under submission_.
@@ -44,17 +59,7 @@ Result<Core::StateAddress> Core::FindState(std::string_view name, uint64_t bytes
   }
   const auto [a, s] = places_of_states_[found - states_.begin()];
   const plan::Actor& actor = *plan_->actors[a];
-  if (IsElsewhere(actor.device)) {
-    return Status(StatusCode::kUnsupported,
-                  fmt::format("state `{}` is on another machine, at {}", name,
-                              plan::DeviceName(*plan_, actor.device)));
-  }
-  if (view_.OnGpu(actor.device) && !view_.IsHere(actor.device)) {
-    return Status(StatusCode::kUnsupported,
-                  fmt::format("state `{}` is on a GPU of another process, at {}; run it without "
-                              "several processes",
-                              name, plan::DeviceName(*plan_, actor.device)));
-  }
+  CGRAPH_RETURN_IF_ERROR(CheckReached(actor));
   for (const auto& graph : graphs_) {
     Retire(*graph);
     if (graph->idle()) continue;

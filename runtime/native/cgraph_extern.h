@@ -18,9 +18,9 @@
  * until the method returns. It reads arguments, writes every element of every result, and may
  * change those states only that its clause `writes` names (they hold their old values). It must not
  * fork without exec, change the working directory or the locale, or end the process; the rounding
- * mode and the signals that its thread blocks are restored when it returns. A method that fails
- * returns another number than 0, best after cgraph_fail; its execution fails then, the states are
- * as they were, and the object is as the method left it. So it should change the object last.
+ * mode is restored when it returns, the signals that its thread blocks now and then. A method that
+ * fails returns another number than 0, best after cgraph_fail; its execution fails then, the states
+ * are as they were, and the object is as the method left it. So it should change the object last.
  */
 #ifndef CGRAPH_EXTERN_H_
 #define CGRAPH_EXTERN_H_
@@ -100,10 +100,15 @@ typedef void cgraph_destroy(void* object);
 typedef void* cgraph_find(const char* symbol, void (*fail)(void* error, const char* text),
                           void* error);
 
-/* Says why a method or an object failed; the text is copied. */
+/* Say why a method failed, or that no object was made; the text is copied. Who has said so has
+ * failed, whatever it returns. */
 static inline int32_t cgraph_fail(const cgraph_call* call, const char* text) {
   call->fail(call->error, text);
   return 1;
+}
+static inline void* cgraph_fail_create(const cgraph_actor* actor, const char* text) {
+  actor->fail(actor->error, text);
+  return 0;
 }
 static inline void* cgraph_data(const DLTensor* tensor) {
   return (char*)tensor->data + tensor->byte_offset;

@@ -1,19 +1,15 @@
 #include "runtime/native/kernels.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
-#include <exception>
 #include <utility>
 
-#include <cxxabi.h>
 #include <fmt/format.h>
 
 #include "runtime/device/kernels/operands.h"
 #include "runtime/device/memory.h"
+#include "runtime/native/guarded.h"
 #include "runtime/native/parameters.h"
-#include "runtime/native/running_call.h"
-#include "runtime/native/thread_state.h"
 
 namespace cgraph::native {
 namespace {
@@ -69,24 +65,6 @@ class Views {
   std::vector<DLTensor> views_;
 };
 
-// Calls native code; whatever leaves it is a text. Returns whether there was a failure.
-template <typename Call>
-bool Fails(const std::string& place, const std::string& code, uint64_t number, std::string& error,
-           Call&& call) {
-  const RunningCall inside(place.c_str(), code.c_str());
-  const ThreadState state(number);
-  try {
-    return call();
-  } catch (abi::__forced_unwind&) {  // pthread_exit: nobody would drive this thread's lanes
-    std::abort();
-  } catch (const std::exception& e) {
-    error = fmt::format("exception: {}", e.what());
-  } catch (...) {
-    error = "an exception that is no std::exception";
-  }
-  return true;
-}
-
 class MethodKernel : public device::Kernel {
  public:
   MethodKernel(const plan::Kernel& kernel, const Library& library, Library::Method method,
@@ -113,6 +91,10 @@ class MethodKernel : public device::Kernel {
       error = "the place has no object of this library";
       return false;
     }
+    if (object->busy.exchange(true, std::memory_order_acquire)) {  // by an altered plan
+      error = "the place's object is at work for another place";
+      return false;
+    }
     Fill(inputs, outputs);
     const cgraph_call call{object->made,
                            method_.method,
@@ -132,6 +114,8 @@ class MethodKernel : public device::Kernel {
       code = method_.call(&call);
       return code != 0;
     });
+    object->busy.store(false, std::memory_order_release);
+    if (!failed && !error.empty()) return false;  // it has said why, whatever it returned
     if (failed && error.empty()) error = fmt::format("{} returned {}", code_, code);
     if (!failed) *outputs.back().as<int64_t>() = number;
     return !failed;
@@ -181,7 +165,7 @@ class CreateKernel : public device::Kernel {
 
   bool Run(std::span<const Tensor>, std::span<const Tensor> outputs, void*,
            std::string& error) override {
-    Object object{nullptr, &library_, actor_, place_, library_.FindDestroy(actor_)};
+    void* made = nullptr;
     if (cgraph_create* create = library_.FindCreate(actor_); create != nullptr) {
       const cgraph_actor actor{place_.c_str(),
                                actor_.c_str(),
@@ -193,13 +177,13 @@ class CreateKernel : public device::Kernel {
                                SetText,
                                &error};
       const bool failed = Fails(place_, code_, 1, error, [&] {
-        object.made = create(&actor);
-        return object.made == nullptr;
+        made = create(&actor);
+        return made == nullptr;
       });
       if (failed && error.empty()) error = code_ + " returned null";
-      if (failed) return false;
+      if (!error.empty()) return false;
     }
-    *outputs[0].as<int64_t>() = objects_.Add(std::move(object));
+    *outputs[0].as<int64_t>() = objects_.Add(made, library_, actor_, place_);
     return true;
   }
 
@@ -265,6 +249,10 @@ Result<std::unique_ptr<device::Kernel>> MakeCreate(const plan::Kernel& kernel,
 }
 
 }  // namespace
+
+bool MakesObject(const plan::Kernel& kernel) {
+  return !kernel.library.empty() && kernel.body.size() == 1 && kernel.body[0]->op == kCreateOp;
+}
 
 Result<std::unique_ptr<device::Kernel>> MakeKernel(const plan::Kernel& kernel,
                                                    std::span<const OperandType> inputs,

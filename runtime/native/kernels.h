@@ -20,6 +20,9 @@ struct Native {
   Objects objects;
 };
 
+// Returns whether the kernel makes the object of a place, which only the start graph may do.
+bool MakesObject(const plan::Kernel& kernel);
+
 // Makes the kernel of a plan that names a library. The operands of a method are its arguments, the
 // states that it reads, and those that it may write, the last of them i64[1], the number of the
 // object; its results are those of the method, then the written states. What makes an object has

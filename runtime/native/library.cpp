@@ -1,6 +1,7 @@
 #include "runtime/native/library.h"
 
 #include <dlfcn.h>
+#include <link.h>
 
 #include <filesystem>
 #include <utility>
@@ -8,6 +9,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "runtime/native/guarded.h"
 #include "runtime/status/library_path.h"
 #include "runtime/status/text.h"
 
@@ -19,6 +21,19 @@ constexpr char kFindSymbol[] = "cgraph_find_method";
 constexpr char kCallSymbol[] = "cgraph_call_method";
 constexpr char kCreateSymbol[] = "cgraph_create_object";
 constexpr char kDestroySymbol[] = "cgraph_destroy_object";
+
+// The loader finds functions of other libraries, too, those that this one needs: `free`, of libc. A
+// program may call those that the user's library has, and no others.
+void* OwnSymbol(void* handle, const char* name) {
+  void* symbol = dlsym(handle, name);
+  link_map *own = nullptr, *owner = nullptr;
+  Dl_info info;
+  if (symbol == nullptr || dlinfo(handle, RTLD_DI_LINKMAP, &own) != 0 ||
+      dladdr1(symbol, &info, reinterpret_cast<void**>(&owner), RTLD_DL_LINKMAP) == 0) {
+    return nullptr;
+  }
+  return own == owner ? symbol : nullptr;
+}
 
 }  // namespace
 
@@ -36,7 +51,7 @@ Result<std::unique_ptr<Library>> Library::Open(const std::string& path) {
                   fmt::format("{} cannot be loaded ({})", path, LoaderError(file)));
   }
   using Version = int32_t();
-  auto* version = reinterpret_cast<Version*>(dlsym(handle, kVersionSymbol));
+  auto* version = reinterpret_cast<Version*>(OwnSymbol(handle, kVersionSymbol));
   if (version == nullptr) {
     return Status(StatusCode::kInvalid,
                   fmt::format("{} has no methods for cgraph: it does not export {}; include "
@@ -52,14 +67,18 @@ Result<std::unique_ptr<Library>> Library::Open(const std::string& path) {
   return std::unique_ptr<Library>(new Library(path, handle));
 }
 
-void* Library::Symbol(const std::string& name) const { return dlsym(handle_, name.c_str()); }
+void* Library::Symbol(const std::string& name) const { return OwnSymbol(handle_, name.c_str()); }
 
 Result<Library::Method> Library::FindMethod(const std::string& symbol) const {
   Method found;
   if (find_ != nullptr) {
     std::string error;
-    found.method = find_(symbol.c_str(), SetText, &error);
-    if (found.method == nullptr) {
+    const std::string code = fmt::format("`{}` of {}", kFindSymbol, path_);
+    const bool failed = Fails(symbol, code, 1, error, [&] {
+      found.method = find_(symbol.c_str(), SetText, &error);
+      return found.method == nullptr;
+    });
+    if (failed) {
       return Status(StatusCode::kNotFound, fmt::format("no method `{}`: {}", symbol, error));
     }
   }

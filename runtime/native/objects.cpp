@@ -1,19 +1,35 @@
 #include "runtime/native/objects.h"
 
+#include <cstdio>
 #include <utility>
+
+#include <fmt/format.h>
+
+#include "runtime/native/guarded.h"
+#include "runtime/native/library.h"
 
 namespace cgraph::native {
 
-Objects::~Objects() {
+void Objects::Clear() {
   for (; !objects_.empty(); objects_.pop_back()) {
     const Object& last = objects_.back();
-    if (last.made != nullptr && last.destroy != nullptr) last.destroy(last.made);
+    cgraph_destroy* destroy =
+        last.made == nullptr ? nullptr : last.library->FindDestroy(last.actor);
+    if (destroy == nullptr) continue;
+    const std::string code = fmt::format("`{}_destroy` of {}", last.actor, last.library->path());
+    std::string error;
+    const bool failed = Fails(last.place, code, 1, error, [&] {
+      destroy(last.made);
+      return false;
+    });
+    // Nobody waits for an answer any more.
+    if (failed) fmt::print(stderr, "cgraph: {}, for {}: {}\n", code, last.place, error);
   }
 }
 
-int64_t Objects::Add(Object object) {
+int64_t Objects::Add(void* made, const Library& library, std::string actor, std::string place) {
   std::lock_guard lock(mutex_);
-  objects_.push_back(std::move(object));
+  objects_.emplace_back(made, &library, std::move(actor), std::move(place));
   return static_cast<int64_t>(objects_.size());
 }
 

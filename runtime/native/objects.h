@@ -3,22 +3,25 @@
 #ifndef CGRAPH_RUNTIME_NATIVE_OBJECTS_H_
 #define CGRAPH_RUNTIME_NATIVE_OBJECTS_H_
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <mutex>
 #include <string>
-
-#include "runtime/native/cgraph_extern.h"
+#include <utility>
 
 namespace cgraph::native {
 
 class Library;
 
 struct Object {
-  void* made = nullptr;  // null where the library makes none
-  const Library* library = nullptr;
-  std::string actor, place;
-  cgraph_destroy* destroy = nullptr;
+  Object(void* made, const Library* library, std::string actor, std::string place)
+      : made(made), library(library), actor(std::move(actor)), place(std::move(place)) {}
+
+  void* const made;  // null where the library makes none
+  const Library* const library;
+  const std::string actor, place;
+  mutable std::atomic<bool> busy{false};  // a method of it is called
 };
 
 class Objects {
@@ -26,11 +29,12 @@ class Objects {
   Objects() = default;
   Objects(const Objects&) = delete;
   Objects& operator=(const Objects&) = delete;
-  // Ends them, the last one first. Nothing may be at work on them.
-  ~Objects();
+  ~Objects() { Clear(); }
 
+  // Ends them, the last one first. Nothing may be at work on them.
+  void Clear();
   // Returns the number of the object, from 1. By any thread.
-  int64_t Add(Object object);
+  int64_t Add(void* made, const Library& library, std::string actor, std::string place);
   // Returns null where there is no such number. Not while another thread adds.
   const Object* Find(int64_t number) const {
     return number >= 1 && number <= static_cast<int64_t>(objects_.size()) ? &objects_[number - 1]

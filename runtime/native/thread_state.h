@@ -16,31 +16,39 @@
 namespace cgraph::native {
 
 // Puts the rounding mode back after a call. Signals cost a call of the system, so they are put back
-// after call number 1, 2, 4, 8, ...: code that blocks signals does so at its first calls.
+// after call number 1, 2, 4, 8, ..., to what they were at the thread's first call of native code.
 class ThreadState {
  public:
   explicit ThreadState(uint64_t call_number)
       : looks_at_signals_((call_number & (call_number - 1)) == 0) {
-    if (looks_at_signals_) pthread_sigmask(SIG_SETMASK, nullptr, &signals_);
+    if (looks_at_signals_) Signals();
   }
   ~ThreadState() {
     if (std::fegetround() != rounding_) std::fesetround(rounding_);
-#if defined(__x86_64__)  // also what becomes of numbers that are very small
+#if defined(__x86_64__)                // also what becomes of numbers that are very small
     constexpr uint32_t kFlags = 0x3f;  // exceptions that have occurred: nobody's mode
     if (((_mm_getcsr() ^ vector_mode_) & ~kFlags) != 0) _mm_setcsr(vector_mode_);
 #endif
-    if (looks_at_signals_) pthread_sigmask(SIG_SETMASK, &signals_, nullptr);
+    if (looks_at_signals_) pthread_sigmask(SIG_SETMASK, &Signals(), nullptr);
   }
   ThreadState(const ThreadState&) = delete;
   ThreadState& operator=(const ThreadState&) = delete;
 
  private:
+  static const sigset_t& Signals() {
+    thread_local const sigset_t first = [] {
+      sigset_t now;
+      pthread_sigmask(SIG_SETMASK, nullptr, &now);
+      return now;
+    }();
+    return first;
+  }
+
   const int rounding_ = std::fegetround();
 #if defined(__x86_64__)
   const uint32_t vector_mode_ = _mm_getcsr();
 #endif
   const bool looks_at_signals_;
-  sigset_t signals_;
 };
 
 }  // namespace cgraph::native

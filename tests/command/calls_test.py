@@ -82,6 +82,8 @@ def until(r):
     expect("cgrun: note: step ended after 6 of 100 executions, with total == 21" in done.stderr,
            done.stderr)
     expect("step.total: i64[6] = [ 6  9 12 15 18 21]" in done.stdout, done.stdout)
+    done = r.run(*START, "--call", "step*9", "--until", "step.total == 9")
+    expect("ended after 2 of 9" in done.stderr, done.stderr)
     done = r.run(*START, "--call", "step*3", "--until", "token==7")  # no element-wise `all`
     expect("note" not in done.stderr, done.stderr)
 
@@ -93,6 +95,8 @@ def mistakes(r):
             (["--call", "step*x"], "expected a graph, or GRAPH*N"),
             (["--call", "step", "--input", "by=3"], "graph step needs the input token: i64[2]"),
             (["--call", "sum_up", "--input", "z=3"], "no graph that is called has such an input"),
+            (["--call", "start", "--call", "start", "--input", "x=-"], "2 calls take it"),
+            (["--call", "start", "--input", "xx=[1, 2]"], "(did you mean `x`?)"),
             (["--call", "sum_up", "--graph", "start"], "--call excludes --graph"),
             (["--call", "sum_up", "-n", "3"], "--call excludes -n"),
             ([*START, "--until", "totl==3"], "no graph that is called has such an output"),

@@ -132,6 +132,16 @@ def some_states(runs):
     expect(done.returncode == 3 and "cannot read" in done.stderr, done.stderr)
 
 
+def not_overwritten(runs):
+    path = runs.folder / "once.safetensors"
+    runs.run("--save-state", path)
+    before = path.read_bytes()
+    done = runs.run("--load-state", path, "--output", path)
+    expect(done.returncode == 2 and path.read_bytes() == before, done.stderr)
+    done = runs.run("--load-state", path, "--save-state", path)
+    expect(done.returncode == 0 and path.read_bytes() != before, "a run goes on in one file")
+
+
 def failed(runs):
     path = runs.folder / "kept.safetensors"
     path.write_text("as it was")
@@ -165,7 +175,7 @@ def main():
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         runs = Runs(args, pathlib.Path(folder))
-        for test in (goes_on, some_states, failed, outputs):
+        for test in (goes_on, some_states, not_overwritten, failed, outputs):
             test(runs)
     print(f"{expectations.checks} checks")
 

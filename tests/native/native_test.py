@@ -107,6 +107,8 @@ def objects_and_tensors(runs):
         text = f"t[{i}] Trial factor=1.500000 name=x{i} list={i};7;"
         expect(f"created: {text}, methods 4" in done.stderr, done.stderr)
         expect(f"destroyed: {text}, calls 0" in done.stderr, done.stderr)
+    done = runs.act(0, "--processes", "device")
+    expect(done.returncode == 0 and done.stderr.count("destroyed: ") == 2, done.stderr)
     done = runs.run("dtypes", "--output", f"result={runs.folder}/d.npy",
                     inputs=[("x", np.ones(2, np.float32))])
     expect(done.returncode == 0, done.stderr)
@@ -193,6 +195,10 @@ def libraries(runs):
     source.write_text(PROGRAM.replace(":trial_act", ":trial_acts"))
     done = subprocess.run(line, capture_output=True, text=True, timeout=60)
     expect(done.returncode == 3 and "does not export `trial_acts`" in done.stderr, done.stderr)
+    for symbol in ("free", "puts", "exit"):  # of libc, which the library needs
+        source.write_text(PROGRAM.replace(":trial_act", ":" + symbol))
+        done = subprocess.run(line, capture_output=True, text=True, timeout=60)
+        expect(done.returncode == 3 and f"does not export `{symbol}`" in done.stderr, done.stderr)
     source.write_text(PROGRAM.replace('"x{i}"', '"refuse"'))
     done = subprocess.run(line, capture_output=True, text=True, timeout=60)
     expect(done.returncode == 1 and "refused, as asked" in done.stderr, done.stderr)

@@ -42,10 +42,12 @@ bool AddArgument(ElaborationContext& elaboration, const std::string& name, const
   } else if (std::optional<std::vector<int64_t>> ints = IntsOf(value)) {
     out.attributes.push_back({name, std::move(*ints)});
   } else {
-    if (!IsTensors(value)) {
+    const List* list = value.As<List>();
+    const bool is_empty = list && list->items->empty();  // would be no attribute and no operand
+    if (is_empty || !IsTensors(value)) {
       Report(elaboration, Code::kE0406, range,
              fmt::format("native code takes tensors, numbers, texts and lists of ints; `{}` is {}",
-                         name, Describe(elaboration, value)));
+                         name, is_empty ? "an empty list" : Describe(elaboration, value)));
       return false;
     }
     MapLeaves(elaboration, range, value, [&](const Value& leaf) {
@@ -71,8 +73,7 @@ std::vector<graph::StateId> LeavesOf(ElaborationContext& elaboration,
   return leaves;
 }
 
-// Appends the states as operands; those that are written are results, too, which may be made where
-// the states lie.
+// Appends the states as operands; those that are written are results, too.
 void AddStates(ElaborationContext& elaboration, const std::vector<graph::StateId>& read,
                const std::vector<graph::StateId>& written, Range range, graph::Op& out,
                std::vector<graph::Type>& types) {

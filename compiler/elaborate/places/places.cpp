@@ -12,6 +12,7 @@
 #include "compiler/elaborate/types/dims.h"
 #include "compiler/elaborate/values/make.h"
 #include "compiler/elaborate/elaboration_context.h"
+#include "runtime/kinds/native.h"
 
 namespace cgraph::elaborate {
 namespace {
@@ -20,8 +21,6 @@ namespace {
 // and their names more.
 constexpr int64_t kStepsPerState = 8;
 constexpr int64_t kStepsPerPlace = 16;
-// The state that stands for an actor's object in native code; no declared name has a space.
-constexpr char kObjectState[] = "native object";
 
 // Makes one state per tensor of the declared type: "w", "xs[3]", "pair.x".
 Value StateLayout(ElaborationContext& elaboration, program::TypeId type_id, const std::string& name,
@@ -93,7 +92,7 @@ void CreateInstance(ElaborationContext& elaboration, program::PlaceId id,
   elaboration.backtrace.calls.pop_back();
   graph::StateId object;
   if (!actor.library.empty()) {
-    object = elaboration.module.states.Add({instance_id, kObjectState, {DType::kI64, {{1, {}}}}});
+    object = elaboration.module.states.Add({instance_id, kNativeObjectState, {DType::kI64, {{1, {}}}}});
     elaboration.module.instances[instance_id].states.push_back(object);
   }
   std::vector<std::pair<std::string, int64_t>> named;

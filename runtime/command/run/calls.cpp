@@ -3,14 +3,12 @@
 #include <algorithm>
 #include <charconv>
 #include <mutex>
-#include <set>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "runtime/command/run/clock.h"
 #include "runtime/device/format_tensor.h"
-#include "runtime/plan/loaded_plan.h"
 #include "runtime/plan/loaded_plan.h"
 #include "runtime/status/text.h"
 
@@ -41,23 +39,23 @@ Options For(const plan::Graph& graph, const Options& options) {
   return own;
 }
 
-// Checks that each --input is one of some graph that is called, and that standard input is read
-// once.
-Problem CheckInputs(const std::vector<const plan::Graph*>& graphs, const Options& options) {
+// Checks that each --input is one of some graph that is called, and that one call alone takes
+// standard input.
+Problem CheckInputs(const std::vector<const plan::Graph*>& calls, const Options& options) {
   for (const auto& [name, value] : options.inputs) {
-    const auto takers = std::count_if(graphs.begin(), graphs.end(), [&](const plan::Graph* graph) {
+    const auto takers = std::count_if(calls.begin(), calls.end(), [&](const plan::Graph* graph) {
       return HasPort(graph->inputs, name);
     });
     if (takers == 0) {
       std::vector<std::string> names;
-      for (const plan::Graph* graph : graphs) {
+      for (const plan::Graph* graph : calls) {
         for (const auto& port : graph->inputs) names.push_back(port->name);
       }
       return {kUsage, fmt::format("--input {}: no graph that is called has such an input{}", name,
                                   DidYouMeanHint(name, names))};
     }
     if (takers > 1 && value == "-") {
-      return {kUsage, fmt::format("--input {}=-: {} graphs take it, and standard input can be read "
+      return {kUsage, fmt::format("--input {}=-: {} calls take it, and standard input can be read "
                                   "once; name a file",
                                   name, takers)};
     }
@@ -69,14 +67,20 @@ Problem CheckUntil(const std::vector<const plan::Graph*>& graphs, const Options&
                    double& number) {
   const auto& [name, text] = options.until;
   if (name.empty()) return {};
+  const bool is_bool = text == "true" || text == "false";
   const char* const end = text.data() + text.size();
   const auto [read, error] = std::from_chars(text.data(), end, number);
-  if (error != std::errc() || read != end) {
+  if (is_bool) {
+    number = text == "true";
+  } else if (error != std::errc() || read != end) {
     return {kUsage, fmt::format("--until {}=={}: expected a number", name, text)};
   }
   std::vector<std::string> names;
   for (const plan::Graph* graph : graphs) {
-    for (const auto& port : graph->outputs) names.push_back(port->name);
+    for (const auto& port : graph->outputs) {
+      names.push_back(port->name);
+      names.push_back(graph->name + "." + port->name);
+    }
   }
   if (std::count(names.begin(), names.end(), name) > 0) return {};
   return {kUsage, fmt::format("--until {}=={}: no graph that is called has such an output{}", name,
@@ -86,24 +90,25 @@ Problem CheckUntil(const std::vector<const plan::Graph*>& graphs, const Options&
 }  // namespace
 
 Problem Calls::Prepare(const plan::Plan& plan, const Options& options, Calls& calls) {
-  std::vector<const plan::Graph*> graphs;
-  std::vector<std::string> fed;  // outputs of the calls before
-  std::set<std::string> called;
+  std::vector<const plan::Graph*> graphs;  // by call
   for (const GraphCall& wanted : options.calls) {
     const Result<uint32_t> found = plan::FindGraph(plan, wanted.graph);
     if (!found.ok()) return ProblemOf(found.status());
-    const plan::Graph& graph = *plan.graphs[*found];
-    if (called.insert(wanted.graph).second) graphs.push_back(&graph);
+    graphs.push_back(plan.graphs[*found].get());
     Call& call = calls.calls_.emplace_back();
     call.graph = wanted.graph;
     call.index = *found;
     call.times = wanted.times;
-    for (const auto& port : graph.inputs) call.ports.push_back(port->name);
-    Problem problem = Inputs::Read(plan, graph, For(graph, options), call.inputs, fed);
-    if (!problem.ok()) return problem;
-    for (const auto& port : graph.outputs) fed.push_back(port->name);
+    for (const auto& port : graphs.back()->inputs) call.ports.push_back(port->name);
   }
   if (Problem problem = CheckInputs(graphs, options); !problem.ok()) return problem;
+  std::vector<std::string> fed;  // outputs of the calls before
+  for (size_t i = 0; i < graphs.size(); ++i) {
+    Problem problem = Inputs::Read(plan, *graphs[i], For(*graphs[i], options),
+                                   calls.calls_[i].inputs, fed);
+    if (!problem.ok()) return problem;
+    for (const auto& port : graphs[i]->outputs) fed.push_back(port->name);
+  }
   return CheckUntil(graphs, options, calls.until_);
 }
 
@@ -138,7 +143,7 @@ Status Calls::RunCall(Engine& engine, const Options& options, Call& call, Outcom
     for (size_t o = 0; o < outputs->size(); ++o) {
       given_.insert_or_assign(outputs->name(o), Given{*outputs, o});
     }
-    if (!IsOver(options, *outputs)) continue;
+    if (!IsOver(options, call.graph, *outputs)) continue;
     if (!options.quiet && i + 1 < call.times) {
       Say(fmt::format("cgrun: note: {} ended after {} of {}, with {} == {}\n", call.graph, i + 1,
                       Counted(call.times, "execution"), options.until.first,
@@ -165,9 +170,12 @@ Result<Outputs> Calls::Execute(Engine& engine, Call& call) {
   return execution->Get();
 }
 
-bool Calls::IsOver(const Options& options, const Outputs& outputs) const {
-  if (options.until.first.empty()) return false;
-  const device::Tensor* tensor = outputs.Find(options.until.first);
+bool Calls::IsOver(const Options& options, const std::string& graph,
+                   const Outputs& outputs) const {
+  std::string name = options.until.first;
+  if (name.empty()) return false;
+  if (name.starts_with(graph + ".")) name.erase(0, graph.size() + 1);
+  const device::Tensor* tensor = outputs.Find(name);
   if (tensor == nullptr) return false;
   for (int64_t i = 0; i < tensor->elements(); ++i) {
     if (NumberAt(*tensor, i) != until_) return false;

@@ -43,7 +43,7 @@ class Calls {
 
   Status RunCall(Engine& engine, const Options& options, Call& call, Outcome& outcome);
   Result<Outputs> Execute(Engine& engine, Call& call);
-  bool IsOver(const Options& options, const Outputs& outputs) const;
+  bool IsOver(const Options& options, const std::string& graph, const Outputs& outputs) const;
 
   std::vector<Call> calls_;
   std::map<std::string, Given> given_;

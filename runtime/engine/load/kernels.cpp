@@ -30,6 +30,10 @@ Result<device::Executable*> Kernels::For(const plan::Graph& graph, uint32_t inst
     if (o >= at.first() + at.inputs()) key.push_back(types.back().in_state ? 's' : '-');
   }
   if (auto found = made_.find(key); found != made_.end()) return found->second;
+  if (at.kind() == plan::Kind::call && native::MakesObject(*plan_->kernels[at.subject()]) &&
+      &graph != plan_->start.get()) {
+    return Status(StatusCode::kInvalid, "objects of native code are made by the start graph alone");
+  }
   auto made = Make(at, device, types);
   if (made.ok() || at.call() == plan::kNone) return Keep(std::move(made), key);
   const std::string site = plan::SiteText(*plan_, graph.calls[at.call()].site());

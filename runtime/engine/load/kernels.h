@@ -32,6 +32,8 @@ class Kernels {
   Result<device::Executable*> For(const plan::Graph& graph, uint32_t instruction, uint32_t device);
   uint64_t most_scratch() const { return most_scratch_; }
   Weights& weights() { return weights_; }
+  // Ends the objects of native code, where a process ends and not the engine. Nothing runs.
+  void EndObjects() { native_.objects.Clear(); }
 
  private:
   Result<device::Executable*> Keep(Result<std::unique_ptr<device::Executable>> kernel,

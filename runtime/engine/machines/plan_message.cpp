@@ -112,8 +112,8 @@ Result<PlanMessage> ReadPlanMessage(const MachineMessage& message, std::string_v
   told.placement.work_queue_of_lane = TakeEntries<uint32_t>(options.lanes, text);
   for (uint32_t g = 0; g < options.graphs && !text.empty(); ++g) {
     const std::vector<uint32_t> lag = TakeEntries<uint32_t>(1, text);
-    told.totals.push_back(
-        {lag.empty() ? 0 : lag[0], TakeEntries<uint32_t>(options.communicators, text)});
+    if (lag.empty()) break;
+    told.totals.push_back({lag[0], TakeEntries<uint32_t>(options.communicators, text)});
   }
   told.part.weights = TakeEntries<uint32_t>(options.weights, text);
   auto part = plan::FromBytes({reinterpret_cast<const uint8_t*>(text.data()), text.size()});

@@ -42,7 +42,6 @@ class GraphParts {
 
   // All about the part that is being made.
   void KeepOthers(uint32_t node);
-  void KeepParts(const Message& message);
   void AddOwnLane(uint32_t lane);
   void AddOtherLane(std::span<const Message> messages);
   void AddInstruction(uint32_t instruction);
