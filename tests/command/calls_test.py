@@ -59,6 +59,7 @@ class Runs:
         return done
 
 
+STEP = ["--call", "step"]
 START = ["--call", "start", "--input", "x=[1, 2]", "--input", "by=3"]
 
 
@@ -99,12 +100,12 @@ def mistakes(r):
             (["--call", "start", "--input", "xx=[1, 2]"], "(did you mean `x`?)"),
             (["--call", "sum_up", "--graph", "start"], "--call excludes --graph"),
             (["--call", "sum_up", "-n", "3"], "--call excludes -n"),
-            ([*START, "--until", "totl==3"], "no graph that is called has such an output"),
-            ([*START, "--until", "token=3"], "expected OUTPUT==NUMBER"),
-            ([*START, "--until", "token==a"], "expected a number"),
+            ([*START, *STEP, "--until", "totl==3"], "no graph that is called has such an output"),
+            ([*START, *STEP, "--until", "token=3"], "expected OUTPUT==NUMBER"),
+            ([*START, *STEP, "--until", "token==a"], "expected a number"),
             (["--until", "token==3"], "--until needs a --call"),
-            ([*START, "--output", "token=x.npy"], "the calls have no such output (did you mean "
-                                                  "`start.token`?)"),
+            ([*START, *STEP, "--output", "token=x.npy"],
+             "the calls have no such output; they have start.token, step.token, step.total"),
     ):
         done = r.run(*flags, code=2)
         expect(said in done.stderr, f"{said!r} is not said", done.stderr)
@@ -115,7 +116,7 @@ def a_failure_ends_it(r):
                  code=1)
     expect("too much" in done.stderr and "in execution 4 of 9 of step" in done.stderr, done.stderr)
     state = r.folder / "s.safetensors"
-    r.run(*START, "--save-state", state)
+    r.run("--call", "start", "--input", "x=[1, 2]", "--save-state", state)
     done = r.run("--call", "sum_up", "--load-state", state)
     expect("sum_up.result: i64 = 3" in done.stdout, done.stdout)
 

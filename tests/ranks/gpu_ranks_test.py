@@ -156,8 +156,8 @@ def broken(suite):
 
 
 def failing_calls(suite):
-    """A call of the driver that fails at one rank, for once or from then on, while the plan is loaded
-    or later: the run ends well or with an error, and never hangs."""
+    """A call of the driver that fails at one rank, for once or from then on, while the plan is
+    loaded or later: the run ends well or with an error, and never hangs."""
     ends = {0: 0, 1: 0}
     for gpu in (0, 1):
         for call in range(20 + 11 * gpu, 500, 29):

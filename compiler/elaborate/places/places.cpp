@@ -92,7 +92,8 @@ void CreateInstance(ElaborationContext& elaboration, program::PlaceId id,
   elaboration.backtrace.calls.pop_back();
   graph::StateId object;
   if (!actor.library.empty()) {
-    object = elaboration.module.states.Add({instance_id, kNativeObjectState, {DType::kI64, {{1, {}}}}});
+    object = elaboration.module.states.Add(
+        {instance_id, kNativeObjectState, {DType::kI64, {{1, {}}}}});
     elaboration.module.instances[instance_id].states.push_back(object);
   }
   std::vector<std::pair<std::string, int64_t>> named;
