@@ -140,8 +140,18 @@ class Refusals(WithEngine):
         self.refused(r"`x.cpu\(\)`", x=OnlyDLPack(x, device=(Kind.CUDA, 1)))
         self.refused("i64", graph="add", x=1.5)
         self.refused("i64", graph="add", x=True)
-        with self.assertRaises(OverflowError):
-            self.engine.add(x=1 << 64)
+        for many in (1 << 63, 1 << 64, -1 << 64, 10 ** 5000):
+            self.refused("`x` is an int of more than 64 bits; i64.* holds -9223", graph="add", x=many)
+
+    def test_byte_order(self):
+        x = np.ones((2, 3), np.float32)
+        self.refused(r"form `>f`, whose high bytes come first; "
+                     r"`x.astype\(x.dtype.newbyteorder\('<'\)\)`", x=x.astype(">f4"))
+        bits = np.array([0x3f80] * 4, ">u2")
+        self.refused("form `>H`, whose high bytes come first", graph="half", x=bits)
+        fits = bits.astype(bits.dtype.newbyteorder("<"))
+        self.assertEqual(self.engine.half(x=fits).tolist(), [0.5] * 4)
+        self.refused("given elements of the form `h`", graph="half", x=fits.astype(np.int16))
 
     def test_is_a_value_error(self):
         with self.assertRaises(ValueError):
@@ -174,6 +184,16 @@ class Refusals(WithEngine):
                                 "graph g() -> f32[2] { return a.f() }\n")
         with self.assertRaisesRegex(cgraph.PlanError, "nowhere/w.safetensors"):
             cgraph.Engine(digits, weights="/nowhere")
+        for options in ({"processes": 2, "device_map": {"gpu[*]": "cpu:0"}},
+                        {"processes": "device", "workers": 1},
+                        {"workers": 1, "device_map": {"gpu[*]": "cpu:0"}}):
+            first, second = [f"`{name}`" for name in sorted(options, key=list(options).index)]
+            with self.assertRaises(cgraph.InputError) as refused:
+                cgraph.Engine(plan, **options)
+            self.assertIn(" excludes ", str(refused.exception))
+            self.assertTrue(first in str(refused.exception) and second in str(refused.exception))
+        with self.assertRaisesRegex(cgraph.PlanError, "(?i)gpu|cuda"):
+            cgraph.Engine(plan, processes=2, require_gpus=True)
         with cgraph.Engine(plan, device_map={"gpu[*]": "cpu:0"}, workers=0) as engine:
             self.assertEqual(engine.twice(np.ones(8, np.float32)).tolist(), [2.0] * 8)
 
@@ -277,7 +297,9 @@ class Futures(WithEngine):
     def test_interrupt(self):
         with cgraph.Engine(self.engine.plan) as engine:
             for wait in (lambda: engine.late(x=np.ones(1, np.float32), ms=1500),
-                         engine.late.submit(x=np.ones(1, np.float32), ms=1500).result):
+                         lambda: engine.late.submit(x=np.ones(1, np.float32), ms=1500).result()):
+                for _ in range(100):  # a graph that has been fast up to now
+                    engine.late(x=np.ones(1, np.float32), ms=0)
                 timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
                 start = time.monotonic()
                 timer.start()

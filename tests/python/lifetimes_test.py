@@ -92,6 +92,7 @@ class Results(unittest.TestCase):
         def use(times):
             x = np.ones(1024, np.float32)
             wrong = np.ones(1024)
+            bad = np.full(1024, -1, np.float32)
             for k in range(times):
                 np.from_dlpack(self.engine.late(x=x, ms=0))
                 memoryview(self.engine.late.submit(x=x, ms=0).result())
@@ -101,11 +102,16 @@ class Results(unittest.TestCase):
                         self.engine.late(x=wrong, ms=0)
                     with self.assertRaises(cgraph.ExecutionError):
                         self.engine.add(x=-1)
-            return sys.getrefcount(x)
+                    self.engine.judged.submit(x=bad)  # dropped, and fails
+            deadline = time.monotonic() + 20
+            while sys.getrefcount(bad) > 2 and time.monotonic() < deadline:
+                self.engine.add(x=0)  # lets go of what is over
+            return sys.getrefcount(x), sys.getrefcount(bad)
 
         held = use(100)
         before = resident()
         self.assertEqual(use(1500), held)
+        self.assertEqual(held[1], 2, "inputs of what has failed are held")
         # Each result has 4 KiB: all of them would be 18 MB, and a leak of 64 bytes is not noticed.
         self.assertLess(resident() - before, 4 << 20)
 
@@ -177,12 +183,12 @@ class Inputs(unittest.TestCase):
 class Programs(unittest.TestCase):
     """What needs a process of its own."""
 
-    def python(self, text, timeout=120):
+    def python(self, text, timeout=120, **environment):
         before = f"import sys; sys.path[:0] = [{str(pathlib.Path(__file__).parent)!r}, " \
                  f"{support.OPTIONS.package!r}]\nimport os, time, support, cgraph\n" \
                  "import numpy as np\nplan = cgraph.compile(support.PROGRAM)\n"
         return subprocess.run([sys.executable, "-c", before + text], capture_output=True, text=True,
-                              timeout=timeout, check=False)
+                              timeout=timeout, check=False, env={**os.environ, **environment})
 
     def test_fork(self):
         done = self.python("""
@@ -213,6 +219,33 @@ print("parent", future.result().tolist(), engine.twice(x=np.ones(8, np.float32))
         for line in lines[:4]:
             self.assertRegex(line, r"^this engine was made in process \d+, .*forked.*\"spawn\"")
         self.assertEqual(lines[4:], ["again 2.0", "parent [2.0, 2.0] 2.0"])
+
+    def test_no_memory_while_it_waits(self):
+        """An execution that nobody can wait for goes on, and its input stays."""
+        done = self.python("""
+import ctypes, signal, weakref
+class Held(np.ndarray):
+    pass
+no_memory = ctypes.CDLL(None).no_memory_next
+engine = cgraph.Engine(plan)
+engine.late(x=np.ones(1, np.float32), ms=0)
+for _ in range(2):
+    x = np.full(1024, 3, np.float32).view(Held)
+    seen = weakref.ref(x)
+    signal.signal(signal.SIGALRM, lambda *_: no_memory())
+    signal.setitimer(signal.ITIMER_REAL, 0.05)
+    try:
+        engine.late(x=x, ms=1000)
+    except MemoryError as error:
+        del x
+        print("held" if seen() is not None else "freed", flush=True)
+    time.sleep(1.2)
+    engine.late(x=np.ones(1, np.float32), ms=0)
+    print("held" if seen() is not None else "freed", flush=True)
+engine.close()
+""", LD_PRELOAD=support.OPTIONS.no_memory)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stdout.split(), ["held", "freed"] * 2, done.stderr)
 
     def test_end_without_close(self):
         for end in ("", "sys.exit(3)", "raise ValueError"):

@@ -54,6 +54,14 @@ graph flip(a: bool[2], b: i8[2], c: u8[2], d: i32[2], e: i64[2], f: f16[2], g: f
     -> (a: bool[2], b: i8[2], c: u8[2], d: i32[2], e: i64[2], f: f16[2], g: f64[2]) {
   return worker.flip(a, b, c, d, e, f, g)
 }
+actor Judge() {
+  method judge(x: f32[n <= 1024]) -> f32[n] {
+    check(sum(x) > 0.0, "the sum is not positive")
+    return x + x
+  }
+}
+place judge = Judge() on cpu[0]
+graph judged(x: f32[n <= 1024]) -> f32[n] inflight 4 { return judge.judge(x) }
 """
 
 # Methods in native code, of probe.c.
@@ -82,6 +90,7 @@ def main():
     parser = argparse.ArgumentParser(description=sys.modules["__main__"].__doc__)
     parser.add_argument("--package", help="the folder that holds the package `cgraph`")
     parser.add_argument("--probe", help="libcgraph_probe.so")
+    parser.add_argument("--no-memory", help="libcgraph_no_memory.so")
     parser.add_argument("names", nargs="*")
     OPTIONS = parser.parse_args()
     sys.modules["support"].OPTIONS = OPTIONS

@@ -46,12 +46,26 @@ std::string Takes(const InputPort& port, const std::string& graph) {
   return fmt::format("`{}` takes `{}` as {}", graph, port.name, port.type);
 }
 
-// The form of the buffer protocol, "f" or "<f"; the dtype, or nothing.
+const char* FormatOf(const Py_buffer& buffer) {
+  return buffer.format == nullptr ? "B" : buffer.format;
+}
+
+// The letter of the form of the buffer protocol, "f" or "<f"; 0 where it is not one letter.
+char LetterOf(const Py_buffer& buffer) {
+  const char* format = FormatOf(buffer);
+  if (std::strchr("@=<>!", *format) != nullptr && *format != '\0') ++format;
+  return format[0] == '\0' || format[1] != '\0' ? '\0' : format[0];
+}
+
+// Whether the high bytes of elements come first.
+bool HighBytesFirst(const Py_buffer& buffer) {
+  const char first = *FormatOf(buffer);
+  return buffer.itemsize > 1 && (first == '>' || first == '!');
+}
+
+// The dtype of a buffer, or nothing.
 std::optional<plan::DType> DTypeOf(const Py_buffer& buffer) {
-  const char* format = buffer.format == nullptr ? "B" : buffer.format;
-  if (*format == '@' || *format == '=' || *format == '<') ++format;
-  if (format[0] == '\0' || format[1] != '\0') return std::nullopt;
-  switch (*format) {
+  switch (LetterOf(buffer)) {
     case '?':
       return plan::DType::bool_;
     case 'b':
@@ -205,15 +219,23 @@ void Borrowed::Take(nb::handle object, const InputPort& port, const std::string&
 }
 
 void Borrowed::TakeBuffer(const InputPort& port, const std::string& graph) {
+  if (HighBytesFirst(buffer_)) {
+    RaiseInput(
+        fmt::format("{}, and was given elements of the form `{}`, whose high bytes come "
+                    "first; `{}.astype({}.dtype.newbyteorder('<'))` makes a copy whose low "
+                    "bytes do",
+                    Takes(port, graph), FormatOf(buffer_), port.name, port.name));
+  }
   const std::optional<plan::DType> dtype = DTypeOf(buffer_);
-  // Arrays of 16 bits are taken as the bits of bf16, which NumPy lacks.
-  const bool bits = port.dtype == plan::DType::bf16 && buffer_.format != nullptr &&
-                    buffer_.itemsize == 2 && std::strpbrk(buffer_.format, "HE") != nullptr;
+  // Arrays of 16 bits are taken as the bits of bf16, which NumPy lacks; ml_dtypes calls it "E".
+  const char letter = LetterOf(buffer_);
+  const bool bits =
+      port.dtype == plan::DType::bf16 && buffer_.itemsize == 2 && (letter == 'H' || letter == 'E');
   if (dtype != port.dtype && !bits) {
-    RaiseDType(port, graph,
-               dtype ? std::string(plan::DTypeName(*dtype))
-                     : fmt::format("elements of the form `{}`, which cgraph has not",
-                                   buffer_.format == nullptr ? "B" : buffer_.format));
+    RaiseDType(
+        port, graph,
+        dtype ? std::string(plan::DTypeName(*dtype))
+              : fmt::format("elements of the form `{}`, which cgraph has not", FormatOf(buffer_)));
   }
   CheckRank(buffer_.ndim, port, graph);
   if (PyBuffer_IsContiguous(&buffer_, 'C') == 0) {
@@ -222,42 +244,6 @@ void Borrowed::TakeBuffer(const InputPort& port, const std::string& graph) {
   rank_ = static_cast<uint8_t>(buffer_.ndim);
   for (int d = 0; d < buffer_.ndim; ++d) dims_[d] = buffer_.shape[d];
   data_ = buffer_.buf;
-}
-
-// A number of Python's, for a port without dimensions.
-bool Borrowed::TakeNumber(nb::handle object, const InputPort& port) {
-  const auto hold = [&](auto value) {
-    number_ = 0;
-    std::memcpy(&number_, &value, sizeof value);
-    kind_ = Kind::kNumber;
-    rank_ = 0;
-    data_ = nullptr;
-    return true;
-  };
-  if (port.dtype == plan::DType::bool_) {
-    return PyBool_Check(object.ptr()) && hold(static_cast<uint8_t>(object.ptr() == Py_True));
-  }
-  if (PyBool_Check(object.ptr())) return false;
-  const bool whole = PyLong_Check(object.ptr());
-  if (whole && !plan::IsFloat(port.dtype)) {
-    const int64_t value = PyLong_AsLongLong(object.ptr());
-    if (value == -1 && PyErr_Occurred() != nullptr) throw nb::python_error();
-    const int64_t bits = 8 * plan::DTypeBytes(port.dtype);
-    const bool is_signed = port.dtype != plan::DType::u8;
-    const int64_t most = bits == 64 ? INT64_MAX : (int64_t{1} << (bits - is_signed)) - 1;
-    const int64_t least = is_signed ? -most - 1 : 0;
-    if (value < least || value > most) {
-      RaiseInput(
-          fmt::format("`{}` is {}; {} holds {} to {}", port.name, value, port.type, least, most));
-    }
-    return hold(value);  // the least bytes come first
-  }
-  if (!whole && !PyFloat_Check(object.ptr())) return false;
-  const double value = PyFloat_AsDouble(object.ptr());
-  if (value == -1 && PyErr_Occurred() != nullptr) throw nb::python_error();
-  if (port.dtype == plan::DType::f32) return hold(static_cast<float>(value));
-  if (port.dtype == plan::DType::f64) return hold(value);
-  return false;
 }
 
 void Borrowed::TakeCapsule(nb::handle object, const InputPort& port, const std::string& graph) {
@@ -327,6 +313,12 @@ Input Borrowed::AsInput(const InputPort& port) const {
           .lent = kind_ != Kind::kNumber};
 }
 
+int64_t Borrowed::Elements() const {
+  int64_t elements = 1;
+  for (uint8_t d = 0; d < rank_; ++d) elements *= dims_[d];
+  return elements;
+}
+
 BorrowedInputs::BorrowedInputs(const std::vector<InputPort>& ports, nb::handle args,
                                nb::handle kwargs, const std::string& graph)
     : tensors_(ports.size()) {
@@ -370,6 +362,12 @@ std::vector<Input> BorrowedInputs::AsInputs(const std::vector<InputPort>& ports)
   inputs.reserve(ports.size());
   for (size_t p = 0; p < ports.size(); ++p) inputs.push_back(tensors_[p].AsInput(ports[p]));
   return inputs;
+}
+
+int64_t BorrowedInputs::Elements() const {
+  int64_t elements = 0;
+  for (const Borrowed& tensor : tensors_) elements += tensor.Elements();
+  return elements;
 }
 
 }  // namespace cgraph::python

@@ -42,6 +42,7 @@ class Borrowed {
   // extents are the engine's to check. `graph`: for messages.
   void Take(nanobind::handle object, const InputPort& port, const std::string& graph);
   Input AsInput(const InputPort& port) const;
+  int64_t Elements() const;
   void Release();
 
  private:
@@ -73,6 +74,7 @@ class BorrowedInputs {
                  nanobind::handle kwargs, const std::string& graph);
 
   std::vector<Input> AsInputs(const std::vector<InputPort>& ports) const;
+  int64_t Elements() const;  // of all of them
 
  private:
   std::vector<Borrowed> tensors_;

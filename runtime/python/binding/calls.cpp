@@ -66,28 +66,37 @@ Result<Outputs> GetWithin(Execution& execution, std::chrono::nanoseconds patienc
 }
 
 // WaitClock: notes how long a wait for an execution of a graph takes. One that is over at once says
-// nothing of the next: somebody may have come late for the result.
+// nothing of the next: somebody may have come late for the result. Nor does one that was given up
+// soon.
 class WaitClock {
  public:
-  explicit WaitClock(Graph& graph) : graph_(graph) {}
+  WaitClock(Graph& graph, int64_t elements, const bool& over)
+      : graph_(graph), elements_(elements), over_(over) {}
   ~WaitClock() {
     const std::chrono::nanoseconds took = Clock::now() - start_;
-    if (took < std::chrono::microseconds(1)) return;
-    graph_.last_wait_ns.store(took.count(), std::memory_order_relaxed);
+    if (took < (over_ ? std::chrono::microseconds(1) : kSlice)) return;
+    const int64_t before = graph_.short_with.load(std::memory_order_relaxed);
+    const int64_t now = took >= kSlice ? -1 : std::max(before, elements_);
+    if (now != before) graph_.short_with.store(now, std::memory_order_relaxed);
   }
 
  private:
   Graph& graph_;
+  const int64_t elements_;
+  const bool& over_;
   const Clock::time_point start_ = Clock::now();
 };
 
 // Waits for an execution of a graph, with the GIL held before and after. `over` as above; when it
 // is false, the error says who waits for whom.
-Result<Outputs> Await(Graph& graph, Execution& execution, const Deadline& deadline, bool& over) {
+Result<Outputs> Await(Graph& graph, Running& running, const Deadline& deadline, bool& over) {
+  Execution& execution = *running.execution;
+  const int64_t elements = running.inputs.Elements();
   const bool sliced =
-      OnMainThread() && graph.last_wait_ns.load(std::memory_order_relaxed) >= kSlice.count();
-  const WaitClock clock(graph);
+      OnMainThread() &&
+      (graph.engine->may_hang() || elements > graph.short_with.load(std::memory_order_relaxed));
   over = true;
+  const WaitClock clock(graph, elements, over);
   if (!deadline && !sliced) {
     const WithoutGil unlocked;
     return execution.Get();
@@ -121,11 +130,6 @@ nb::object Pack(const Graph& graph, const Outputs& outputs) {
   return nb::steal(packed);
 }
 
-// Whether the engine has ended, so that only its teardown ends what may still read the inputs.
-bool MayStillRead(const Status& status) {
-  return !status.ok() && status.code() != StatusCode::kFailed;
-}
-
 Running Submit(Graph& graph, nb::handle args, nb::handle kwargs) {
   Engine& engine = graph.engine->Use();
   graph.engine->Sweep();
@@ -139,17 +143,26 @@ Running Submit(Graph& graph, nb::handle args, nb::handle kwargs) {
   return {OfThisProcess<Execution>(std::move(*execution)), std::move(borrowed)};
 }
 
+// Whether an execution is over for sure.
+bool IsOver(const Execution& execution) noexcept {
+  try {
+    return execution.Ready();
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+}
+
 nb::object Call(Graph& graph, nb::handle args, nb::handle kwargs) {
   Running running = Submit(graph, args, kwargs);
   try {
     bool over = false;
-    const Result<Outputs> result = Await(graph, *running.execution, std::nullopt, over);
+    const Result<Outputs> result = Await(graph, running, std::nullopt, over);
     if (result.ok()) return Pack(graph, *result);
     if (MayStillRead(result.status())) graph.engine->Keep(std::move(running.inputs));
     RaiseStatus(result.status(), During::kExecution);
-  } catch (const nb::python_error&) {
-    // After a signal the execution goes on, and reads its inputs.
-    if (!running.execution->Ready()) graph.engine->Adopt(std::move(running));
+  } catch (...) {
+    // After a signal, or where memory is short, the execution goes on, and reads its inputs.
+    if (!IsOver(*running.execution)) graph.engine->Adopt(std::move(running));
     throw;
   }
 }
@@ -171,7 +184,12 @@ PyType_Slot graph_slots[] = {{Py_tp_call, reinterpret_cast<void*>(CallSlot)}, {0
 
 std::shared_ptr<Future> SubmitFuture(Graph& graph, const nb::args& args, const nb::kwargs& kwargs) {
   Running running = Submit(graph, args, kwargs);
-  return std::make_shared<Future>(graph.shared_from_this(), std::move(running));
+  try {
+    return std::make_shared<Future>(graph.shared_from_this(), std::move(running));
+  } catch (const std::bad_alloc&) {  // nothing was moved
+    graph.engine->Adopt(std::move(running));
+    throw;
+  }
 }
 
 std::shared_ptr<Graph> MakeGraph(std::shared_ptr<EngineHandle> engine, const PlanHandle& plan,
@@ -234,7 +252,7 @@ void Future::Await(std::optional<double> timeout) {
   const std::lock_guard lock(mutex_, std::adopt_lock);
   if (settled_) return;
   bool over = false;
-  cgraph::Result<Outputs> result = python::Await(*graph_, *running_->execution, deadline, over);
+  cgraph::Result<Outputs> result = python::Await(*graph_, *running_, deadline, over);
   if (!over) {
     const std::string& report = result.status().message();
     RaiseTimeout(*timeout, report.substr(std::min(report.size(), report.find('\n'))));

@@ -1,9 +1,11 @@
 // Calls: a graph of an engine as a function of Python, and the futures of what was submitted.
 //
 // Every wait is without the GIL. On the main thread, which hears of signals, an execution that may
-// take long is waited for in slices, so that Ctrl-C ends the wait; there a graph's first execution
-// counts as one that may. A short one is waited for in one go: then the caller drives the engine's
-// worker 0 itself, which is faster.
+// take long is waited for in slices, so that Ctrl-C ends the wait. One that is sure to be short is
+// waited for in one go: then the caller drives the engine's worker 0 itself, which is faster by the
+// time that waking a thread takes, but nothing ends it before a kernel does. Sure are those of a
+// plan whose every kernel ends (EngineHandle::may_hang), with no more input than one had before
+// that was short.
 #ifndef CGRAPH_RUNTIME_PYTHON_BINDING_CALLS_H_
 #define CGRAPH_RUNTIME_PYTHON_BINDING_CALLS_H_
 
@@ -34,7 +36,9 @@ struct Graph : std::enable_shared_from_this<Graph> {
   // function of the tuple. None: the value is the only array.
   nanobind::object pack;
   std::string signature;  // "classify(x: f32[n <= 64, 64]) -> (scores: f32[n, 10])"
-  std::atomic<int64_t> last_wait_ns{INT64_MAX};  // how long the last one was waited for
+  // The most elements that the inputs of an execution had which was short; -1: none was, or one was
+  // not since.
+  std::atomic<int64_t> short_with{-1};
 };
 
 // Future: one submitted execution. For any number of threads.

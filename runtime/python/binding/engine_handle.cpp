@@ -1,5 +1,6 @@
 #include "runtime/python/binding/engine_handle.h"
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
@@ -47,9 +48,7 @@ Result<EngineOptions> OptionsOf(const LoadArguments& arguments, plan::Plan& plan
   options.require_gpus = arguments.require_gpus;
   options.profile = arguments.profile;
   options.stall_timeout = Seconds(arguments.timeout);
-  if (arguments.processes != 0) {  // which are on CPU threads
-    options.gpus = false;
-  } else if (!arguments.device_map.empty()) {
+  if (!arguments.device_map.empty()) {
     auto machines = engine::FindMachines(plan, nullptr);
     if (!machines.ok()) return machines.status();
     auto mapped = workers::MapDevices(plan, arguments.device_map, *machines);
@@ -68,13 +67,28 @@ Result<std::unique_ptr<Engine>> LoadPlan(const PlanHandle& handle, const LoadArg
   return Engine::Load(std::move(*plan), *options);
 }
 
+// Whether a kernel waits for something outside the plan, or is not ours.
+bool WaitsForOthers(const plan::Kernel& kernel) {
+  const auto waits = [](const std::string& name) { return name == "sleep" || name == "probe"; };
+  return !kernel.library.empty() || waits(kernel.name) ||
+         std::any_of(kernel.body.begin(), kernel.body.end(),
+                     [&](const auto& primitive) { return waits(primitive->op); });
+}
+
+// The kernels of the library end, and proved lanes do not wait for each other for ever.
+bool MayHang(const plan::Plan& plan, const LoadArguments& arguments) {
+  return !arguments.proved || arguments.processes != 0 ||
+         std::any_of(plan.kernels.begin(), plan.kernels.end(),
+                     [](const auto& kernel) { return WaitsForOthers(*kernel); });
+}
+
 std::shared_ptr<EngineHandle> Load(const PlanHandle& plan, const LoadArguments& arguments) {
   auto made = [&] {
     const WithoutGil unlocked;
     return LoadPlan(plan, arguments);
   }();
   if (!made.ok()) RaiseStatus(made.status(), During::kLoad);
-  return std::make_shared<EngineHandle>(std::move(*made));
+  return std::make_shared<EngineHandle>(std::move(*made), MayHang(plan.plan(), arguments));
 }
 
 nb::dict StatsOf(EngineHandle& handle) {
@@ -130,7 +144,8 @@ void EngineHandle::Sweep() {
     Running over = std::move(orphans_[i]);
     orphans_[i] = std::move(orphans_.back());
     orphans_.pop_back();
-    if (!over.execution->Get(std::chrono::nanoseconds(0)).ok()) Keep(std::move(over.inputs));
+    const Status status = over.execution->Get(std::chrono::nanoseconds(0)).status();
+    if (MayStillRead(status)) Keep(std::move(over.inputs));
   }
 }
 

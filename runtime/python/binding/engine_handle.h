@@ -1,14 +1,18 @@
 // EngineHandle: an engine as Python holds it, with what outlives the calls of its user: executions
 // whose futures were dropped, and inputs that an engine which has ended may still read.
 //
-// All members but `engine` are touched with the GIL held, which is their lock.
+// Members are touched with the GIL held, which is their lock. Two are not: the engine, which has
+// locks of its own, is used without the GIL as well, and `closing_` is taken without it.
 #ifndef CGRAPH_RUNTIME_PYTHON_BINDING_ENGINE_HANDLE_H_
 #define CGRAPH_RUNTIME_PYTHON_BINDING_ENGINE_HANDLE_H_
 
 #include <unistd.h>
 
+#include <cstddef>
 #include <memory>
 #include <mutex>
+#include <new>
+#include <utility>
 #include <vector>
 
 #include <nanobind/nanobind.h>
@@ -25,23 +29,31 @@ struct Running {
   BorrowedInputs inputs;
 };
 
+// Whether what failed so may still read its inputs: the engine has ended, and only its teardown
+// ends the reading.
+inline bool MayStillRead(const Status& status) {
+  return !status.ok() && status.code() != StatusCode::kFailed;
+}
+
 class EngineHandle {
  public:
-  explicit EngineHandle(std::unique_ptr<Engine> engine)
-      : engine_(std::move(engine)), pid_(getpid()) {}
+  EngineHandle(std::unique_ptr<Engine> engine, bool may_hang)
+      : engine_(std::move(engine)), pid_(getpid()), may_hang_(may_hang) {}
   EngineHandle(const EngineHandle&) = delete;
   ~EngineHandle();  // Close()
 
   // Returns the engine. Raises in a process that was forked from the one that made it.
   Engine& Use();
   bool usable() const { return engine_.usable(); }
+  // Whether anything that the plan runs may take for ever, whatever its inputs are.
+  bool may_hang() const { return may_hang_; }
 
   // Keeps an execution until it is over, and inputs until the engine is torn down.
-  void Adopt(Running running) {
-    if (!torn_down_) orphans_.push_back(std::move(running));
+  void Adopt(Running running) noexcept {
+    if (!torn_down_) AddOrLeak(orphans_, std::move(running));
   }
-  void Keep(BorrowedInputs inputs) {
-    if (!torn_down_) kept_.push_back(std::move(inputs));
+  void Keep(BorrowedInputs inputs) noexcept {
+    if (!torn_down_) AddOrLeak(kept_, std::move(inputs));
   }
   // Lets go of adopted executions that are over.
   void Sweep();
@@ -50,9 +62,21 @@ class EngineHandle {
   void Close();
 
  private:
+  // Where there is no memory left for it, what somebody reads is never freed.
+  template <typename T>
+  static void AddOrLeak(std::vector<T>& to, T&& what) noexcept {
+    try {
+      to.push_back(std::move(what));
+    } catch (const std::bad_alloc&) {  // nothing was moved
+      alignas(T) std::byte never_destroyed[sizeof(T)];
+      new (never_destroyed) T(std::move(what));
+    }
+  }
+
   OfThisProcess<std::unique_ptr<Engine>> engine_;
   const int pid_;
-  std::mutex closing_;  // taken without the GIL
+  const bool may_hang_;
+  std::mutex closing_;
   bool torn_down_ = false;
   std::vector<Running> orphans_;
   std::vector<BorrowedInputs> kept_;

@@ -1,4 +1,6 @@
 """Arrays as NumPy's. NumPy is imported when it is asked for."""
+import struct
+
 from cgraph import _runtime
 
 
@@ -28,7 +30,25 @@ def _array(array, dtype=None, copy=None):
 
 def _tolist(array):
     """The elements as numbers of Python's, in nested lists."""
-    return _numpy(array).tolist() if array.dtype == "bf16" else memoryview(array).tolist()
+    if array.dtype not in ("f16", "bf16"):
+        return memoryview(array).tolist()
+    # A memoryview knows f16 from CPython 3.12 on, and bf16 never.
+    if array.dtype == "f16":
+        values = struct.unpack(f"{array.size}e", array)
+    else:  # the high half of an f32
+        halves = struct.unpack(f"{array.size}H", array)
+        values = struct.unpack(f"{array.size}f",
+                               struct.pack(f"{array.size}I", *[bits << 16 for bits in halves]))
+    return _nest(values, array.shape)
+
+
+def _nest(values, shape):
+    if not shape:
+        return values[0]
+    if len(shape) == 1:
+        return list(values)
+    each = len(values) // max(shape[0], 1)
+    return [_nest(values[k * each:(k + 1) * each], shape[1:]) for k in range(shape[0])]
 
 
 def _item(array):

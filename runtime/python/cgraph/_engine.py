@@ -5,6 +5,7 @@ import weakref
 
 from cgraph import _commands, _runtime
 from cgraph._plan import Plan, load
+from cgraph.errors import InputError
 
 _engines = weakref.WeakSet()
 DEFAULT_TIMEOUT = 600.0
@@ -28,8 +29,10 @@ class Engine:
     weights: the folder of the files that the plan loads; default: the source's, or the plan's.
     libraries: paths of the shared libraries of methods in native code.
     device_map: where the plan's devices run: {"gpu[0]": "cuda:0", "gpu[1]": "cpu:2"}.
-    processes: how many processes serve the devices, or "device": one for each.
-    workers: threads that serve the devices; default: as many as the plan says.
+    processes: how many processes serve the devices, or "device": one for each. Each has one
+        worker; excludes device_map and workers.
+    workers: threads that serve the devices; default: as many as the plan says. Excludes
+        device_map.
     timeout: seconds without any progress that end the engine; None: never.
     inflight: executions of a graph at once, at most; default: what the plan says.
     proved: whether to prove the plan first.
@@ -40,6 +43,7 @@ class Engine:
     def __init__(self, plan, *, weights=None, libraries=(), device_map=None, processes=0,
                  workers=0, timeout=DEFAULT_TIMEOUT, inflight=None, proved=True,
                  require_gpus=False, profile=False):
+        _check_excluded(processes, device_map, workers)
         if not isinstance(plan, Plan):
             plan = load(plan)
         self._executor = None
@@ -104,6 +108,19 @@ class Engine:
             inflight = sum(graph.inflight for graph in self.plan.graphs.values())
             self._executor = ThreadPoolExecutor(min(32, max(4, inflight)), "cgraph-await")
         return self._executor
+
+
+def _check_excluded(processes, device_map, workers):
+    """Raises where two arguments say the same thing in two ways, as cgrun refuses their flags."""
+    if processes and device_map:
+        raise InputError("`processes` excludes `device_map`: it deals the devices to processes by "
+                         "itself; leave one of the two out")
+    if processes and workers:
+        raise InputError("`processes` excludes `workers`: a process has one worker; leave one of "
+                         "the two out")
+    if device_map and workers:
+        raise InputError("`device_map` excludes `workers`: a core has one worker; leave one of the "
+                         "two out")
 
 
 def _device_map(given):

@@ -20,7 +20,8 @@ class PlanError(Error):
 
 
 class InputError(Error, ValueError):
-    """Inputs that a graph does not take: a name, dtype, shape or layout."""
+    """Inputs that a graph does not take: a name, dtype, shape or layout. Arguments of Engine that
+    exclude each other."""
 
 
 class ExecutionError(Error):

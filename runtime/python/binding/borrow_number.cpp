@@ -1,0 +1,60 @@
+// Numbers of Python's as inputs without dimensions.
+#include <cstring>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "runtime/plan/kinds.h"
+#include "runtime/python/binding/borrow.h"
+#include "runtime/python/binding/errors.h"
+
+namespace nb = nanobind;
+
+namespace cgraph::python {
+namespace {
+
+// Returns the int of Python's for a port of whole numbers; raises where it does not fit.
+int64_t WholeOf(nb::handle object, const InputPort& port) {
+  int overflow = 0;
+  const int64_t value = PyLong_AsLongLongAndOverflow(object.ptr(), &overflow);
+  const int64_t bits = 8 * plan::DTypeBytes(port.dtype);
+  const bool is_signed = port.dtype != plan::DType::u8;
+  const int64_t most = bits == 64 ? INT64_MAX : (int64_t{1} << (bits - is_signed)) - 1;
+  const int64_t least = is_signed ? -most - 1 : 0;
+  if (overflow == 0 && value >= least && value <= most) return value;
+  const std::string given =
+      overflow == 0 ? fmt::format("{}", value) : std::string("an int of more than 64 bits");
+  Raise("InputError",
+        fmt::format("`{}` is {}; {} holds {} to {}", port.name, given, port.type, least, most));
+}
+
+}  // namespace
+
+// A number of Python's, for a port without dimensions.
+bool Borrowed::TakeNumber(nb::handle object, const InputPort& port) {
+  const auto hold = [&](auto value) {
+    number_ = 0;
+    std::memcpy(&number_, &value, sizeof value);
+    kind_ = Kind::kNumber;
+    rank_ = 0;
+    data_ = nullptr;
+    return true;
+  };
+  if (port.dtype == plan::DType::bool_) {
+    return PyBool_Check(object.ptr()) && hold(static_cast<uint8_t>(object.ptr() == Py_True));
+  }
+  if (PyBool_Check(object.ptr())) return false;
+  const bool whole = PyLong_Check(object.ptr());
+  if (whole && !plan::IsFloat(port.dtype)) return hold(WholeOf(object, port));  // low bytes first
+  if (!whole && !PyFloat_Check(object.ptr())) return false;
+  const double value = PyFloat_AsDouble(object.ptr());
+  if (value == -1 && PyErr_Occurred() != nullptr) {
+    PyErr_Clear();
+    Raise("InputError", fmt::format("`{}` is an int that {} does not hold", port.name, port.type));
+  }
+  if (port.dtype == plan::DType::f32) return hold(static_cast<float>(value));
+  if (port.dtype == plan::DType::f64) return hold(value);
+  return false;
+}
+
+}  // namespace cgraph::python

@@ -1,0 +1,67 @@
+"""Arrays as numbers of Python's, of every dtype.
+
+  arrays_test.py --package build/release/python
+"""
+import unittest
+
+import numpy as np
+import support
+
+import cgraph
+
+EVERY = """import std.tensor
+actor Same() {
+  method same(a: bool[n <= 4, 2], b: i8[n, 2], c: u8[n, 2], d: i32[n, 2], e: i64[n, 2],
+              f: f16[n, 2], g: bf16[n, 2], h: f32[n, 2], i: f64[n, 2])
+      -> (a: bool[n, 2], b: i8[n, 2], c: u8[n, 2], d: i32[n, 2], e: i64[n, 2], f: f16[n, 2],
+          g: bf16[n, 2], h: f32[n, 2], i: f64[n, 2]) {
+    return (a: not a, b: b + b, c: c + c, d: d + d, e: e + e, f: f + f, g: g + g, h: h + h,
+            i: i + i)
+  }
+  method one(a: bool, b: i8, c: u8, d: i32, e: i64, f: f16, g: bf16, h: f32, i: f64)
+      -> (a: bool, b: i8, c: u8, d: i32, e: i64, f: f16, g: bf16, h: f32, i: f64) {
+    return (a: not a, b: b + b, c: c + c, d: d + d, e: e + e, f: f + f, g: g + g, h: h + h,
+            i: i + i)
+  }
+}
+place all = Same() on cpu[0]
+graph same(a: bool[n <= 4, 2], b: i8[n, 2], c: u8[n, 2], d: i32[n, 2], e: i64[n, 2],
+           f: f16[n, 2], g: bf16[n, 2], h: f32[n, 2], i: f64[n, 2])
+    -> (a: bool[n, 2], b: i8[n, 2], c: u8[n, 2], d: i32[n, 2], e: i64[n, 2], f: f16[n, 2],
+        g: bf16[n, 2], h: f32[n, 2], i: f64[n, 2]) { return all.same(a, b, c, d, e, f, g, h, i) }
+graph one(a: bool, b: i8, c: u8, d: i32, e: i64, f: f16, g: bf16, h: f32, i: f64)
+    -> (a: bool, b: i8, c: u8, d: i32, e: i64, f: f16, g: bf16, h: f32, i: f64) {
+  return all.one(a, b, c, d, e, f, g, h, i)
+}
+"""
+
+
+class Numbers(unittest.TestCase):
+    def test_every_dtype(self):
+        every = cgraph.compile(EVERY)
+        dtypes = {"a": np.bool_, "b": np.int8, "c": np.uint8, "d": np.int32, "e": np.int64,
+                  "f": np.float16, "h": np.float32, "i": np.float64}
+
+        def given(values):
+            inputs = {name: np.array(values, dtype) for name, dtype in dtypes.items()}
+            bits = np.array(values, np.float32).view(np.uint32) >> 16
+            return {**inputs, "g": bits.astype(np.uint16)}
+
+        with cgraph.Engine(every) as engine:
+            for values in ([[0, 1], [2, 60], [5, 0]], np.zeros((0, 2))):
+                got = engine.same(**given(values))
+                for name, value in got._asdict().items():
+                    expected = [[x == 0 if name == "a" else x + x for x in row] for row in values]
+                    self.assertEqual(value.tolist(), expected, value.dtype)
+            for name, value in engine.one(**given(3))._asdict().items():
+                self.assertEqual((value.item(), float(value)), (6 * (name != "a"),) * 2,
+                                 value.dtype)
+                self.assertEqual(value.tolist(), value.item())
+                self.assertIs(type(value.item()),
+                              {"a": bool}.get(name, float if name in "fghi" else int))
+            with self.assertRaisesRegex(ValueError, "item.. is for one element; this has 6"):
+                engine.same(**given([[0, 1], [2, 60], [5, 0]])).f.item()
+
+
+if __name__ == "__main__":
+    support.main()
