@@ -331,10 +331,10 @@ Worker* Core::PollingWorker() {
 
 Status Core::LoadRank() {
   ReadDeath(ranks_.rank);
-  if (machines_ != nullptr) {
-    gpus_ = options_.gpu_map;  // rank 0 has chosen them, and the placement
-  } else {
-    placement_ = workers::Place(*plan_, WorkersOf(*plan_, options_), options_.proved);
+  gpus_ = options_.gpu_map;  // rank 0 has chosen them; of a plan's part it tells the placement, too
+  if (machines_ == nullptr) {
+    placement_ = workers::Place(*plan_, WorkersOf(*plan_, options_), options_.proved,
+                                NumbersOfGpus());
   }
   PlaceRanks();
   ViewRanks();
