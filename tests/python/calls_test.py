@@ -141,7 +141,8 @@ class Refusals(WithEngine):
         self.refused("i64", graph="add", x=1.5)
         self.refused("i64", graph="add", x=True)
         for many in (1 << 63, 1 << 64, -1 << 64, 10 ** 5000):
-            self.refused("`x` is an int of more than 64 bits; i64.* holds -9223", graph="add", x=many)
+            self.refused("`x` is an int of more than 64 bits; i64.* holds -9223", graph="add",
+                         x=many)
 
     def test_byte_order(self):
         x = np.ones((2, 3), np.float32)
@@ -191,7 +192,8 @@ class Refusals(WithEngine):
             with self.assertRaises(cgraph.InputError) as refused:
                 cgraph.Engine(plan, **options)
             self.assertIn(" excludes ", str(refused.exception))
-            self.assertTrue(first in str(refused.exception) and second in str(refused.exception))
+            self.assertIn(first, str(refused.exception))
+            self.assertIn(second, str(refused.exception))
         with self.assertRaisesRegex(cgraph.PlanError, "(?i)gpu|cuda"):
             cgraph.Engine(plan, processes=2, require_gpus=True)
         with cgraph.Engine(plan, device_map={"gpu[*]": "cpu:0"}, workers=0) as engine:
@@ -308,6 +310,30 @@ class Futures(WithEngine):
                 self.assertLess(time.monotonic() - start, 1.3)
                 timer.join()
             self.assertEqual(engine.late(x=np.ones(1, np.float32), ms=0).tolist(), [2.0])
+
+    def test_interrupt_of_larger_inputs(self):
+        """Where all kernels end, too, a short execution says nothing of one with more input."""
+        steps = "".join(f"    let y{k + 1} = y{k} @ w\n" for k in range(64))
+        plan = cgraph.compile("""import std.tensor
+actor Power() {
+  state w: f32[512, 512] = ones()
+  method power(y0: f32[n <= 8192, 512]) -> f32[n, 512] {
+""" + steps + """    return y64
+  }
+}
+place power = Power() on cpu[0]
+graph g(x: f32[n <= 8192, 512]) -> f32[n, 512] { return power.power(x) }
+""")
+        with cgraph.Engine(plan) as engine:
+            for _ in range(3):
+                engine.g(np.zeros((1, 512), np.float32))
+            future = engine.g.submit(np.zeros((8192, 512), np.float32))
+            timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
+            timer.start()
+            with self.assertRaises(KeyboardInterrupt):
+                future.result()
+            timer.join()
+            self.assertFalse(future.done())
 
 
 class Native(unittest.TestCase):
