@@ -136,7 +136,9 @@ const ExportedPages* Memory::Export(const Allocation& of) {
   if (mapped == MAP_FAILED) return nullptr;
   auto* const bytes = static_cast<std::byte*>(mapped);
   mprotect(allocation.pages, allocation.page_bytes, PROT_READ | PROT_WRITE);
-  std::memcpy(bytes + kPage, allocation.pages, allocation.page_bytes);
+  // AddressSanitizer has what is around the allocation poisoned, and the same addresses stay so.
+  std::memcpy(bytes + kPage + (allocation.start - allocation.pages), allocation.start,
+              allocation.bytes);
   munmap(bytes + kPage, allocation.page_bytes);
   void* const moved = mmap(allocation.pages, allocation.page_bytes, ProtectionOf(allocation.device),
                            MAP_SHARED | MAP_FIXED, file, kPage);
