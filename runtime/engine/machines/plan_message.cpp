@@ -20,7 +20,7 @@ void Append(std::span<const Entry> entries, std::string& to) {
 template <typename Entry>
 std::vector<Entry> TakeEntries(uint64_t count, std::string_view& text) {
   std::vector<Entry> entries(std::min<uint64_t>(count, text.size() / sizeof(Entry)));
-  std::memcpy(entries.data(), text.data(), entries.size() * sizeof(Entry));
+  if (!entries.empty()) std::memcpy(entries.data(), text.data(), entries.size() * sizeof(Entry));
   text.remove_prefix(entries.size() * sizeof(Entry));
   return entries;
 }

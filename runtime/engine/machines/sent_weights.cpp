@@ -19,7 +19,7 @@ std::string TextOf(std::span<const int64_t> numbers) {
 }
 std::vector<int64_t> NumbersIn(std::string_view text) {
   std::vector<int64_t> numbers(text.size() / sizeof(int64_t));
-  std::memcpy(numbers.data(), text.data(), numbers.size() * sizeof(int64_t));
+  if (!numbers.empty()) std::memcpy(numbers.data(), text.data(), numbers.size() * sizeof(int64_t));
   return numbers;
 }
 
@@ -145,7 +145,7 @@ Result<bool> AskedFirstRank::Compare(uint32_t weight, const Piece& piece, bool h
                   "rank 0 has sent another number of bytes of weights than "
                   "it was asked for");
   }
-  std::memcpy(bytes.data(), text.data(), text.size());
+  if (!text.empty()) std::memcpy(bytes.data(), text.data(), text.size());
   return true;
 }
 
