@@ -414,7 +414,9 @@ void Machines::Dispatch(uint32_t from, std::span<const std::byte> bytes) {
     case MachineMessage::kHeads:
       if (message.work_queue < core_.work_queues_.size()) {
         std::vector<device::Head> heads(text.size() / sizeof(device::Head));
-        std::memcpy(heads.data(), text.data(), heads.size() * sizeof(device::Head));
+        if (!heads.empty()) {
+          std::memcpy(heads.data(), text.data(), heads.size() * sizeof(device::Head));
+        }
         core_.work_queues_[message.work_queue]->SetHeads(std::move(heads));
       }
       break;
