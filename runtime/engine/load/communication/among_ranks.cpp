@@ -99,7 +99,7 @@ class CommunicatorsAmongRanks {
   // A collective is carried out where every rank with a member says so.
   Status Agree() {
     std::vector<std::byte> own(answers_.size() + known_.size() * sizeof(device::CommunicatorId));
-    std::memcpy(own.data(), answers_.data(), answers_.size());
+    if (!answers_.empty()) std::memcpy(own.data(), answers_.data(), answers_.size());
     std::byte* at = own.data() + answers_.size();
     for (const auto& [number, known] : known_) {
       std::memcpy(at, &known.offer.id, sizeof known.offer.id);
