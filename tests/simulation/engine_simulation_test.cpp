@@ -96,7 +96,12 @@ std::string TrySeed(TrialOptions options, Counts& counts) {
 // What a process does once only, it does here: the trials of a seed are the same ever after.
 void WarmUp() {
   Counts counts;
-  for (uint64_t seed = 0; seed < 3; ++seed) static_cast<void>(TrySeed({.seed = seed}, counts));
+  for (uint64_t seed = 0; seed < 3; ++seed) {
+    const std::string wrong = TrySeed({.seed = seed}, counts);
+    if (wrong.empty()) continue;
+    fmt::print("seed {}: {}\nagain: engine_simulation_test --seed {}\n", seed, wrong, seed);
+    std::exit(1);
+  }
 }
 
 int TrySeeds(uint64_t first, uint64_t count, TrialOptions options) {
@@ -130,6 +135,10 @@ int KillEverywhere(TrialOptions options, uint64_t stride) {
   Counts counts;
   WarmUp();
   const TrialResult whole = TryMachines(options);
+  if (!whole.wrong.empty()) {
+    fmt::print("seed {}: {}\n", options.seed, whole.wrong);
+    return 1;
+  }
   for (uint32_t rank = 1; rank < whole.points.size(); ++rank) {
     for (uint64_t point = 0; point < whole.points[rank]; point += stride) {
       alarm(kSeconds);

@@ -3,8 +3,8 @@
 //
 // A thread of the simulation is a fiber with a stack of its own. It goes on until it has to wait or
 // has reached so many points that another one gets its turn. Points are what threads do that others
-// can see: every atomic operation of the engine (instrumentation.cpp), every lock, futex, sleep and
-// look at the clock (threads.cpp), every call of a wire (network.h). So the order in which threads
+// can see: every atomic operation of the engine (instrumentation.cpp), every lock, futex and sleep
+// (threads.cpp), every call of a wire (network.h). So the order in which threads
 // do such things is any that a machine without reordering of memory accesses could show, and the
 // same seed shows the same order again. (What the processor reorders is the matter of tests/spin.)
 //
