@@ -8,6 +8,7 @@
 
 #include "runtime/device/kernels/operands.h"
 #include "runtime/device/memory.h"
+#include "runtime/native/dlpack_types.h"
 #include "runtime/native/guarded.h"
 #include "runtime/native/parameters.h"
 
@@ -25,37 +26,13 @@ constexpr char kCreateOp[] = "extern_create";
 constexpr size_t kMethodAttributes = 5;
 constexpr size_t kCreateAttributes = 4;
 
-DLDataType TypeOf(plan::DType dtype) {
-  const auto type = [&](int code) {
-    const auto bits = static_cast<uint8_t>(8 * plan::DTypeBytes(dtype));
-    return DLDataType{static_cast<uint8_t>(code), bits, 1};
-  };
-  switch (dtype) {
-    case plan::DType::bool_:
-      return type(CGRAPH_DLBOOL);
-    case plan::DType::u8:
-      return type(kDLUInt);
-    case plan::DType::i8:
-    case plan::DType::i32:
-    case plan::DType::i64:
-      return type(kDLInt);
-    case plan::DType::bf16:
-      return type(kDLBfloat);
-    case plan::DType::f16:
-    case plan::DType::f32:
-    case plan::DType::f64:
-      return type(kDLFloat);
-  }
-  return type(kDLOpaqueHandle);
-}
-
 // Tensors as a call is given them. The extents are the operands' own.
 class Views {
  public:
   explicit Views(size_t count) { views_.reserve(count); }
   void Clear() { views_.clear(); }
   void Add(const Tensor& tensor) {
-    views_.push_back({tensor.data, DLDevice{kDLCPU, 0}, tensor.rank, TypeOf(tensor.dtype),
+    views_.push_back({tensor.data, DLDevice{kDLCPU, 0}, tensor.rank, DLPackTypeOf(tensor.dtype),
                       const_cast<int64_t*>(tensor.dims), nullptr, 0});
   }
   const DLTensor* data() const { return views_.data(); }

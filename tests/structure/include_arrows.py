@@ -60,8 +60,8 @@ ARROWS = {
                        "runtime/native", "runtime/plan", "runtime/ranks", "runtime/status",
                        "runtime/workers"],
     "runtime/command": ["runtime"],
-    "runtime/python": ["runtime/device", "runtime/engine", "runtime/plan", "runtime/status",
-                       "runtime/workers"],
+    "runtime/python": ["runtime/device", "runtime/engine", "runtime/native", "runtime/plan",
+                       "runtime/status", "runtime/workers"],
     "runtime/cgrun.cpp": ["runtime/command", "runtime/engine", "runtime/native", "runtime/ranks",
                           "runtime/status"],
     # The interpreter judges the prover, so it knows nothing but the plan.

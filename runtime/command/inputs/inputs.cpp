@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "runtime/plan/kinds.h"
+#include "runtime/plan/numpy_names.h"
 #include "runtime/plan/print.h"
 #include "runtime/status/text.h"
 
@@ -23,22 +24,6 @@ std::string PortsText(const plan::Plan& plan, const plan::Graph& graph) {
     text += (text.empty() ? "" : ", ") + PortText(plan, graph, *port);
   }
   return text.empty() ? "none" : text;
-}
-
-// The dtype's name in Python, for the part of a message that says how to mend the input.
-std::string PythonName(plan::DType dtype) {
-  switch (dtype) {
-    case plan::DType::bool_: return "np.bool_";
-    case plan::DType::i8: return "np.int8";
-    case plan::DType::u8: return "np.uint8";
-    case plan::DType::i32: return "np.int32";
-    case plan::DType::i64: return "np.int64";
-    case plan::DType::f16: return "np.float16";
-    case plan::DType::bf16: return "ml_dtypes.bfloat16";
-    case plan::DType::f32: return "np.float32";
-    case plan::DType::f64: return "np.float64";
-  }
-  return "";
 }
 
 // Says why dims do not fit a port. The leading dimension is not compared when the input is a batch.
@@ -99,7 +84,7 @@ Problem ReadOne(const plan::Plan& plan, const plan::Graph& graph, const plan::Po
             fmt::format("input {}: {} holds {}, and nothing is converted silently; save it "
                         "with x.astype({})",
                         PortText(plan, graph, port), value, plan::DTypeName(read->dtype),
-                        PythonName(type.dtype()))};
+                        plan::NumpyName(type.dtype(), "np"))};
   }
   if (const std::string why = Misfit(graph, type, *read, batched); !why.empty()) {
     return {IsFile(value) ? kFailure : kUsage,

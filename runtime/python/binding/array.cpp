@@ -1,3 +1,4 @@
+#include "runtime/native/dlpack_types.h"
 #include "runtime/python/binding/array.h"
 
 #include <memory>
@@ -36,7 +37,7 @@ nb::object MakeCapsule(const OfThisProcess<Outputs>& outputs, const device::Tens
   described.data = tensor.data;
   described.device = {kDLCPU, 0};
   described.ndim = tensor.rank;
-  described.dtype = DLPackTypeOf(tensor.dtype);
+  described.dtype = native::DLPackTypeOf(tensor.dtype);
   described.shape = exported->shape;
   described.strides = exported->strides;
   int64_t stride = 1;

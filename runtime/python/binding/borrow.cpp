@@ -9,36 +9,13 @@
 #include <nanobind/stl/string.h>
 
 #include "runtime/plan/kinds.h"
+#include "runtime/plan/numpy_names.h"
 #include "runtime/python/binding/errors.h"
 
 namespace nb = nanobind;
 
 namespace cgraph::python {
 namespace {
-
-const char* NumpyName(plan::DType dtype) {
-  switch (dtype) {
-    case plan::DType::bool_:
-      return "numpy.bool_";
-    case plan::DType::i8:
-      return "numpy.int8";
-    case plan::DType::u8:
-      return "numpy.uint8";
-    case plan::DType::i32:
-      return "numpy.int32";
-    case plan::DType::i64:
-      return "numpy.int64";
-    case plan::DType::f16:
-      return "numpy.float16";
-    case plan::DType::bf16:
-      return "ml_dtypes.bfloat16";
-    case plan::DType::f32:
-      return "numpy.float32";
-    case plan::DType::f64:
-      return "numpy.float64";
-  }
-  return "numpy.float32";
-}
 
 [[noreturn]] void RaiseInput(const std::string& message) { Raise("InputError", message); }
 
@@ -92,7 +69,7 @@ std::optional<plan::DType> DTypeOf(const Py_buffer& buffer) {
 [[noreturn]] void RaiseDType(const InputPort& port, const std::string& graph,
                              const std::string& given) {
   RaiseInput(fmt::format("{}, and was given {}; `{}.astype({})` makes a copy that fits",
-                         Takes(port, graph), given, port.name, NumpyName(port.dtype)));
+                         Takes(port, graph), given, port.name, plan::NumpyName(port.dtype, "numpy")));
 }
 
 [[noreturn]] void RaiseLayout(const InputPort& port, const std::string& graph,
@@ -215,7 +192,7 @@ void Borrowed::Take(nb::handle object, const InputPort& port, const std::string&
       "{}, and was given {} {}, which holds no tensor (by the buffer protocol "
       "or `__dlpack__`); `numpy.asarray({}, dtype={})` makes one",
       Takes(port, graph), std::strchr("aeiou", Py_TYPE(object.ptr())->tp_name[0]) ? "an" : "a",
-      Py_TYPE(object.ptr())->tp_name, port.name, NumpyName(port.dtype)));
+      Py_TYPE(object.ptr())->tp_name, port.name, plan::NumpyName(port.dtype, "numpy")));
 }
 
 void Borrowed::TakeBuffer(const InputPort& port, const std::string& graph) {

@@ -15,7 +15,6 @@ namespace cgraph::python {
 inline constexpr char kPlainCapsule[] = "dltensor";
 inline constexpr char kVersionedCapsule[] = "dltensor_versioned";
 inline constexpr uint32_t kDLPackMajor = 1, kDLPackMinor = 0;
-inline constexpr uint8_t kBoolCode = 6;  // kDLBool, from 0.8 on
 
 struct DLPackVersion {
   uint32_t major, minor;
@@ -28,7 +27,6 @@ struct VersionedTensor {  // DLManagedTensorVersioned of DLPack 1.0
   DLTensor dl_tensor;
 };
 
-DLDataType DLPackTypeOf(plan::DType dtype);
 // Nothing where cgraph has no such dtype.
 std::optional<plan::DType> DTypeOf(DLDataType type);
 // "uint", "float": what stands before the number of bits.
