@@ -227,7 +227,7 @@ void* Arenas::AddressFor(uint32_t reader, uint32_t graph, uint32_t value, uint32
   return AddressIn(peers_.AddressOf(reader, block / kKinds), graph, value, frame);
 }
 
-bool Arenas::IsAlike(uint32_t graph, uint32_t value) const {
+bool Arenas::HasOneAddress(uint32_t graph, uint32_t value) const {
   return BlockOf(graph, value).host_visible();
 }
 

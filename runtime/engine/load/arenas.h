@@ -47,7 +47,7 @@ class Arenas {
   // rank; null, too, where it does not.
   void* AddressFor(uint32_t reader, uint32_t graph, uint32_t value, uint32_t frame) const;
   // Returns whether every rank finds the value at the address that this one does.
-  bool IsAlike(uint32_t graph, uint32_t value) const;
+  bool HasOneAddress(uint32_t graph, uint32_t value) const;
   // Returns whether a device may read another one's memory.
   bool Reaches(uint32_t reader, uint32_t owner) const {
     return peers_.Reaches(*all_devices_, reader, owner);

@@ -178,7 +178,7 @@ void FrameOperands::FillFrame(const Arenas& arenas, const RankView& view, uint32
                               uint32_t at, LoadedGraph& graph) const {
   Frame& frame = graph.frames[at];
   const auto locate = [&](uint32_t value, uint32_t reader, const void** where) {
-    if (!view.IsHere(reader) && !arenas.IsAlike(number, value)) return;
+    if (!view.IsHere(reader) && !arenas.HasOneAddress(number, value)) return;
     *where = arenas.AddressFor(reader, number, value, at);
     if (*where == nullptr && InOutput(graph_, value)) {
       frame.patches.push_back({where, arenas.OutputOffset(number, value)});

@@ -240,7 +240,7 @@ class Preparer {
     for (const auto& input : graph_.inputs) {
       const uint32_t arena = graph_.buffers[graph_.values[input->value].buffer()].arena();
       const uint32_t device = graph_.arenas[arena].device();
-      if (p_.view->IsHere(device) || p_.arenas->IsAlike(number_, input->value)) continue;
+      if (p_.view->IsHere(device) || p_.arenas->HasOneAddress(number_, input->value)) continue;
       if (p_.rank != 0) continue;
       return Status(StatusCode::kUnsupported,
                     fmt::format("the input `{}` lies in memory of {}, which another process "
@@ -260,7 +260,7 @@ class Preparer {
           graph_.arenas[graph_.buffers[graph_.values[value].buffer()].arena()].device();
       const uint32_t own = index_.device(instruction);
       const bool same = p_.view->rank_of_device[device] == p_.view->rank_of_device[own];
-      if (same || p_.arenas->IsAlike(number_, value)) continue;
+      if (same || p_.arenas->HasOneAddress(number_, value)) continue;
       return Status(
           StatusCode::kUnsupported,
           fmt::format("{} is on {} and touches memory of {}, which another process serves; "

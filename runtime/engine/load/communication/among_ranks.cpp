@@ -25,7 +25,7 @@ class CommunicatorsAmongRanks {
   Status Find(const std::vector<std::unique_ptr<LoadedGraph>>& graphs) {
     CGRAPH_RETURN_IF_ERROR(ForEach(
         graphs, [&](LoadedGraph& graph, const auto&, size_t, auto parts, const auto& members) {
-          return Ask(graph, parts.front().communicator, members, ShapeOf(*graph.plan, parts));
+          return Ask(parts.front().communicator, members, ShapeOf(*graph.plan, parts));
         }));
     CGRAPH_RETURN_IF_ERROR(Agree());
     size_t next = 0;
@@ -73,7 +73,7 @@ class CommunicatorsAmongRanks {
     return units;
   }
 
-  Status Ask(const LoadedGraph&, uint32_t number, const std::vector<uint32_t>& members,
+  Status Ask(uint32_t number, const std::vector<uint32_t>& members,
              const channel::CollectiveShape& shape) {
     Known& known = known_[number];
     const auto own = std::find_if(members.begin(), members.end(),

@@ -14,8 +14,9 @@ namespace cgraph::engine {
 struct RankView {
   ranks::Exchange* exchange = nullptr;  // null: no GPU of the plan is another rank's
   std::vector<uint32_t> rank_of_device;
-  device::GpuMap gpus;  // of all ranks
+  device::GpuMap gpus;  // of all ranks of this machine; empty where it has one rank
 
+  // Returns whether no other rank of this machine has the device.
   bool IsHere(uint32_t device) const {
     return exchange == nullptr || rank_of_device[device] == exchange->rank();
   }
