@@ -69,7 +69,8 @@ std::optional<plan::DType> DTypeOf(const Py_buffer& buffer) {
 [[noreturn]] void RaiseDType(const InputPort& port, const std::string& graph,
                              const std::string& given) {
   RaiseInput(fmt::format("{}, and was given {}; `{}.astype({})` makes a copy that fits",
-                         Takes(port, graph), given, port.name, plan::NumpyName(port.dtype, "numpy")));
+                         Takes(port, graph), given, port.name,
+                         plan::NumpyName(port.dtype, "numpy")));
 }
 
 [[noreturn]] void RaiseLayout(const InputPort& port, const std::string& graph,
