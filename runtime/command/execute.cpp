@@ -1,5 +1,6 @@
 #include "runtime/command/execute.h"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
@@ -12,8 +13,10 @@
 #include <string_view>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "runtime/command/gpus.h"
 #include "runtime/command/inputs/inputs.h"
@@ -23,9 +26,9 @@
 #include "runtime/command/outcome/conclude.h"
 #include "runtime/command/outcome/wait_graph.h"
 #include "runtime/command/phases.h"
-#include "runtime/command/states.h"
 #include "runtime/device/cuda_library/cuda_library.h"
 #include "runtime/engine/engine.h"
+#include "runtime/engine/saved_states.h"
 #include "runtime/plan/check.h"
 #include "runtime/plan/loaded_plan.h"
 #include "runtime/status/text.h"
@@ -61,6 +64,16 @@ class LoadProgress {
   std::string what_ = "reading it";
   Clock::time_point since_ = start_;
 };
+
+// Says which states keep their initial values, since the file lacks them.
+void SayOfAbsentStates(const std::string& path, std::vector<std::string> names) {
+  constexpr size_t kMost = 8;
+  const size_t count = names.size();
+  names.resize(std::min(count, kMost));
+  Say(fmt::format("cgrun: note: {} keep{} the initial value, since {} lacks {}: {}{}\n",
+                  Counted(count, "state"), count == 1 ? "s" : "", path, count == 1 ? "it" : "them",
+                  fmt::join(names, ", "), count > kMost ? ", ..." : ""));
+}
 
 // Called on a thread of the engine after a time-out. The main thread concludes the run, unless it
 // is inside a kernel that never returns. Nothing that such a kernel uses can be destroyed, so
@@ -189,11 +202,10 @@ ExitCode Execute(const Options& options, ranks::Peers* machines, Signals& signal
   progress.Begin("looking for GPUs and reading inputs");
   Work work;
   GpuPlacement placement;
-  if (Problem problem = Prepare(*loaded.plan, options, machines, placement, work);
-      !problem.ok()) {
+  if (Problem problem = Prepare(*loaded.plan, options, machines, placement, work); !problem.ok()) {
     return fail(problem);
   }
-  Outcome outcome(options.every          ? Keep::kStacked
+  Outcome outcome(options.every           ? Keep::kStacked
                   : options.batch.empty() ? Keep::kLast
                                           : Keep::kConcatenated);
   std::atomic<Engine*> running = nullptr;
@@ -222,9 +234,9 @@ ExitCode Execute(const Options& options, ranks::Peers* machines, Signals& signal
     if (const Status reached = engine.CheckStates(); !reached.ok()) return fail(ProblemOf(reached));
   }
   if (!options.load_state.empty()) {
-    const Result<std::string> note = LoadStates(options.load_state, engine);
-    if (!note.ok()) return fail(ProblemOf(note.status()));
-    if (!note->empty() && !options.quiet) Say(fmt::format("cgrun: note: {}\n", *note));
+    const auto absent = LoadStates(options.load_state, engine);
+    if (!absent.ok()) return fail(ProblemOf(absent.status()));
+    if (!absent->empty() && !options.quiet) SayOfAbsentStates(options.load_state, *absent);
   }
   signals.OnReport([&engine, &options] {
     std::string report = engine.WaitReport() + "\n" + WriteWaitGraph(options, &engine);

@@ -93,6 +93,9 @@ class Calls(WithEngine):
             memoryview(value)
         again = self.engine.half(x=OnlyDLPack(value))
         self.assertEqual(np.frombuffer(again, np.uint16)[1], 0x3f00)
+        import ml_dtypes
+        again = self.engine.half(x=np.array([1, 2, 3, -4], ml_dtypes.bfloat16))
+        np.testing.assert_array_equal(again.numpy().astype(np.float32), [0.5, 1, 1.5, -2])
 
     def test_nested(self):
         a, b, c, d = (np.full(8, k, np.float32) for k in range(4))
@@ -196,6 +199,13 @@ class Refusals(WithEngine):
             self.assertIn(second, str(refused.exception))
         with self.assertRaisesRegex(cgraph.PlanError, "(?i)gpu|cuda"):
             cgraph.Engine(plan, processes=2, require_gpus=True)
+        for options, said in (({"workers": "x"}, "a number of workers, and was given 'x'"),
+                              ({"processes": -1}, 'processes, or "device": one for each, and was'),
+                              ({"inflight": 1.5}, "a number of executions, and was given 1.5"),
+                              ({"timeout": "2"}, "a number of seconds, or None: never, and was")):
+            with self.assertRaises(cgraph.InputError) as refused:
+                cgraph.Engine(plan, **options)
+            self.assertIn(said, str(refused.exception))
         with cgraph.Engine(plan, device_map={"gpu[*]": "cpu:0"}, workers=0) as engine:
             self.assertEqual(engine.twice(np.ones(8, np.float32)).tolist(), [2.0] * 8)
 

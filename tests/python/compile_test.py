@@ -44,6 +44,19 @@ class Compile(unittest.TestCase):
         self.assertIn("classify(x: f32[n <= 16, 64])", repr(plan))
         self.assertIn("matmul", str(plan))
 
+    def test_one_line(self):
+        plan = cgraph.compile("graph same(x: f32[2]) -> f32[2] { return x }")
+        self.assertEqual(list(plan.graphs), ["same"])
+
+    def test_profile_of_an_engine(self):
+        with cgraph.Engine(cgraph.compile(support.PROGRAM), profile=True) as engine:
+            engine.add(x=1)
+            calls = engine.profile()
+        self.assertIn("Counter.add", calls)
+        slow = dict(calls, **{"Counter.add": 7e6})
+        plan = cgraph.compile(support.PROGRAM, graph="add", profile=slow)
+        self.assertEqual(plan.simulate()["graphs"][0]["makespan_ps"], 7e9)
+
     def test_chosen_graph(self):
         plan = cgraph.compile(support.PROGRAM, graph="add", schedule="program")
         self.assertEqual(list(plan.graphs), ["add"])

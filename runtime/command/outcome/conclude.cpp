@@ -13,8 +13,8 @@
 
 #include "runtime/command/messages.h"
 #include "runtime/command/outcome/wait_graph.h"
-#include "runtime/command/states.h"
 #include "runtime/device/cuda_library/cuda_library.h"
+#include "runtime/engine/saved_states.h"
 #include "runtime/plan/print.h"
 #include "runtime/plan/trace.h"
 #include "runtime/status/output_files.h"

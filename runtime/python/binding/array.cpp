@@ -1,13 +1,14 @@
-#include "runtime/native/dlpack_types.h"
 #include "runtime/python/binding/array.h"
 
 #include <memory>
+#include <utility>
 
 #include <fmt/format.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
 
 #include "runtime/device/format_tensor.h"
+#include "runtime/native/dlpack_types.h"
 #include "runtime/plan/kinds.h"
 #include "runtime/python/binding/dlpack.h"
 #include "runtime/python/binding/errors.h"
@@ -21,7 +22,7 @@ namespace {
 template <typename Managed>
 struct Exported {
   Managed managed = {};
-  OfThisProcess<Outputs> outputs;
+  Array::Owner owner;
   int64_t shape[kMaxRank] = {};
   int64_t strides[kMaxRank] = {};  // in elements
 };
@@ -30,9 +31,9 @@ DLTensor& TensorOf(DLManagedTensor& managed) { return managed.dl_tensor; }
 DLTensor& TensorOf(VersionedTensor& managed) { return managed.dl_tensor; }
 
 template <typename Managed>
-nb::object MakeCapsule(const OfThisProcess<Outputs>& outputs, const device::Tensor& tensor,
-                       const char* name, PyCapsule_Destructor unused) {
-  auto exported = std::make_unique<Exported<Managed>>(Managed{}, outputs);
+nb::object MakeCapsule(const Array::Owner& owner, const device::Tensor& tensor, const char* name,
+                       PyCapsule_Destructor unused) {
+  auto exported = std::make_unique<Exported<Managed>>(Managed{}, owner);
   DLTensor& described = TensorOf(exported->managed);
   described.data = tensor.data;
   described.device = {kDLCPU, 0};
@@ -106,7 +107,17 @@ Py_ssize_t Length(const Array& array) {
 
 }  // namespace
 
-Array::Array(const Outputs& outputs, size_t index) : outputs_(outputs), tensor_(&outputs[index]) {
+Array::Array(const Outputs& outputs, size_t index)
+    : owner_(OfThisProcess<Outputs>(outputs)), tensor_(&outputs[index]) {
+  SetShape();
+}
+
+Array::Array(std::shared_ptr<CopiedTensor> copied)
+    : owner_(std::move(copied)), tensor_(&std::get<1>(owner_)->tensor) {
+  SetShape();
+}
+
+void Array::SetShape() {
   auto stride = static_cast<Py_ssize_t>(plan::DTypeBytes(tensor_->dtype));
   for (int d = tensor_->rank - 1; d >= 0; --d) {
     shape_[d] = tensor_->dims[d];
@@ -144,10 +155,10 @@ nb::object Array::DLPack(nb::handle stream, nb::handle max_version, nb::handle d
   const bool versioned =
       !max_version.is_none() && nb::cast<int>(max_version[0]) >= static_cast<int>(kDLPackMajor);
   if (!versioned) {
-    return MakeCapsule<DLManagedTensor>(outputs_, *tensor_, kPlainCapsule, DeletePlain);
+    return MakeCapsule<DLManagedTensor>(owner_, *tensor_, kPlainCapsule, DeletePlain);
   }
   nb::object capsule =
-      MakeCapsule<VersionedTensor>(outputs_, *tensor_, kVersionedCapsule, DeleteVersioned);
+      MakeCapsule<VersionedTensor>(owner_, *tensor_, kVersionedCapsule, DeleteVersioned);
   static_cast<VersionedTensor*>(PyCapsule_GetPointer(capsule.ptr(), kVersionedCapsule))->version = {
       kDLPackMajor, kDLPackMinor};
   return capsule;
@@ -179,8 +190,9 @@ int Array::GetBuffer(PyObject* self, Py_buffer* view, int flags) {
 void BindArray(nb::module_& module) {
   nb::class_<Array>(module, "Array", nb::type_slots(slots), nb::is_final(),
                     nb::is_weak_referenceable(),
-                    "A result of an execution, in the memory that the execution wrote it into. "
-                    "NumPy, PyTorch and others read it without a copy, and it may be written. It "
+                    "A result of an execution, in the memory that the execution wrote it into, "
+                    "or a copy of a state. NumPy, PyTorch and others read it without a copy, and "
+                    "it may be written. It "
                     "stays valid for as long as anybody holds it.")
       .def_prop_ro("shape", &Array::Shape, "Its extents, in this execution.")
       .def_prop_ro(

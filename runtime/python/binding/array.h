@@ -1,8 +1,13 @@
-// Array: one result of an execution, given to Python without a copy. It keeps the results of its
-// execution alive, whatever becomes of the engine, and so does everything that is made from it: by
-// the buffer protocol (NumPy, memoryview) and by DLPack (PyTorch, JAX).
+// Array: one result of an execution, given to Python without a copy, or the copy of a state. It
+// keeps its memory alive, whatever becomes of the engine, and so does everything that is made from
+// it: by the buffer protocol (NumPy, memoryview) and by DLPack (PyTorch, JAX).
 #ifndef CGRAPH_RUNTIME_PYTHON_BINDING_ARRAY_H_
 #define CGRAPH_RUNTIME_PYTHON_BINDING_ARRAY_H_
+
+#include <cstdint>
+#include <memory>
+#include <variant>
+#include <vector>
 
 #include <nanobind/nanobind.h>
 
@@ -12,9 +17,19 @@
 
 namespace cgraph::python {
 
+// CopiedTensor: a tensor in memory of its own.
+struct CopiedTensor {
+  std::vector<uint8_t> bytes;
+  device::Tensor tensor;  // of these bytes
+};
+
 class Array {
  public:
+  // What keeps a tensor's memory: the results of its execution, or the tensor itself.
+  using Owner = std::variant<OfThisProcess<Outputs>, std::shared_ptr<CopiedTensor>>;
+
   Array(const Outputs& outputs, size_t index);
+  explicit Array(std::shared_ptr<CopiedTensor> copied);
 
   const device::Tensor& tensor() const { return *tensor_; }
   nanobind::tuple Shape() const;
@@ -26,7 +41,9 @@ class Array {
   int GetBuffer(PyObject* self, Py_buffer* view, int flags);
 
  private:
-  OfThisProcess<Outputs> outputs_;
+  void SetShape();
+
+  Owner owner_;
   const device::Tensor* tensor_;
   Py_ssize_t shape_[kMaxRank] = {};
   Py_ssize_t strides_[kMaxRank] = {};  // in bytes

@@ -66,6 +66,12 @@ std::optional<plan::DType> DTypeOf(const Py_buffer& buffer) {
   }
 }
 
+// Whether it is an array of NumPy's of the package ml_dtypes' bf16.
+bool IsBfloat16(nb::handle object) {
+  const nb::object dtype = nb::getattr(object, "dtype", nb::none());
+  return nb::hasattr(object, "view") && nb::str(dtype).equal(nb::str("bfloat16"));
+}
+
 [[noreturn]] void RaiseDType(const InputPort& port, const std::string& graph,
                              const std::string& given) {
   RaiseInput(fmt::format("{}, and was given {}; `{}.astype({})` makes a copy that fits",
@@ -182,7 +188,10 @@ void Borrowed::Take(nb::handle object, const InputPort& port, const std::string&
       TakeBuffer(port, graph);
       return;
     }
-    PyErr_Clear();  // as an array of bf16, which has no format
+    PyErr_Clear();
+    if (port.dtype == plan::DType::bf16 && IsBfloat16(object)) {  // which has no format
+      return Take(object.attr("view")("uint16"), port, graph);
+    }
   }
   if (port.rank == 0 && TakeNumber(object, port)) return;
   if (PyObject_HasAttrString(object.ptr(), "__dlpack__")) {

@@ -6,6 +6,7 @@
 #include "runtime/python/binding/engine_handle.h"
 #include "runtime/python/binding/forks.h"
 #include "runtime/python/binding/plan_handle.h"
+#include "runtime/python/binding/states.h"
 
 NB_MODULE(_runtime, module) {
   module.doc() = "The engine of cgraph, for the package `cgraph`.";
@@ -16,4 +17,5 @@ NB_MODULE(_runtime, module) {
   cgraph::python::BindPlan(module);
   cgraph::python::BindEngine(module);
   cgraph::python::BindCalls(module);
+  cgraph::python::BindStates(module);
 }

@@ -5,6 +5,7 @@ import weakref
 
 from cgraph import _commands, _runtime
 from cgraph._plan import Plan, load
+from cgraph._states import States
 from cgraph.errors import InputError
 
 _engines = weakref.WeakSet()
@@ -27,7 +28,7 @@ class Engine:
 
     plan: a Plan, or the path of a saved one.
     weights: the folder of the files that the plan loads; default: the source's, or the plan's.
-    libraries: paths of the shared libraries of methods in native code.
+    libraries: paths of the shared libraries of methods in native code, or one path.
     device_map: where the plan's devices run: {"gpu[0]": "cuda:0", "gpu[1]": "cpu:2"}.
     processes: how many processes serve the devices, or "device": one for each. Each has one
         worker; excludes device_map and workers.
@@ -43,7 +44,10 @@ class Engine:
     def __init__(self, plan, *, weights=None, libraries=(), device_map=None, processes=0,
                  workers=0, timeout=DEFAULT_TIMEOUT, inflight=None, proved=True,
                  require_gpus=False, profile=False):
+        _check_types(processes, workers, inflight, timeout)
         _check_excluded(processes, device_map, workers)
+        if isinstance(libraries, (str, os.PathLike)):
+            libraries = [libraries]
         if not isinstance(plan, Plan):
             plan = load(plan)
         self._executor = None
@@ -52,7 +56,7 @@ class Engine:
         self._runtime = _runtime.Engine.load(
             plan._runtime, weights=os.fspath(plan.folder if weights is None else weights),
             libraries=[os.path.abspath(os.fspath(each)) for each in libraries],
-            device_map=_device_map(device_map), workers=workers, processes=every,
+            device_map=_device_map(device_map), workers=workers or 0, processes=every,
             inflight=inflight or 0, timeout=timeout or 0.0, proved=proved,
             rank_program=_commands.path("cgrun"), require_gpus=require_gpus, profile=profile)
         self.graphs = {}
@@ -77,8 +81,25 @@ class Engine:
         """What the engine has done: counts of executions and errors, bytes, and its processes."""
         return self._runtime.stats()
 
+    @property
+    def state(self):
+        """The states of the actors: engine.state["stage[0]"]["w"] is a copy of one, and is set by
+        an assignment. Executions must not be in flight then."""
+        return States(self._runtime)
+
+    def save_state(self, path):
+        """Writes all states into a .safetensors file, whole or not at all."""
+        _runtime.save_states(self._runtime, os.fspath(path))
+
+    def load_state(self, path):
+        """Sets the states that a file has, as save_state() or `cgrun --save-state` wrote it. Returns
+        the names of those that it lacks, which keep their values. Raises InputError where a tensor
+        of the file is no state of the plan, or of another type; then nothing is set."""
+        return _runtime.load_states(self._runtime, os.fspath(path))
+
     def profile(self):
-        """Mean nanoseconds for each method, by "Actor.method"; of an engine with profile=True."""
+        """Mean nanoseconds for each method, by "Actor.method"; of an engine with profile=True. It
+        may be given to compile(profile=)."""
         return dict(self._runtime.profile())
 
     def wait_report(self):
@@ -108,6 +129,20 @@ class Engine:
             inflight = sum(graph.inflight for graph in self.plan.graphs.values())
             self._executor = ThreadPoolExecutor(min(32, max(4, inflight)), "cgraph-await")
         return self._executor
+
+
+def _check_types(processes, workers, inflight, timeout):
+    """Raises where a number is none, in words of what was asked for."""
+    for name, value in (("processes", processes), ("workers", workers), ("inflight", inflight)):
+        if value is None or (name == "processes" and value == "device"):
+            continue
+        if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 1 << 32:
+            also = ', or "device": one for each' if name == "processes" else ""
+            raise InputError(f"`{name}` is a number of {name if name != 'inflight' else 'executions'}"
+                             f"{also}, and was given {value!r}")
+    if timeout is not None and (isinstance(timeout, bool) or not isinstance(timeout, (int, float))):
+        raise InputError(f"`timeout` is a number of seconds, or None: never, and was given "
+                         f"{timeout!r}")
 
 
 def _check_excluded(processes, device_map, workers):

@@ -180,14 +180,15 @@ def compile(source, *, graph=None, defines=None, topology=None, schedule=None,
             include=(), inflight=None, profile=None, flags=()):
     """Compiles a program to a plan that is proved.
 
-    source: the path of a .cgraph file, or the text of a program (anything with a line break in it).
+    source: the path of a .cgraph file, or the text of a program (anything with a line break or a
+        brace in it).
     graph: the graphs to use, a name or several; all where it is None.
     defines: values of consts of the file, {"B": 64}.
     topology: the machine to schedule for: one of the library, with its arguments, or a file.
     schedule: instead of what the graphs say: "program", "auto", or a schedule with its arguments.
     include: folders that imports are looked up in, besides the file's own.
     inflight: executions that may be in progress at once.
-    profile: a file of measured times.
+    profile: measured times: a file of `cgrun --profile`, or what Engine.profile() returns.
     flags: more flags of `cgc compile`, as they are.
 
     Raises CompileError, whose `diagnostics` hold codes, ranges, messages and notes. Warnings are
@@ -203,13 +204,15 @@ def compile(source, *, graph=None, defines=None, topology=None, schedule=None,
         words += ["-I", os.path.abspath(folder)]
     for name, value in (("--topology", topology), ("--schedule", schedule),
                         ("--inflight", inflight), ("--profile", profile)):
-        if value is not None:
+        if value is not None and not isinstance(value, dict):
             value = str(value)
             is_file = name in ("--topology", "--profile") and os.path.exists(value)
             words += [name, os.path.abspath(value) if is_file else value]
     words += flags
     with tempfile.TemporaryDirectory(prefix="cgraph-") as folder:
-        if isinstance(source, str) and "\n" in source:
+        if isinstance(profile, dict):
+            words += ["--profile", _write_profile(folder, profile)]
+        if isinstance(source, str) and ("\n" in source or "{" in source):
             with open(os.path.join(folder, TEXT_NAME), "w", encoding="utf-8") as file:
                 file.write(source)
             file, cwd, weights = TEXT_NAME, folder, "."
@@ -220,6 +223,15 @@ def compile(source, *, graph=None, defines=None, topology=None, schedule=None,
             if file.startswith("-"):  # which cgc would take for a flag
                 file = os.path.join(".", file)
         return _compile(file, cwd, os.path.join(folder, "plan.cgplan"), weights, words)
+
+
+def _write_profile(folder, calls):
+    """Writes nanoseconds by "Actor.method" as cgrun does; returns the file."""
+    import json
+    path = os.path.join(folder, "profile.json")
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump({"unit": "ns", "calls": calls}, file)
+    return path
 
 
 def _compile(file, cwd, output, weights, words):

@@ -1,4 +1,4 @@
-#include "runtime/command/states.h"
+#include "runtime/engine/saved_states.h"
 
 #include <algorithm>
 #include <vector>
@@ -11,7 +11,7 @@
 #include "runtime/plan/kinds.h"
 #include "runtime/status/text.h"
 
-namespace cgraph::command {
+namespace cgraph {
 namespace {
 
 std::string TypeText(plan::DType dtype, const std::vector<int64_t>& dims) {
@@ -19,20 +19,19 @@ std::string TypeText(plan::DType dtype, const std::vector<int64_t>& dims) {
 }
 
 // Checks that everything in the file is a state of the plan, before any is set.
-Status CheckStates(const std::string& path, const files::Safetensors& file, const Engine& engine) {
+Status CheckFits(const std::string& path, const files::Safetensors& file, const Engine& engine) {
   std::vector<std::string> names;
   for (const Engine::State& state : engine.States()) names.push_back(state.name);
   for (const auto& [name, entry] : file.entries()) {
     const auto found = std::find(names.begin(), names.end(), name);
     if (found == names.end()) {
-      return {StatusCode::kInvalid,
-              fmt::format("--load-state {}: it has `{}`, which is no state of the plan{}", path,
-                          name, DidYouMeanHint(name, names))};
+      return {StatusCode::kInvalid, fmt::format("{}: it has `{}`, which is no state of the plan{}",
+                                                path, name, DidYouMeanHint(name, names))};
     }
     const Engine::State& state = engine.States()[found - names.begin()];
     if (entry.dtype == state.dtype && entry.dims == state.dims) continue;
     return {StatusCode::kInvalid,
-            fmt::format("--load-state {}: `{}` is {} there, and {} in the plan", path, name,
+            fmt::format("{}: `{}` is {} there, and {} in the plan", path, name,
                         TypeText(entry.dtype, entry.dims), TypeText(state.dtype, state.dims))};
   }
   return Status::Ok();
@@ -40,10 +39,11 @@ Status CheckStates(const std::string& path, const files::Safetensors& file, cons
 
 }  // namespace
 
-Result<std::string> LoadStates(const std::string& path, Engine& engine) {
+Result<std::vector<std::string>> LoadStates(const std::string& path, Engine& engine) {
+  CGRAPH_RETURN_IF_ERROR(engine.CheckStates());
   auto file = files::Safetensors::Open(path);
   if (!file.ok()) return file.status();
-  CGRAPH_RETURN_IF_ERROR(CheckStates(path, **file, engine));
+  CGRAPH_RETURN_IF_ERROR(CheckFits(path, **file, engine));
   std::vector<std::string> absent;
   std::vector<uint8_t> bytes;
   for (const Engine::State& state : engine.States()) {
@@ -55,14 +55,13 @@ Result<std::string> LoadStates(const std::string& path, Engine& engine) {
     CGRAPH_RETURN_IF_ERROR((*file)->Read(state.name, {}, {}, bytes));
     CGRAPH_RETURN_IF_ERROR(engine.WriteState(state.name, bytes));
   }
-  if (absent.empty()) return std::string();
-  constexpr size_t kMost = 8;
-  const size_t count = absent.size();
-  absent.resize(std::min(count, kMost));
-  return fmt::format("{} keep{} the initial value, since {} lacks {}: {}{}",
-                     Counted(count, "state"), count == 1 ? "s" : "", path,
-                     count == 1 ? "it" : "them", fmt::join(absent, ", "),
-                     count > kMost ? ", ..." : "");
+  return absent;
+}
+
+Status SaveStates(const std::string& path, Engine& engine) {
+  OutputFiles files;
+  CGRAPH_RETURN_IF_ERROR(AddStates(files, path, engine));
+  return files.Commit();
 }
 
 Status AddStates(OutputFiles& files, const std::string& path, Engine& engine) {
@@ -76,4 +75,4 @@ Status AddStates(OutputFiles& files, const std::string& path, Engine& engine) {
   return files::AddSafetensors(files, path, tensors);
 }
 
-}  // namespace cgraph::command
+}  // namespace cgraph

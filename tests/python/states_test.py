@@ -1,0 +1,151 @@
+"""States of an engine: looked at, set, saved, and taken up by another engine.
+
+  states_test.py --package build/release/python
+"""
+import os
+import subprocess
+import tempfile
+import unittest
+
+import numpy as np
+import support
+
+import cgraph
+
+PROGRAM = """import std.debug
+import std.tensor
+actor Sum(start: float) {
+  state w: f32[2, 3] = full(start)
+  state half: bf16[2] = zeros()
+  state steps: i64 = 0
+  method add(x: f32[2, 3], ms: i64) -> f32[2, 3] {
+    sleep(ms)
+    w += x
+    steps += 1
+    return w
+  }
+}
+place sums[i in 0..2] = Sum(start: 1.0 * i) on gpu[i]
+place idle = Sum(4.0) on cpu[0]
+graph add(x: f32[2, 3], ms: i64) -> f32[2, 3] inflight 2 {
+  return sums[1].add(sums[0].add(x, ms), ms)
+}
+"""
+X = np.arange(6, dtype=np.float32).reshape(2, 3)
+
+
+class States(unittest.TestCase):
+    processes = 0
+
+    @classmethod
+    def setUpClass(cls):
+        cls.plan = cgraph.compile(PROGRAM)
+
+    def engine(self):
+        return cgraph.Engine(self.plan, processes=self.processes)
+
+    def test_read(self):
+        with self.engine() as engine:
+            self.assertEqual(list(engine.state), ["sums[0]", "sums[1]", "idle"])
+            self.assertEqual(set(engine.state["idle"]), {"w", "half", "steps"})
+            before = engine.state["sums[1]"]["w"]
+            engine.add(x=X, ms=0)
+            np.testing.assert_array_equal(engine.state["sums[1]"]["w"], X + 1)
+            np.testing.assert_array_equal(before, np.ones((2, 3)))  # a copy
+            self.assertEqual(engine.state["sums[0]"]["steps"].item(), 1)
+            self.assertEqual(engine.state["idle"]["half"].tolist(), [0, 0])
+            shared = np.asarray(before)
+            del before
+        np.testing.assert_array_equal(shared, np.ones((2, 3)))
+
+    def test_write(self):
+        with self.engine() as engine:
+            place = engine.state["sums[0]"]
+            place["w"] = X
+            place["steps"] = 41
+            engine.state["sums[1]"].update(w=np.zeros((2, 3), np.float32))
+            np.testing.assert_array_equal(engine.add(x=X, ms=0), 2 * X)
+            self.assertEqual(place["steps"].item(), 42)
+            place["half"] = np.array([0x3F80, 0x4000], np.uint16)
+            self.assertEqual(place["half"].tolist(), [1, 2])
+
+    def test_wrong(self):
+        with self.engine() as engine:
+            place = engine.state["sums[0]"]
+            for value, said in (
+                    (X.astype(np.float64), "`sums[0]` takes `w` as f32[2, 3], and was given f64; "
+                     "`w.astype(numpy.float32)`"),
+                    (X.T.copy(), "and was given extents [3, 2]"),
+                    (X.T, "rows do not lie one after the other"),
+                    (3.0, "which holds no tensor")):
+                with self.assertRaises(cgraph.InputError) as caught:
+                    place["w"] = value
+                self.assertIn(said, str(caught.exception))
+            for ask in (lambda: engine.state["sums"], lambda: place["v"],
+                        lambda: place.__setitem__("v", X)):
+                with self.assertRaises(KeyError):
+                    ask()
+            np.testing.assert_array_equal(place["w"], np.zeros((2, 3)))
+
+    def test_in_flight(self):
+        with self.engine() as engine:
+            later = engine.add.submit(x=X, ms=200)
+            for ask in (lambda: engine.state["sums[0]"]["w"],
+                        lambda: engine.state["sums[0]"].__setitem__("w", X)):
+                with self.assertRaisesRegex(cgraph.Error, "in flight; take their results first"):
+                    ask()
+            later.result()
+            np.testing.assert_array_equal(engine.state["sums[0]"]["w"], X)
+
+    def test_closed(self):
+        engine = self.engine()
+        states = engine.state
+        engine.close()
+        with self.assertRaises(cgraph.ClosedError):
+            states["idle"]["w"].tolist()
+
+    def test_saved(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "states.safetensors")
+            with self.engine() as engine:
+                for _ in range(3):
+                    engine.add(x=X, ms=0)
+                engine.save_state(path)
+                expected = {place: {name: value.tolist() for name, value in states.items()}
+                            for place, states in engine.state.items()}
+            with self.engine() as engine:  # tomorrow
+                self.assertEqual(engine.load_state(path), [])
+                self.assertEqual({place: {name: value.tolist() for name, value in states.items()}
+                                  for place, states in engine.state.items()}, expected)
+            self.assertEqual(os.listdir(folder), ["states.safetensors"])
+            with self.engine() as engine:
+                with self.assertRaisesRegex(cgraph.Error, "cannot read"):
+                    engine.load_state(path + "s")
+                with self.assertRaises(cgraph.Error):
+                    engine.save_state(os.path.join(folder, "absent", "states.safetensors"))
+
+    def test_command_reads_it(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path, plan = os.path.join(folder, "s.safetensors"), os.path.join(folder, "p.cgplan")
+            self.plan.save(plan)
+            with self.engine() as engine:
+                engine.add(x=X, ms=0)
+                engine.save_state(path)
+            x = os.path.join(folder, "x.npy")
+            np.save(x, X)
+            cgrun = os.path.join(os.path.dirname(cgraph.__file__), "bin", "cgrun")
+            subprocess.run([cgrun, "-q", plan, "--input", f"x={x}", "--input", "ms=0",
+                            "--load-state", path, "--save-state", path], check=True, timeout=60,
+                           stdout=subprocess.DEVNULL)
+            with self.engine() as engine:
+                engine.load_state(path)
+                self.assertEqual(engine.state["sums[0]"]["steps"].item(), 2)
+                np.testing.assert_array_equal(engine.state["sums[0]"]["w"], 2 * X)
+
+
+class StatesOfProcesses(States):
+    processes = "device"
+
+
+if __name__ == "__main__":
+    support.main()
