@@ -28,7 +28,7 @@
 #include "runtime/command/phases.h"
 #include "runtime/device/cuda_library/cuda_library.h"
 #include "runtime/engine/engine.h"
-#include "runtime/engine/saved_states.h"
+#include "runtime/engine/states/saved_states.h"
 #include "runtime/plan/check.h"
 #include "runtime/plan/loaded_plan.h"
 #include "runtime/status/text.h"

@@ -214,8 +214,8 @@ class Engine {
   const std::vector<State>& States() const;
   // kUnsupported where the states of some actor can be neither read nor written.
   Status CheckStates() const;
-  // Copy a state's bytes out (saved_states.h: all of them, as a file), as the executions up to now have left it, or in, for those that
-  // follow. kNotFound where there is no such state; kInvalid when its size differs; kUnsupported
+  // Copy a state's bytes out, as the executions up to now have left it, or in, for those that
+  // follow (states/saved_states.h: all states, as a file). kNotFound where there is no such state; kInvalid when its size differs; kUnsupported
   // while executions are in flight, or when the actor is on another machine, or on a GPU of another
   // process.
   Status ReadState(std::string_view name, std::span<uint8_t> to);

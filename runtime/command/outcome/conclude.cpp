@@ -14,7 +14,7 @@
 #include "runtime/command/messages.h"
 #include "runtime/command/outcome/wait_graph.h"
 #include "runtime/device/cuda_library/cuda_library.h"
-#include "runtime/engine/saved_states.h"
+#include "runtime/engine/states/saved_states.h"
 #include "runtime/plan/print.h"
 #include "runtime/plan/trace.h"
 #include "runtime/status/output_files.h"

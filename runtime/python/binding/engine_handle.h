@@ -18,7 +18,7 @@
 #include <nanobind/nanobind.h>
 
 #include "runtime/engine/engine.h"
-#include "runtime/python/binding/borrow.h"
+#include "runtime/python/binding/tensors/borrow.h"
 #include "runtime/python/binding/forks.h"
 
 namespace cgraph::python {

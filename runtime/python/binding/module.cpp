@@ -1,7 +1,7 @@
 // cgraph._runtime: the engine for Python. What it offers is described in cgraph/_runtime.pyi.
 #include <nanobind/nanobind.h>
 
-#include "runtime/python/binding/array.h"
+#include "runtime/python/binding/tensors/array.h"
 #include "runtime/python/binding/calls.h"
 #include "runtime/python/binding/engine_handle.h"
 #include "runtime/python/binding/forks.h"

@@ -12,10 +12,10 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include "runtime/engine/saved_states.h"
+#include "runtime/engine/states/saved_states.h"
 #include "runtime/plan/kinds.h"
-#include "runtime/python/binding/array.h"
-#include "runtime/python/binding/borrow.h"
+#include "runtime/python/binding/tensors/array.h"
+#include "runtime/python/binding/tensors/borrow.h"
 #include "runtime/python/binding/engine_handle.h"
 #include "runtime/python/binding/errors.h"
 #include "runtime/python/binding/without_gil.h"

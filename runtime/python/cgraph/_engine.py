@@ -92,9 +92,9 @@ class Engine:
         _runtime.save_states(self._runtime, os.fspath(path))
 
     def load_state(self, path):
-        """Sets the states that a file has, as save_state() or `cgrun --save-state` wrote it. Returns
-        the names of those that it lacks, which keep their values. Raises InputError where a tensor
-        of the file is no state of the plan, or of another type; then nothing is set."""
+        """Sets the states that a file of save_state() or `cgrun --save-state` has. Returns the names
+        of those that it lacks, which keep their values. Raises InputError where a tensor of the
+        file is no state of the plan, or of another type; then nothing is set."""
         return _runtime.load_states(self._runtime, os.fspath(path))
 
     def profile(self):
@@ -138,8 +138,8 @@ def _check_types(processes, workers, inflight, timeout):
             continue
         if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 1 << 32:
             also = ', or "device": one for each' if name == "processes" else ""
-            raise InputError(f"`{name}` is a number of {name if name != 'inflight' else 'executions'}"
-                             f"{also}, and was given {value!r}")
+            of = "executions" if name == "inflight" else name
+            raise InputError(f"`{name}` is a number of {of}{also}, and was given {value!r}")
     if timeout is not None and (isinstance(timeout, bool) or not isinstance(timeout, (int, float))):
         raise InputError(f"`timeout` is a number of seconds, or None: never, and was given "
                          f"{timeout!r}")

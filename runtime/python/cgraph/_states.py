@@ -44,7 +44,7 @@ class PlaceStates(MutableMapping):
         _runtime.write_state(self._engine, self._place, name, value)
 
     def __delitem__(self, name):
-        raise TypeError(f"`{self._place}.{name}` is a state of the plan; it can be set, not deleted")
+        raise TypeError(f"`{self._place}.{name}` is a state of the plan: it can be set alone")
 
     def __iter__(self):
         return iter(self._names)

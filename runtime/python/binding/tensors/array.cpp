@@ -1,4 +1,4 @@
-#include "runtime/python/binding/array.h"
+#include "runtime/python/binding/tensors/array.h"
 
 #include <memory>
 #include <utility>
@@ -10,7 +10,7 @@
 #include "runtime/device/format_tensor.h"
 #include "runtime/native/dlpack_types.h"
 #include "runtime/plan/kinds.h"
-#include "runtime/python/binding/dlpack.h"
+#include "runtime/python/binding/tensors/dlpack.h"
 #include "runtime/python/binding/errors.h"
 
 namespace nb = nanobind;

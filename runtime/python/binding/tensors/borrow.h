@@ -1,7 +1,7 @@
 // Borrowing inputs: a Python object that holds a tensor, as an Input of the engine whose data lies
 // where it lay. By the buffer protocol where the object has it (NumPy's arrays do), else by DLPack.
-#ifndef CGRAPH_RUNTIME_PYTHON_BINDING_BORROW_H_
-#define CGRAPH_RUNTIME_PYTHON_BINDING_BORROW_H_
+#ifndef CGRAPH_RUNTIME_PYTHON_BINDING_TENSORS_BORROW_H_
+#define CGRAPH_RUNTIME_PYTHON_BINDING_TENSORS_BORROW_H_
 
 #include <cstdint>
 #include <string>
@@ -13,7 +13,7 @@
 
 #include "runtime/engine/engine.h"
 #include "runtime/plan/limits.h"
-#include "runtime/python/binding/dlpack.h"
+#include "runtime/python/binding/tensors/dlpack.h"
 
 namespace cgraph::python {
 
@@ -82,4 +82,4 @@ class BorrowedInputs {
 
 }  // namespace cgraph::python
 
-#endif  // CGRAPH_RUNTIME_PYTHON_BINDING_BORROW_H_
+#endif  // CGRAPH_RUNTIME_PYTHON_BINDING_TENSORS_BORROW_H_

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "runtime/plan/kinds.h"
-#include "runtime/python/binding/borrow.h"
+#include "runtime/python/binding/tensors/borrow.h"
 #include "runtime/python/binding/errors.h"
 
 namespace nb = nanobind;

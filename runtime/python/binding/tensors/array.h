@@ -1,8 +1,8 @@
 // Array: one result of an execution, given to Python without a copy, or the copy of a state. It
 // keeps its memory alive, whatever becomes of the engine, and so does everything that is made from
 // it: by the buffer protocol (NumPy, memoryview) and by DLPack (PyTorch, JAX).
-#ifndef CGRAPH_RUNTIME_PYTHON_BINDING_ARRAY_H_
-#define CGRAPH_RUNTIME_PYTHON_BINDING_ARRAY_H_
+#ifndef CGRAPH_RUNTIME_PYTHON_BINDING_TENSORS_ARRAY_H_
+#define CGRAPH_RUNTIME_PYTHON_BINDING_TENSORS_ARRAY_H_
 
 #include <cstdint>
 #include <memory>
@@ -53,4 +53,4 @@ void BindArray(nanobind::module_& module);
 
 }  // namespace cgraph::python
 
-#endif  // CGRAPH_RUNTIME_PYTHON_BINDING_ARRAY_H_
+#endif  // CGRAPH_RUNTIME_PYTHON_BINDING_TENSORS_ARRAY_H_

@@ -1,8 +1,8 @@
 // States of an engine's actors as a .safetensors file: written after some execution, read before
 // others, by this engine or by a later one. A tensor of the file is named as its state:
 // "stage[0].w".
-#ifndef CGRAPH_RUNTIME_ENGINE_SAVED_STATES_H_
-#define CGRAPH_RUNTIME_ENGINE_SAVED_STATES_H_
+#ifndef CGRAPH_RUNTIME_ENGINE_STATES_SAVED_STATES_H_
+#define CGRAPH_RUNTIME_ENGINE_STATES_SAVED_STATES_H_
 
 #include <string>
 #include <vector>
@@ -27,4 +27,4 @@ Status AddStates(OutputFiles& files, const std::string& path, Engine& engine);
 
 }  // namespace cgraph
 
-#endif  // CGRAPH_RUNTIME_ENGINE_SAVED_STATES_H_
+#endif  // CGRAPH_RUNTIME_ENGINE_STATES_SAVED_STATES_H_

@@ -1,7 +1,7 @@
 // DLPack: what a capsule holds. Both forms of it: the first, and the one with a version, which
 // <dlpack/dlpack.h> has from its version 1.0 on; it is stated here, for older headers.
-#ifndef CGRAPH_RUNTIME_PYTHON_BINDING_DLPACK_H_
-#define CGRAPH_RUNTIME_PYTHON_BINDING_DLPACK_H_
+#ifndef CGRAPH_RUNTIME_PYTHON_BINDING_TENSORS_DLPACK_H_
+#define CGRAPH_RUNTIME_PYTHON_BINDING_TENSORS_DLPACK_H_
 
 #include <cstdint>
 #include <optional>
@@ -34,4 +34,4 @@ const char* DLPackCodeName(DLDataType type);
 
 }  // namespace cgraph::python
 
-#endif  // CGRAPH_RUNTIME_PYTHON_BINDING_DLPACK_H_
+#endif  // CGRAPH_RUNTIME_PYTHON_BINDING_TENSORS_DLPACK_H_

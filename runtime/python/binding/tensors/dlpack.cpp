@@ -1,4 +1,4 @@
-#include "runtime/python/binding/dlpack.h"
+#include "runtime/python/binding/tensors/dlpack.h"
 
 #include "runtime/native/dlpack_types.h"
 

@@ -1,4 +1,4 @@
-#include "runtime/engine/saved_states.h"
+#include "runtime/engine/states/saved_states.h"
 
 #include <algorithm>
 #include <vector>
