@@ -215,9 +215,9 @@ class Engine {
   // kUnsupported where the states of some actor can be neither read nor written.
   Status CheckStates() const;
   // Copy a state's bytes out, as the executions up to now have left it, or in, for those that
-  // follow (states/saved_states.h: all states, as a file). kNotFound where there is no such state; kInvalid when its size differs; kUnsupported
-  // while executions are in flight, or when the actor is on another machine, or on a GPU of another
-  // process.
+  // follow (states/saved_states.h: all states, as a file). kNotFound where there is no such state;
+  // kInvalid when its size differs; kUnsupported while executions are in flight, or when the actor
+  // is on another machine, or on a GPU of another process.
   Status ReadState(std::string_view name, std::span<uint8_t> to);
   Status WriteState(std::string_view name, std::span<const uint8_t> from);
 

@@ -92,9 +92,9 @@ class Engine:
         _runtime.save_states(self._runtime, os.fspath(path))
 
     def load_state(self, path):
-        """Sets the states that a file of save_state() or `cgrun --save-state` has. Returns the names
-        of those that it lacks, which keep their values. Raises InputError where a tensor of the
-        file is no state of the plan, or of another type; then nothing is set."""
+        """Sets the states that a file of save_state() or `cgrun --save-state` has. Returns the
+        names of those that it lacks, which keep their values. Raises InputError where a tensor of
+        the file is no state of the plan, or of another type; then nothing is set."""
         return _runtime.load_states(self._runtime, os.fspath(path))
 
     def profile(self):
