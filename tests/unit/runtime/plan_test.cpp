@@ -500,6 +500,19 @@ TEST_CASE("tables that share memory are refused before they are unpacked") {
   CHECK(loaded.status().message().find("share memory") != std::string::npos);
 }
 
+TEST_CASE("a plan of another format is refused with both formats") {
+  for (const uint32_t format : {kFormat - 1, kFormat + 1}) {
+    auto plan = Build();
+    plan->format = format;
+    const auto loaded = FromBytes(ToBytes(*plan));
+    REQUIRE(!loaded.ok());
+    CHECK(loaded.status().message() ==
+          fmt::format("the plan has format {}, and this program reads format {}: compile the "
+                      "source again",
+                      format, kFormat));
+  }
+}
+
 TEST_CASE("text that is not UTF-8 is refused") {
   auto plan = Build();
   plan->compiler = "\xff\xfe";
