@@ -1,18 +1,9 @@
-// Every wait of submission, results, channels and teardown is needed: leaves out each row of the
-// table in runtime/engine/omission.h, and sees that a program notices. (Waits of plans, and what
-// work queues ask their queues: missing_waits_test.cpp.)
-//
-// Each row has a program that says whether all was right. As the engine is, it says so under every
-// seed, also where what would be waited for takes longer; without the wait it does not under some
-// seed, or crashes, or hangs. Each trial runs in a process of its own.
-#include <sys/mman.h>
+#include "tests/deferred/omissions/programs.h"
 
 #include <algorithm>
 #include <atomic>
-#include <catch2/catch.hpp>
 #include <chrono>
-#include <cstring>
-#include <functional>
+#include <stdexcept>
 #include <thread>
 #include <utility>
 
@@ -22,30 +13,12 @@
 #include "tests/support/deferred/deferred.h"
 
 namespace cgraph::testing {
-namespace {
 
-using engine::Omission;
 using plan::DType;
 using plan::testing::FlowPlan;
 using std::chrono::milliseconds;
 
-constexpr uint64_t kWhole = 12;  // seeds under which each program runs as it is
-
-// Which devices an engine runs on.
-enum class On { kCpu, kDeferred, kDeferredThread };
-
-struct Row {
-  Omission what;
-  std::string name;
-  std::function<bool()> right;
-  On on = On::kDeferred;
-  uint32_t which = 0;
-  uint64_t seeds = 60;  // tried until one notices
-};
-
-using EnginePtr = std::unique_ptr<Engine>;
-
-EnginePtr Load(std::unique_ptr<plan::Plan> plan, EngineOptions options = {}) {
+EnginePtr Load(std::unique_ptr<plan::Plan> plan, EngineOptions options) {
   if (options.stall_timeout > std::chrono::seconds(2)) options.stall_timeout = milliseconds(2000);
   auto engine = Engine::Load(std::move(plan), options);
   if (!engine.ok()) throw std::runtime_error(engine.status().message());
@@ -74,10 +47,8 @@ bool Gives(Execution& execution, int64_t number) {
   return outputs.ok() && *(*outputs)[0].as<int64_t>() == number;
 }
 
-// ---- programs -----------------------------------------------------------------------------------
-
 // y = x + 10 over two devices.
-std::unique_ptr<plan::Plan> TwoDevices(uint32_t inflight, uint32_t capacity = 0) {
+std::unique_ptr<plan::Plan> TwoDevices(uint32_t inflight, uint32_t capacity) {
   FlowPlan flow(2);
   flow.Begin("two", inflight);
   const uint32_t x = Add(flow, 0, flow.Input("x"), flow.Constant(0, 3));
@@ -86,7 +57,7 @@ std::unique_ptr<plan::Plan> TwoDevices(uint32_t inflight, uint32_t capacity = 0)
 }
 
 // Many executions, of which as many as may are in flight.
-bool Many(std::unique_ptr<plan::Plan> plan, EngineOptions options = {}) {
+bool Many(std::unique_ptr<plan::Plan> plan, EngineOptions options) {
   const EnginePtr engine = Load(std::move(plan), options);
   std::vector<Execution> executions;
   for (int64_t x = 0; x < 12; ++x) executions.push_back(Start(*engine, 0, {x}));
@@ -111,6 +82,8 @@ std::unique_ptr<plan::Plan> Messages() {
 
 constexpr int64_t kMany = 16384;  // a collective does not copy them
 const plan::testing::Dims kSome = {kMany};
+
+namespace {
 
 // x + x of device 0 is written over when it has been sent, or given to a collective. y: what came
 // of it on device 1.
@@ -154,6 +127,8 @@ std::unique_ptr<plan::Plan> WrittenOver(bool collective) {
   flow.Give("again", again);
   return flow.Build();
 }
+
+}  // namespace
 
 // One that is sent is 2 x; of two that are added it is 4 x.
 bool ReadsWhatWasGiven(bool collective) {
@@ -238,10 +213,14 @@ std::unique_ptr<plan::Plan> Counting() {
   return flow.Build();
 }
 
+namespace {
+
 bool Counts(Execution& execution, float number) {
   const Result<Outputs> outputs = execution.Get();
   return outputs.ok() && *(*outputs)[0].as<float>() == number;
 }
+
+}  // namespace
 
 bool InTurns() {
   const EnginePtr engine = Load(Counting(), Workers(2));
@@ -376,235 +355,6 @@ bool BeginsWithState() {
   const EnginePtr engine = Load(flow.Build());
   const Result<Outputs> outputs = engine->Execute(0u, {})->Get();
   return outputs.ok() && *(*outputs)[0].as<float>() == 1;
-}
-
-// ---- what is lent, and teardown -----------------------------------------------------------------
-
-constexpr int64_t kLength = 2048;
-
-// Pages that are gone when they are given back: who still reads them crashes.
-class Lent {
- public:
-  Lent()
-      : data_(mmap(nullptr, kLength * sizeof(float), PROT_READ | PROT_WRITE,
-                   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) {}
-  void TakeBack() { munmap(data_, kLength * sizeof(float)); }
-  Execution Lend(Engine& engine, int64_t fail, int64_t ms) {
-    const int64_t dims[] = {kLength};
-    const Input inputs[] = {{"x", data_, DType::f32, dims, /*lent=*/true},
-                            {"fail", &fail, DType::i64, {}},
-                            {"ms", &ms, DType::i64, {}}};
-    return std::move(*engine.Execute(0u, inputs));
-  }
-
- private:
-  void* data_;
-};
-
-// Device 0 fails if it is asked to; device 1 sleeps for `ms` and reads x.
-std::unique_ptr<plan::Plan> Lending() {
-  FlowPlan flow(2);
-  flow.Begin("lending", 2);
-  const uint32_t x = flow.Input("x", DType::f32, {kLength});
-  const uint32_t fail = flow.Input("fail");
-  const uint32_t ms = flow.Input("ms");
-  const uint32_t well = flow.Scalar("well", 0, DType::bool_);
-  flow.Method(0, "check", 1);
-  flow.Call(0, flow.Kernel("not_equal"), {fail, flow.Constant(0, 1)}, {well});
-  flow.Call(0, flow.Check("no"), {well}, {});
-  const uint32_t y = flow.Tensor("y", 1, DType::f32, {kLength});
-  flow.Method(1, "read", 2);
-  flow.Call(1, flow.Kernel("sleep"), {ms}, {});
-  flow.Call(1, flow.Kernel("add"), {x, x}, {y});
-  flow.Give("y", y);
-  return flow.Build();
-}
-
-bool FailsWithoutReaders() {
-  const EnginePtr engine = Load(Lending(), Workers(3));
-  Lent lent;
-  Execution run = lent.Lend(*engine, 1, 5);
-  const bool failed = run.Get().status().code() == StatusCode::kFailed;
-  lent.TakeBack();
-  std::this_thread::sleep_for(milliseconds(60));
-  return failed;
-}
-
-// What fails may be the last that an execution does.
-bool FailsWhenAsked() {
-  const EnginePtr engine = Load(Lending(), Workers(1));
-  bool right = true;
-  for (int64_t i = 0; i < 40; ++i) {
-    Lent lent;
-    const bool fails = i % 4 != 0;
-    Execution run = lent.Lend(*engine, fails, 0);
-    right &= run.Get().status().code() == (fails ? StatusCode::kFailed : StatusCode::kOk);
-    lent.TakeBack();
-  }
-  return right;
-}
-
-// Nobody reads what was lent when Teardown returns. `drives`: worker 0 is inside Get.
-bool TornDown(uint32_t workers, bool drives) {
-  const EnginePtr engine = Load(Lending(), Workers(workers));
-  Lent lent;
-  Execution run = lent.Lend(*engine, 0, 60);
-  std::thread driver;
-  if (drives) driver = std::thread([&] { static_cast<void>(run.Get().ok()); });
-  std::this_thread::sleep_for(milliseconds(20));
-  engine->Teardown();
-  lent.TakeBack();
-  std::this_thread::sleep_for(milliseconds(100));
-  if (driver.joinable()) driver.join();
-  return true;
-}
-
-// Get is inside submission when the engine goes.
-bool GoesDuringFlush() {
-  EnginePtr engine = Load(Counting(), Workers(2));
-  Execution run = Start(*engine, 0, {0});
-  std::thread asks([&] { static_cast<void>(run.Get().ok()); });
-  std::this_thread::sleep_for(milliseconds(8));
-  engine.reset();
-  asks.join();
-  return true;
-}
-
-// A report is being made when the engine goes. One that is begun when it has gone says so, and says
-// nothing of lanes: what it has read of them was no memory of theirs.
-bool GoesDuringReport() {
-  using Clock = std::chrono::steady_clock;
-  EnginePtr engine = Load(Lending(), Workers(3));
-  Lent lent;
-  Execution run = lent.Lend(*engine, 0, 5);
-  std::atomic<Clock::duration> gone{std::chrono::hours(24 * 365 * 100)};
-  bool right = true;
-  std::thread asks([&] {
-    for (;;) {
-      const Status status = run.Get(milliseconds(0)).status();
-      if (status.code() != StatusCode::kTimeout) return;
-      // A report that was begun before holds the engine back, and is told at once.
-      const bool late = Clock::now().time_since_epoch() > gone.load() + milliseconds(15);
-      right &= !late || status.message().find("torn down") != std::string::npos;
-    }
-  });
-  std::this_thread::sleep_for(milliseconds(8));
-  engine.reset();
-  gone = Clock::now().time_since_epoch();
-  asks.join();
-  return right;
-}
-
-// What is told of a time-out is not called any more when the engine has gone.
-bool GoesAfterCallback() {
-  std::atomic<bool> called{false}, gone{false}, late{false};
-  EngineOptions options;
-  options.stall_timeout = milliseconds(20);
-  options.timed_out = [&](const Status&) {
-    called = true;
-    std::this_thread::sleep_for(milliseconds(30));
-    late = gone.load();
-  };
-  EnginePtr engine = Load(Lending(), options);
-  Lent lent;
-  Execution run = lent.Lend(*engine, 0, 200);
-  std::thread asks([&] { static_cast<void>(run.Get().ok()); });
-  while (!called) std::this_thread::yield();
-  engine.reset();
-  gone = true;
-  asks.join();
-  std::this_thread::sleep_for(milliseconds(50));
-  return !late;
-}
-
-// ---- the table ----------------------------------------------------------------------------------
-
-std::vector<Row> Rows() {
-  const auto many = [] { return Many(TwoDevices(2)); };
-  return {
-      {Omission::kStartGraph, "the start graph", BeginsWithState, On::kDeferred, 0, 600},
-      {Omission::kInflight, "executions in flight", OneInFlight},
-      {Omission::kConflict, "conflicts between graphs", InTurns},
-      {Omission::kFrame, "a frame for an execution", EmptyRounds, On::kCpu},
-      {Omission::kEmptyFrame, "a frame for an empty round", EmptyRounds, On::kCpu},
-      {Omission::kRetire, "frames of executions that are over", many},
-      {Omission::kMatchAgain, "inputs after a wait", FromThreads},
-      {Omission::kResult, "results", many},
-      {Omission::kParticipant, "the caller's work queue", Asides, On::kDeferred, 0},
-      {Omission::kParticipant, "the first device's work queue", Asides, On::kDeferred, 1},
-      {Omission::kParticipant, "the second device's work queue", Asides, On::kDeferred, 2},
-      {Omission::kLent, "readers of what was lent", FailsWithoutReaders},
-      {Omission::kHeldResult, "holders of a result", HoldsResults},
-      {Omission::kInProgress, "an execution that nobody holds", DroppedFailures},
-      {Omission::kInbox, "submitted entries", Asides, On::kCpu},
-      {Omission::kReportsFirst, "reports before completion", FailsWhenAsked},
-      {Omission::kRoom, "room in a channel", [] { return Many(Messages()); }},
-      {Omission::kArrived, "a message that is there", many},
-      {Omission::kSent, "a message that was received", [] { return ReadsWhatWasGiven(false); }},
-      {Omission::kAllArrived, "all members", [] { return ReadsWhatWasGiven(true); }},
-      {Omission::kLeft, "the last reader of a member", [] { return ReadsWhatWasGiven(true); }},
-      {Omission::kEndSubmission, "who is submitting", GoesDuringFlush, On::kCpu},
-      {Omission::kEndDriver, "who drives worker 0", [] { return TornDown(1, true); }, On::kCpu},
-      {Omission::kEndWorkers, "the other workers", [] { return TornDown(3, false); }, On::kCpu},
-      {Omission::kEndFallback, "the fallback driver", many, On::kCpu},
-      {Omission::kEndWatchdog, "the watchdog", GoesAfterCallback, On::kCpu},
-      {Omission::kEndQueues, "what runs on queues", [] { return TornDown(3, false); },
-       On::kDeferredThread},
-      {Omission::kEndReport, "the memory of reports", GoesDuringReport, On::kCpu},
-      {Omission::kEndHeld, "held results", OutlivesEngine},
-  };
-}
-
-uint64_t SeedOf(const Row& row, uint64_t i) {
-  switch (row.on) {
-    case On::kCpu: return 0;
-    case On::kDeferred: return i;
-    default: return 3 * i;  // machines with a thread: OptionsOf()
-  }
-}
-
-// Whether a program under `omitted` says within so many seeds that something is wrong.
-bool Notices(const Row& row, engine::Omitted omitted, uint64_t seeds) {
-  if (row.on == On::kCpu) seeds = std::min<uint64_t>(seeds, 10);
-  for (uint64_t i = 1; i <= seeds; ++i) {
-    const bool same = Same(SeedOf(row, i), [&] {
-      engine::omitted = omitted;
-      engine::stretched = row.what;
-      return row.right();
-    });
-    if (!same) return true;
-  }
-  return false;
-}
-
-}  // namespace
-
-TEST_CASE("programs are right where nothing is left out") {
-  for (const Row& row : Rows()) {
-    INFO(row.name);
-    CHECK(!Notices(row, {}, kWhole));
-  }
-}
-
-TEST_CASE("each wait that the engine lacks is noticed") {
-  for (const Row& row : Rows()) {
-    INFO(row.name << " are not waited for");
-    CHECK(Notices(row, {row.what, row.which}, row.seeds));
-  }
-}
-
-TEST_CASE("every row of the table is tried") {
-  // These in missing_waits_test.cpp, and in tests/simulation.
-  std::vector<Omission> tried = {Omission::kKeptWait,   Omission::kCompletion,
-                                 Omission::kOneQueue,   Omission::kReports,
-                                 Omission::kWakeWorker, Omission::kWakeDriver,
-                                 Omission::kWakeAtEnd,  Omission::kTellFailure,
-                                 Omission::kGiveUp,     Omission::kLostAtEnd};
-  for (const Row& row : Rows()) tried.push_back(row.what);
-  for (uint32_t what = 1; what < static_cast<uint32_t>(Omission::kCount); ++what) {
-    INFO("row " << what);
-    CHECK(std::count(tried.begin(), tried.end(), static_cast<Omission>(what)) != 0);
-  }
 }
 
 }  // namespace cgraph::testing
