@@ -11,6 +11,7 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
 #include "runtime/plan/print.h"
@@ -324,6 +325,7 @@ void BindCalls(nb::module_& module) {
       .def_ro("signature", &Graph::signature, "Its inputs and results, with their types.")
       .def("__repr__",
            [](const Graph& self) { return fmt::format("<cgraph.Graph {}>", self.signature); });
+  module.def("port_path", &PathOf);
   module.def("make_graph", &MakeGraph, nb::arg("engine"), nb::arg("plan"), nb::arg("index"),
              nb::arg("signature"), nb::arg("pack").none());
 }

@@ -176,16 +176,10 @@ def _document(info):
     return "\n".join(lines)
 
 
-def _path(name):
-    """ "pair.xs[0]" is ["pair", "xs", 0]."""
-    parts = name.replace("[", ".").replace("]", "").split(".")  # `re` would cost each import 5 ms
-    return parts[:1] + [int(part) if part.isdigit() else part for part in parts[1:]]
-
-
 def packer(info):
     """What makes the value of a graph of the tuple of its results, in the ports' order. None: the
     only result is the value."""
-    paths = [_path(port.name) for port in info.outputs]
+    paths = [_runtime.port_path(port.name) for port in info.outputs]
     if len(paths) == 1 and len(paths[0]) == 1:
         return None
     roots = {path[0] for path in paths}

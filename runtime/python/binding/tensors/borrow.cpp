@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -136,24 +137,28 @@ void CheckNames(const std::vector<InputPort>& ports, nb::handle kwargs, const st
 
 }  // namespace
 
-void FindWay(InputPort& port) {
-  const std::string& name = port.name;
-  size_t at = name.find_first_of(".[");
-  PyObject* argument = PyUnicode_FromString(name.substr(0, at).c_str());
-  PyUnicode_InternInPlace(&argument);
-  port.argument = nb::steal(argument);
-  while (at < name.size()) {
-    const size_t end = std::min(name.find_first_of(".[", at + 1), name.size());
-    const std::string part = name.substr(at + 1, end - at - 1);
-    if (name[at] == '[') {
-      port.way.emplace_back(static_cast<Py_ssize_t>(std::stoll(part)));
-    } else if (!part.empty() && part.find_first_not_of("0123456789") == part.npos) {
-      port.way.emplace_back(static_cast<Py_ssize_t>(std::stoll(part)));
-    } else {
-      port.way.emplace_back(part);
-    }
+std::vector<PathStep> PathOf(const std::string& port) {
+  size_t at = std::min(port.find_first_of(".["), port.size());
+  std::vector<PathStep> path = {port.substr(0, at)};
+  while (at < port.size()) {
+    const size_t end = std::min(port.find_first_of(".[", at + 1), port.size());
+    const std::string part = port.substr(at + 1, end - at - 1);
+    const bool number =
+        port[at] == '[' ||
+        (!part.empty() && part.find_first_not_of("0123456789") == std::string::npos);
+    if (number) path.emplace_back(static_cast<Py_ssize_t>(std::stoll(part)));
+    else path.emplace_back(part);
     at = end;
   }
+  return path;
+}
+
+void FindWay(InputPort& port) {
+  std::vector<PathStep> path = PathOf(port.name);
+  PyObject* argument = PyUnicode_FromString(std::get<std::string>(path.front()).c_str());
+  PyUnicode_InternInPlace(&argument);
+  port.argument = nb::steal(argument);
+  port.way.assign(std::make_move_iterator(path.begin() + 1), std::make_move_iterator(path.end()));
 }
 
 Borrowed& Borrowed::operator=(Borrowed&& other) noexcept {

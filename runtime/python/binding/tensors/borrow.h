@@ -17,6 +17,10 @@
 
 namespace cgraph::python {
 
+// The steps to a tensor in the value that a port is a part of: "pair.xs[0]" is "pair", "xs", 0.
+using PathStep = std::variant<std::string, Py_ssize_t>;
+std::vector<PathStep> PathOf(const std::string& port);
+
 // InputPort: a leaf of an input, "pair.x" or "xs[0]": the argument `pair` or `xs`, and the way from
 // it to the tensor.
 struct InputPort {
@@ -25,7 +29,7 @@ struct InputPort {
   plan::DType dtype = plan::DType::f32;
   uint8_t rank = 0;
   nanobind::object argument;  // its name, interned
-  std::vector<std::variant<std::string, Py_ssize_t>> way;
+  std::vector<PathStep> way;
 };
 // Reads argument and way from the port's name.
 void FindWay(InputPort& port);
