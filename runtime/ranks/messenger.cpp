@@ -128,25 +128,25 @@ bool Messenger::PollReceives() {
       ++i;
       continue;
     }
-    any = true;
     Receiving message = std::move(at);
     receives_.erase(receives_.begin() + i);
-    Deliver(std::move(message));
+    any |= Deliver(std::move(message));
   }
   return any;
 }
 
-void Messenger::Deliver(Receiving message) {
+bool Messenger::Deliver(Receiving message) {
   Listener* listener = ListenerOf(message.tag);
   if (message.dropped.empty()) {
-    if (listener != nullptr) listener->OnMessage(message.from, message.buffer);
-  } else if (message.tag == kControlTag) {
-    early_.emplace_back(message.from, std::move(message.dropped));
-    DeliverEarly();
+    return listener != nullptr && listener->OnMessage(message.from, message.buffer);
   }
+  if (message.tag != kControlTag) return false;
+  early_.emplace_back(message.from, std::move(message.dropped));
+  return DeliverEarly();
 }
 
-void Messenger::DeliverEarly() {
+bool Messenger::DeliverEarly() {
+  bool any = false;
   Listener* listener = ListenerOf(kControlTag);
   while (listener != nullptr && !early_.empty()) {
     auto [from, message] = std::move(early_.front());
@@ -154,8 +154,9 @@ void Messenger::DeliverEarly() {
     const std::span<std::byte> buffer = listener->BufferFor(from, message.size());
     if (buffer.size() < message.size()) continue;
     std::copy(message.begin(), message.end(), buffer.begin());
-    listener->OnMessage(from, buffer.first(message.size()));
+    any |= listener->OnMessage(from, buffer.first(message.size()));
   }
+  return any;
 }
 
 bool Messenger::under_way() {

@@ -30,8 +30,8 @@ class Listener {
   // come before. Empty: the message is none that the listener expects, and is dropped.
   virtual std::span<std::byte> BufferFor(uint32_t from, uint64_t bytes) = 0;
   // Called when a message has arrived in its buffer; those of one rank in the order in which they
-  // were sent.
-  virtual void OnMessage(uint32_t from, std::span<const std::byte> message) = 0;
+  // were sent. Returns whether somebody may wait for what it says: who polls goes on spinning then.
+  virtual bool OnMessage(uint32_t from, std::span<const std::byte> message) = 0;
 };
 
 inline constexpr uint32_t kControlTag = 0;
@@ -147,8 +147,8 @@ class Messenger {
   void SendPostponed();
   bool PollSends();
   bool PollReceives();
-  void Deliver(Receiving message);
-  void DeliverEarly();
+  bool Deliver(Receiving message);
+  bool DeliverEarly();
   void Begin(const Wire::Incoming& message);
   Listener* ListenerOf(uint32_t tag) const {
     return tag < listeners_.size() ? listeners_[tag] : nullptr;

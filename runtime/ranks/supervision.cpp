@@ -58,7 +58,10 @@ class OneMessage final : public Listener {
     text_.resize(bytes);
     return std::as_writable_bytes(std::span(text_));
   }
-  void OnMessage(uint32_t, std::span<const std::byte>) override { come_ = true; }
+  bool OnMessage(uint32_t, std::span<const std::byte>) override {
+    come_ = true;
+    return true;
+  }
   bool come() const { return come_; }
   std::string_view text() const { return text_.c_str(); }  // without what fills the grain
 
@@ -75,7 +78,10 @@ class Builds final : public Listener {
     texts_[from].resize(bytes);
     return std::as_writable_bytes(std::span(texts_[from]));
   }
-  void OnMessage(uint32_t, std::span<const std::byte>) override { ++come_; }
+  bool OnMessage(uint32_t, std::span<const std::byte>) override {
+    ++come_;
+    return true;
+  }
   size_t come() const { return come_; }
 
   // Returns the error of those that are of another build than rank 0.

@@ -250,7 +250,7 @@ def idle(suite):
     print("  of a core: " + ", ".join(f"rank {rank} {shares[rank]:.1%}" for rank in sorted(ranks)))
     # An emulated GPU whose kernel computes takes processor time of its rank.
     waiting = [share for rank, share in shares.items() if not suite.gpus or rank != 0]
-    expect(all(share <= (0.2 if suite.gpus else 0.05) for share in waiting),
+    expect(all(share <= (0.2 if suite.gpus else 0.02) for share in waiting),
            f"idle ranks: {shares}")
 
 

@@ -148,12 +148,13 @@ class Sender : public Channel, public ranks::Listener {
   std::span<std::byte> BufferFor(uint32_t, uint64_t) override {
     return answers_[answers_begun_++ % answers_.size()].bytes;
   }
-  void OnMessage(uint32_t, std::span<const std::byte> message) override {
+  bool OnMessage(uint32_t, std::span<const std::byte> message) override {
     uint64_t taken = 0;
-    if (message.size() < sizeof(taken)) return;
+    if (message.size() < sizeof(taken)) return false;
     std::memcpy(&taken, message.data(), sizeof(taken));
     taken_.store(taken, std::memory_order_release);
     event_count_->Notify();
+    return true;
   }
 
   Slots slots_;
@@ -300,9 +301,10 @@ class Receiver : public Channel, public ranks::Listener {
     if (!free || bytes > slots_.each || bytes < sizeof(Header)) return {};
     return {slots_.At(begun_++), slots_.each};
   }
-  void OnMessage(uint32_t, std::span<const std::byte>) override {
+  bool OnMessage(uint32_t, std::span<const std::byte>) override {
     arrived_.store(arrived_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
     event_count_->Notify();
+    return true;
   }
 
   Slots slots_;

@@ -61,7 +61,7 @@ struct RemoteMember final : ranks::Listener {
     ++begun;
     return buffer;
   }
-  void OnMessage(uint32_t, std::span<const std::byte> message) override;
+  bool OnMessage(uint32_t, std::span<const std::byte> message) override;
 
   MessageCollective& collective;
   const uint32_t member, rank;
@@ -372,12 +372,13 @@ class MessageCollective final : public Collective {
   std::atomic<bool> closing_{false};
 };
 
-void RemoteMember::OnMessage(uint32_t, std::span<const std::byte> message) {
+bool RemoteMember::OnMessage(uint32_t, std::span<const std::byte> message) {
   const uint64_t n = arrived++;
   // It lies in this object's memory.
   const std::span<std::byte> bytes(const_cast<std::byte*>(message.data()), message.size());
   if (n % per_round() == 0) collective.OnInputs(*this, n / per_round(), bytes);
   else collective.OnSlices(*this, n / per_round(), bytes);
+  return true;
 }
 
 // The collective of a rank that has no member.

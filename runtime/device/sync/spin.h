@@ -40,14 +40,19 @@ class SpinBudget {
 class Spinner {
  public:
   // `spins`: false where more threads than cores would spin.
-  explicit Spinner(bool spins) : spins_(spins) {}
+  explicit Spinner(bool spins) : spins_(spins), goes_on_(spins) {}
 
-  void Reset() { looks_ = 0; }
-  // Pauses; returns false when it is time to sleep.
+  // Begins a new wait.
+  void Reset() {
+    looks_ = 0;
+    goes_on_ = spins_;
+  }
+  // Pauses; returns false when it is time to sleep, and from then on until a new wait begins.
   bool Again() {
-    if (!spins_) return false;
+    if (!goes_on_) return false;
     Pause();
-    return ++looks_ % kLooksPerClock != 0 || InTime();
+    if (++looks_ % kLooksPerClock == 0) goes_on_ = InTime();
+    return goes_on_;
   }
 
  private:
@@ -55,6 +60,7 @@ class Spinner {
   bool InTime();
 
   const bool spins_;
+  bool goes_on_;
   uint32_t looks_ = 0;
   std::chrono::steady_clock::time_point start_;
 };

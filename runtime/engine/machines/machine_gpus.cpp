@@ -48,12 +48,13 @@ class Answers final : private ranks::Listener {
   std::span<std::byte> BufferFor(uint32_t from, uint64_t bytes) override {
     return buffers_[from].New(bytes);
   }
-  void OnMessage(uint32_t from, std::span<const std::byte>) override {
+  bool OnMessage(uint32_t from, std::span<const std::byte>) override {
     const std::vector<std::byte> bytes = buffers_[from].Take();
     const auto [message, text] = Read(bytes);
-    if (message.kind != kind_) return;
+    if (message.kind != kind_) return false;
     take_(from, message, text);
     ++count_;
+    return true;
   }
 
   ranks::Messenger& messenger_;

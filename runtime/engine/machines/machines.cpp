@@ -379,7 +379,7 @@ void Machines::RunThread() {
   }
 }
 
-void Machines::Dispatch(uint32_t from, std::span<const std::byte> bytes) {
+bool Machines::Dispatch(uint32_t from, std::span<const std::byte> bytes) {
   const auto [message, text] = Read(bytes);
   switch (message.kind) {
     case MachineMessage::kAskWeights:
@@ -454,6 +454,7 @@ void Machines::Dispatch(uint32_t from, std::span<const std::byte> bytes) {
     case MachineMessage::kPlan:
     case MachineMessage::kQuit: break;  // while there is an engine none of these comes
   }
+  return message.kind != MachineMessage::kAlive && message.kind != MachineMessage::kHeads;
 }
 
 uint32_t NodesOf(const plan::Plan& plan) {

@@ -101,17 +101,19 @@ class Machines final : private ranks::Listener {
   void SetWeights(std::vector<uint32_t> numbers);
   // At rank 0: returns how many bytes of weights a rank has read, and was sent.
   std::pair<uint64_t, uint64_t> WeightsOf(uint32_t rank) const;
-  void Dispatch(uint32_t from, std::span<const std::byte> message);
+  // Returns whether somebody may wait for what the message says.
+  bool Dispatch(uint32_t from, std::span<const std::byte> message);
 
  private:
   std::span<std::byte> BufferFor(uint32_t from, uint64_t bytes) override {
     return buffers_[from].New(bytes);
   }
-  void OnMessage(uint32_t from, std::span<const std::byte>) override {
+  bool OnMessage(uint32_t from, std::span<const std::byte>) override {
     std::vector<std::byte> message = buffers_[from].Take();
     last_message_ns_[from].store(NowNs(), std::memory_order_relaxed);
-    Dispatch(from, message);
+    const bool matters = Dispatch(from, message);
     buffers_[from].Return(std::move(message));
+    return matters;
   }
   void SendToAll(const MachineMessage& message, std::string_view text);
   static int64_t NowNs() {

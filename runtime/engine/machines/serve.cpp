@@ -44,11 +44,15 @@ class Inbox final : private ranks::Listener {
 
  private:
   std::span<std::byte> BufferFor(uint32_t, uint64_t bytes) override { return buffers_.New(bytes); }
-  void OnMessage(uint32_t, std::span<const std::byte>) override {
-    if (machines_ == nullptr) return messages_.push_back(buffers_.Take());
+  bool OnMessage(uint32_t, std::span<const std::byte>) override {
+    if (machines_ == nullptr) {
+      messages_.push_back(buffers_.Take());
+      return true;
+    }
     std::vector<std::byte> message = buffers_.Take();
     machines_->Dispatch(0, message);
     buffers_.Return(std::move(message));
+    return true;
   }
   std::vector<std::byte> Take() {
     std::vector<std::byte> first = std::move(messages_.front());

@@ -65,11 +65,12 @@ class Ears final : public ranks::Listener {
   std::span<std::byte> BufferFor(uint32_t from, uint64_t bytes) override {
     return buffers_[from].New(bytes);
   }
-  void OnMessage(uint32_t from, std::span<const std::byte>) override {
+  bool OnMessage(uint32_t from, std::span<const std::byte>) override {
     const std::vector<std::byte> bytes = buffers_[from].Take();
     const auto [message, text] = engine::Read(bytes);
     most_text = std::max(most_text, text.size());
     hear_(from, message, text);
+    return true;
   }
   size_t most_text = 0;
 

@@ -37,7 +37,7 @@ class Reader final : public ranks::Listener {
   std::span<std::byte> BufferFor(uint32_t from, uint64_t bytes) override {
     return buffers_[from].New(bytes);
   }
-  void OnMessage(uint32_t from, std::span<const std::byte> message) override {
+  bool OnMessage(uint32_t from, std::span<const std::byte> message) override {
     std::vector<std::byte> text = buffers_[from].Take();
     Letter letter;
     std::memcpy(&letter, text.data(), sizeof(letter));
@@ -48,6 +48,7 @@ class Reader final : public ranks::Listener {
     broken += !whole;
     numbers[from].push_back(letter.number);
     buffers_[from].Return(std::move(text));
+    return waited_for;
   }
 
  private:
@@ -56,6 +57,7 @@ class Reader final : public ranks::Listener {
  public:
   std::vector<std::vector<uint64_t>> numbers;  // by sender
   int broken = 0;
+  bool waited_for = true;  // what comes
 };
 
 // Outbox: messages whose memory the sender keeps, and scribbles over as soon as it may.
@@ -210,11 +212,12 @@ TEST_CASE("a message without a buffer is dropped, and those behind it come") {
     std::span<std::byte> BufferFor(uint32_t, uint64_t bytes) override {
       return bytes > 128 ? std::span<std::byte>() : buffers.New(bytes);
     }
-    void OnMessage(uint32_t, std::span<const std::byte> message) override {
+    bool OnMessage(uint32_t, std::span<const std::byte> message) override {
       REQUIRE(message.size() <= 128);
       Letter letter;
       std::memcpy(&letter, buffers.Take().data(), sizeof(letter));
       numbers.push_back(letter.number);
+      return true;
     }
     ranks::ReceiveBuffers buffers;
     std::vector<uint64_t> numbers;
@@ -254,6 +257,24 @@ TEST_CASE("what is postponed goes when its thread polls, or before another copy"
   REQUIRE(office.messengers[0]->under_way());
   office.Settle();  // all that was sent has left
   REQUIRE(sent() == 4);
+}
+
+TEST_CASE("Poll() says whether anything has come that somebody may wait for") {
+  for (const bool waited_for : {true, false}) {
+    Office office(2, 1);
+    Reader reader(2);
+    reader.waited_for = waited_for;
+    office.messengers[1]->Listen(1, &reader);
+    office.messengers[0]->SendCopy(1, 1, Write(1, 100));
+    bool any = false;
+    for (int i = 0; i < 1000 && reader.numbers[0].empty(); ++i) {
+      office.messengers[0]->Poll();
+      any |= office.messengers[1]->Poll();
+    }
+    REQUIRE(reader.numbers[0].size() == 1);
+    REQUIRE(any == waited_for);
+    office.messengers[1]->Listen(1, nullptr);
+  }
 }
 
 TEST_CASE("any thread may send and poll") {

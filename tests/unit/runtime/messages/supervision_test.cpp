@@ -30,9 +30,10 @@ class Address final : public ranks::Listener {
     text_.resize(bytes);
     return std::as_writable_bytes(std::span(text_));
   }
-  void OnMessage(uint32_t, std::span<const std::byte>) override {
+  bool OnMessage(uint32_t, std::span<const std::byte>) override {
     std::istringstream words(text_.substr(text_.find('\n') + 1));
     words >> token >> port;
+    return true;
   }
   std::string token;
   uint16_t port = 0;
