@@ -107,6 +107,14 @@ Problem CheckEvery(const Options& options) {
                   "--every out"};
 }
 
+Problem CheckSaveState(const Options& options) {
+  const std::string& path = options.save_state;
+  if (path.empty() || path.ends_with(".safetensors")) return {};
+  return {kUsage, fmt::format("--save-state {}: states are written as .safetensors; name the file "
+                              "{}.safetensors",
+                              path, path)};
+}
+
 Problem CheckInflight(const plan::Graph& graph, const Options& options) {
   if (options.inflight <= graph.inflight) return {};
   return {kUsage, fmt::format("--inflight {}: graph {} is compiled for {}; compile with "
@@ -126,6 +134,7 @@ Problem CheckOptions(const plan::Plan& plan, const std::vector<const plan::Graph
   if (problem.ok()) problem = CheckLibraries(options, machines);
   if (problem.ok()) problem = CheckWritten(plan, options);
   if (problem.ok()) problem = CheckEvery(options);
+  if (problem.ok()) problem = CheckSaveState(options);
   if (problem.ok()) problem = CheckInflight(*graphs[0], options);
   return problem;
 }

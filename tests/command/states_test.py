@@ -142,6 +142,12 @@ def not_overwritten(runs):
     expect(done.returncode == 0 and path.read_bytes() != before, "a run goes on in one file")
 
 
+def named_otherwise(runs):
+    done = runs.run("--save-state", runs.folder / "states.txt")
+    expect(done.returncode == 2 and "states.txt.safetensors" in done.stderr and
+           not (runs.folder / "states.txt").exists(), done.stderr)
+
+
 def failed(runs):
     path = runs.folder / "kept.safetensors"
     path.write_text("as it was")
@@ -175,7 +181,7 @@ def main():
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         runs = Runs(args, pathlib.Path(folder))
-        for test in (goes_on, some_states, not_overwritten, failed, outputs):
+        for test in (goes_on, some_states, not_overwritten, named_otherwise, failed, outputs):
             test(runs)
     print(f"{expectations.checks} checks")
 
