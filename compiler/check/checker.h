@@ -15,13 +15,14 @@
 
 namespace cgraph::check {
 
-// A top-level name of a file.
+// A top-level name of a file. Ops and fns may share one: the first of them has the others.
 struct Symbol {
   std::variant<program::ConstId, program::TransportId, program::OpId, program::FnId,
                program::ActorId, program::PlaceId, program::GraphId,
                program::ScheduleId, program::TopologyId>
       node;
   Range range;
+  std::vector<Symbol> overloads = {};
 };
 
 struct Module;
