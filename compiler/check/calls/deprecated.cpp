@@ -28,7 +28,8 @@ class InsteadWriter {
 
   // Returns nothing where an argument is missing.
   std::optional<std::string> Run() {
-    std::string text = Text(declared_.instead);
+    // What stands around the call binds no part of what is written.
+    const std::string text = Bound(declared_.instead, /*is_operand=*/true);
     return complete_ ? std::optional<std::string>(std::move(text)) : std::nullopt;
   }
 
@@ -61,26 +62,29 @@ class InsteadWriter {
     return std::nullopt;
   }
 
-  // Returns the number that is written, of an argument, too: `dim + 1` is 2 where `dim` is 1.
-  std::optional<int64_t> Number(const Written& written) const {
+  // Returns the number that is written, with its sign.
+  static std::optional<int64_t> Number(const Written& written) {
     const syntax::Expr& expr = written.file->exprs[written.id];
     if (const auto* literal = std::get_if<syntax::IntLiteral>(&expr.node)) return literal->value;
     if (const auto* unary = std::get_if<syntax::Unary>(&expr.node)) {
       const std::optional<int64_t> operand = Number({written.file, unary->operand});
       return operand && !unary->is_not ? std::optional<int64_t>(-*operand) : std::nullopt;
     }
-    if (written.file != &declared_.module.file) return std::nullopt;
-    if (const auto argument = Argument(written.id); argument && argument->file != nullptr) {
-      return Number(*argument);
-    }
-    const auto* chain = std::get_if<syntax::Chain>(&expr.node);
-    if (chain == nullptr || chain->operators.size() != 1) return std::nullopt;
-    const auto left = Number({written.file, chain->operands[0]});
-    const auto right = Number({written.file, chain->operands[1]});
+    return std::nullopt;
+  }
+
+  // Returns the sum that is written instead where its parts are numbers: of `dim + 1`, 2 where
+  // `dim` is 1.
+  std::optional<int64_t> Sum(ExprId id) const {
+    const auto* chain = std::get_if<syntax::Chain>(&Instead(id).node);
+    if (chain == nullptr || chain->operators[0] != BinaryOperator::kAdd) return std::nullopt;
     int64_t sum = 0;
-    const bool adds = chain->operators[0] == BinaryOperator::kAdd;
-    if (!adds || !left || !right || __builtin_add_overflow(*left, *right, &sum)) {
-      return std::nullopt;
+    for (size_t i = 0; i < chain->operands.size(); ++i) {
+      if (i > 0 && chain->operators[i - 1] != BinaryOperator::kAdd) return std::nullopt;
+      Written part{&File(), chain->operands[i]};
+      if (const auto argument = Argument(part.id)) part = *argument;
+      const auto number = part.file != nullptr ? Number(part) : std::nullopt;
+      if (!number || __builtin_add_overflow(sum, *number, &sum)) return std::nullopt;
     }
     return sum;
   }
@@ -91,24 +95,27 @@ class InsteadWriter {
            std::holds_alternative<syntax::Modified>(expr.node);
   }
 
-  // Returns the text of an operand of `parent`.
+  // Returns the text of an expression, of a parameter its argument, in parentheses where it is an
+  // operand and they are needed.
+  std::string Bound(ExprId id, bool is_operand) {
+    const std::optional<Written> argument = Argument(id);
+    complete_ &= !argument || argument->file != nullptr;
+    if (!complete_) return "";
+    const std::string text = argument ? TextOf(*argument->file, argument->id) : Text(id);
+    const bool loose = argument ? IsLoose(argument->file->exprs[argument->id])
+                                : IsLoose(Instead(id)) && id == declared_.instead;
+    return is_operand && loose ? "(" + text + ")" : text;
+  }
+
   std::string Operand(const syntax::Expr& parent, ExprId id) {
     const auto* call = std::get_if<syntax::CallExpr>(&parent.node);
     if (call != nullptr && call->callee == id) return qualifier_ + TextOf(File(), id);
-    const std::optional<Written> argument = Argument(id);
-    if (!argument) return Text(id);
-    if (argument->file == nullptr) {
-      complete_ = false;
-      return "";
-    }
-    const std::string text = TextOf(*argument->file, argument->id);
-    const bool binds = IsLoose(parent) || std::holds_alternative<syntax::IndexExpr>(parent.node) ||
-                       std::holds_alternative<syntax::FieldExpr>(parent.node);
-    return binds && IsLoose(argument->file->exprs[argument->id]) ? "(" + text + ")" : text;
+    return Bound(id, IsLoose(parent) || std::holds_alternative<syntax::IndexExpr>(parent.node) ||
+                         std::holds_alternative<syntax::FieldExpr>(parent.node));
   }
 
   std::string Text(ExprId id) {
-    if (const auto number = Number({&File(), id})) return std::to_string(*number);
+    if (const auto sum = Sum(id)) return std::to_string(*sum);
     const syntax::Expr& expr = Instead(id);
     std::vector<ExprId> operands;
     syntax::ForEachChild(expr, [&](auto child) {
@@ -139,6 +146,23 @@ class InsteadWriter {
 
 }  // namespace
 
+namespace {
+
+// Returns whether a comment stands between the arguments: what is written instead would lose it.
+bool HasComment(const Scope& scope, const syntax::CallExpr& node, Range call) {
+  std::string between;
+  uint32_t begin = call.begin;
+  for (const syntax::Argument& argument : node.arguments) {
+    const Range value = scope.Written(argument.value).range;
+    between += scope.checker.sources.Text({call.source, begin, value.begin});
+    begin = value.end;
+  }
+  between += scope.checker.sources.Text({call.source, begin, call.end});
+  return between.find("//") != std::string::npos || between.find("/*") != std::string::npos;
+}
+
+}  // namespace
+
 void WarnOfDeprecated(Scope& scope, const syntax::CallExpr& node, const Deprecation& declared,
                       const Arguments& given, Range call) {
   if (!declared.instead.valid()) return;
@@ -149,7 +173,7 @@ void WarnOfDeprecated(Scope& scope, const syntax::CallExpr& node, const Deprecat
       scope.Report(Code::kW0304, field != nullptr ? field->name.range : callee.range,
                    fmt::format("`{}` is deprecated; `{}` is written instead", declared.name,
                                scope.checker.sources.Text(instead)));
-  if (node.type_argument.valid()) return;
+  if (node.type_argument.valid() || HasComment(scope, node, call)) return;
   if (auto text = InsteadWriter(scope, node, declared, given).Run()) {
     diagnostic.AddFix(call, std::move(*text));
   }
