@@ -35,11 +35,13 @@ class Declarer {
   }
 
   void Visit(const syntax::FnDecl& decl, Range) {
-    AddFunction(decl.name, {AddRow(checker_.program.fns, checker_.fns, decl), decl.name.range});
+    AddFunction(decl.name, {AddRow(checker_.program.fns, checker_.fns, decl), decl.name.range,
+                            decl.deprecated.valid()});
   }
 
   void Visit(const syntax::OpDecl& decl, Range) {
-    AddFunction(decl.name, {AddRow(checker_.program.ops, checker_.ops, decl), decl.name.range});
+    AddFunction(decl.name, {AddRow(checker_.program.ops, checker_.ops, decl), decl.name.range,
+                            decl.deprecated.valid()});
   }
 
   void Visit(const syntax::ActorDecl& decl, Range) {

@@ -614,8 +614,8 @@ import lib
 graph g(x: f32[2, 6], y: f32[3, 6]) -> (f32, f32[5, 6], f32[6], f32[2]) {
   let most = t.max_dim(t.select(t.less(x, 0.0), 0.0, x), dim: 1)
   return (
-    t.sum(t.sum_dim(x /* all */ - 1.0, dim: -1) - most), t.concat(x, y, dim: 0), lib.scaled(x[0] + 1.0),
-    lib.deep(most)
+    t.sum(t.sum_dim(x /* all */ - 1.0, dim: -1) - most), t.concat(x, y, dim: 0),
+    lib.scaled(x[0] + 1.0), lib.deep(most)
   )
 }
 """
@@ -625,8 +625,8 @@ import lib
 graph g(x: f32[2, 6], y: f32[3, 6]) -> (f32, f32[5, 6], f32[6], f32[2]) {
   let most = t.max(t.where(t.less(x, 0.0), 0.0, x), dim: 1)
   return (
-    t.sum(t.sum(x /* all */ - 1.0, dim: -1) - most), t.concat([x, y], dim: 0), ((x[0] + 1.0) * 2.5),
-    (most + 1.0)
+    t.sum(t.sum(x /* all */ - 1.0, dim: -1) - most), t.concat([x, y], dim: 0),
+    ((x[0] + 1.0) * 2.5), (most + 1.0)
   )
 }
 """

@@ -173,8 +173,12 @@ void WarnOfDeprecated(Scope& scope, const syntax::CallExpr& node, const Deprecat
       scope.Report(Code::kW0304, field != nullptr ? field->name.range : callee.range,
                    fmt::format("`{}` is deprecated; `{}` is written instead", declared.name,
                                scope.checker.sources.Text(instead)));
-  if (node.type_argument.valid() || HasComment(scope, node, call)) return;
+  constexpr size_t kMostBytes = size_t{16} << 20;
+  const bool small =
+      scope.checker.deprecated_bytes <= kMostBytes && call.end - call.begin <= kMostBytes;
+  if (!small || node.type_argument.valid() || HasComment(scope, node, call)) return;
   if (auto text = InsteadWriter(scope, node, declared, given).Run()) {
+    scope.checker.deprecated_bytes += text->size();
     diagnostic.AddFix(call, std::move(*text));
   }
 }
