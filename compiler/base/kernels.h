@@ -8,10 +8,10 @@ namespace cgraph {
 #define KERNEL(constant, name, declaration) inline constexpr const char* constant = name;
 #include "compiler/base/kernels.def"
 
-// The parameters by which an op names one of its first tensor's dimensions (also `start_dim`), and
-// several.
+// The parameters by which an op names one of its first tensor's dimensions, and several.
 inline constexpr const char* kDimParameter = "dim";
-inline constexpr const char* kDimSuffix = "_dim";
+inline constexpr const char* kStartDimParameter = "start_dim";
+inline constexpr const char* kEndDimParameter = "end_dim";
 inline constexpr const char* kDimsParameter = "dims";
 
 struct KnownKernel {

@@ -7,7 +7,6 @@
 #include "compiler/check/expressions/resolve.h"
 #include "compiler/check/scope/scope.h"
 #include "compiler/check/types/types.h"
-#include "llvm/ADT/StringRef.h"
 
 namespace cgraph::check {
 
@@ -33,10 +32,11 @@ void TransportBase(Checker& checker, TransportId id) {
 // Marks the parameters that name dimensions, by their names.
 void MarkAxes(Signature& signature) {
   for (Parameter& parameter : signature.parameters) {
+    const std::string& name = parameter.name;
     const bool one =
-        parameter.name == kDimParameter || llvm::StringRef(parameter.name).endswith(kDimSuffix);
+        name == kDimParameter || name == kStartDimParameter || name == kEndDimParameter;
     if (one) parameter.axis = AxisRole::kAxis;
-    if (parameter.name == kDimsParameter) parameter.axis = AxisRole::kAxes;
+    if (name == kDimsParameter) parameter.axis = AxisRole::kAxes;
   }
 }
 
