@@ -117,7 +117,7 @@ ExitCode Run(int argc, char** argv) {
 
   std::vector<std::pair<const char*, Command>> commands = {
       {"compile", AddCompileCommand(cgc)},   {"check", AddCheckCommand(cgc)},
-      {"fmt", AddFmtCommand(cgc)},
+      {"fmt", AddFmtCommand(cgc)},           {"fix", AddFixCommand(cgc)},
       {"verify", AddVerifyCommand(cgc)},     {"plan", AddPlanCommand(cgc)},
       {"simulate", AddSimulateCommand(cgc)}, {"viz", AddVizCommand(cgc)},
       {"import-schedule", AddImportScheduleCommand(cgc)},

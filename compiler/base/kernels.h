@@ -10,6 +10,8 @@ namespace cgraph {
 
 // The parameters by which an op names one of its first tensor's dimensions, and several.
 inline constexpr const char* kDimParameter = "dim";
+inline constexpr const char* kStartDimParameter = "start_dim";
+inline constexpr const char* kEndDimParameter = "end_dim";
 inline constexpr const char* kDimsParameter = "dims";
 
 struct KnownKernel {

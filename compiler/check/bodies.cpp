@@ -10,6 +10,7 @@
 #include "compiler/check/scope/scope.h"
 #include "compiler/check/statements/statements.h"
 #include "compiler/check/types/types.h"
+#include "llvm/ADT/STLExtras.h"
 
 namespace cgraph::check {
 
@@ -92,6 +93,27 @@ void OpElementwise(Checker& checker, OpId id) {
       .AddNote(op.range, "the op is declared here");
 }
 
+// Resolves `kernel "name" (a, b)`: the parameters that the kernel is given, in its order.
+void OpTakes(Checker& checker, OpId id) {
+  Op& op = checker.program.ops[id];
+  for (const syntax::Name& name : checker.ops[id].decl->takes) {
+    const auto parameter = llvm::find_if(
+        op.signature.parameters, [&](const Parameter& each) { return each.name == name.text; });
+    const int at = static_cast<int>(parameter - op.signature.parameters.begin());
+    if (parameter == op.signature.parameters.end() || llvm::is_contained(op.takes, at)) {
+      checker.diagnostics
+          .Report(
+              Code::kE0424, name.range,
+              fmt::format("behind a kernel's name stand parameters that it is given, each once; "
+                          "`{}` is none",
+                          name.text))
+          .AddNote(op.range, "the op is declared here");
+    } else {
+      op.takes.push_back(at);
+    }
+  }
+}
+
 void OpBody(Checker& checker, OpId id) {
   const auto& [module, decl] = checker.ops[id];
   Op& op = checker.program.ops[id];
@@ -100,6 +122,8 @@ void OpBody(Checker& checker, OpId id) {
   if (decl->where.valid()) op.where = ResolveCondition(scope, decl->where).id;
   ResolveCost(scope, decl->cost, op.flops, op.bytes);
   op.kernel = decl->kernel.empty() ? op.name : decl->kernel;
+  OpTakes(checker, id);
+  if (decl->deprecated.valid()) op.deprecated = ResolveValue(scope, decl->deprecated).id;
   op.effect = decl->effect ? decl->effect->text : "";
   op.fails = decl->fails;
   OpElementwise(checker, id);
@@ -265,6 +289,9 @@ void ResolveBodies(Checker& checker) {
     const syntax::FnDecl& decl = *checker.fns[id].decl;
     Fn& fn = program.fns[id];
     ResolveDefaults(*checker.fn_scopes[id], decl.parameters, fn.signature.parameters);
+    if (decl.deprecated.valid()) {
+      fn.deprecated = ResolveValue(*checker.fn_scopes[id], decl.deprecated).id;
+    }
     fn.body.statements = ResolveBody(*checker.fn_scopes[id], decl.body, decl.name);
   }
   for (ActorId id : program.actors.Ids()) ActorBody(checker, id);

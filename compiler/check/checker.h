@@ -15,13 +15,15 @@
 
 namespace cgraph::check {
 
-// A top-level name of a file.
+// A top-level name of a file. Ops and fns may share one: the first of them has the others.
 struct Symbol {
   std::variant<program::ConstId, program::TransportId, program::OpId, program::FnId,
                program::ActorId, program::PlaceId, program::GraphId,
                program::ScheduleId, program::TopologyId>
       node;
   Range range;
+  bool deprecated = false;  // it is not suggested
+  std::vector<Symbol> overloads = {};
 };
 
 struct Module;
@@ -122,6 +124,9 @@ struct Checker {
   // `range`.
   bool Translate(Diagnostic& diagnostic, Range range, const std::string& name);
   int suggestions = 0;
+  // The bytes of the fixes for calls of what is deprecated. Those of calls inside calls repeat each
+  // other's text, so their sum is limited.
+  size_t deprecated_bytes = 0;
 
   std::optional<std::map<std::string, std::string>> library_names;  // see LibraryNames
 };

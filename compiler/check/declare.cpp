@@ -4,6 +4,7 @@
 // a name keeps its row, and is checked like any other, but the name stays with the first.
 #include <fmt/format.h>
 
+#include "compiler/check/calls/overloads.h"
 #include "compiler/check/checker.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -34,11 +35,13 @@ class Declarer {
   }
 
   void Visit(const syntax::FnDecl& decl, Range) {
-    AddName(decl.name, {AddRow(checker_.program.fns, checker_.fns, decl), decl.name.range});
+    AddFunction(decl.name, {AddRow(checker_.program.fns, checker_.fns, decl), decl.name.range,
+                            decl.deprecated.valid()});
   }
 
   void Visit(const syntax::OpDecl& decl, Range) {
-    AddName(decl.name, {AddRow(checker_.program.ops, checker_.ops, decl), decl.name.range});
+    AddFunction(decl.name, {AddRow(checker_.program.ops, checker_.ops, decl), decl.name.range,
+                            decl.deprecated.valid()});
   }
 
   void Visit(const syntax::ActorDecl& decl, Range) {
@@ -127,9 +130,26 @@ class Declarer {
     if (!added) ReportTwice(name, first->second.range);
   }
 
-  void ReportTwice(const syntax::Name& name, Range first) {
+  // Adds an op or a fn. It may share its name with others where no call could mean two of them.
+  void AddFunction(const syntax::Name& name, Symbol symbol) {
+    const auto known = module_.names.find(name.text);
+    if (known == module_.names.end() || WrittenParameters(checker_, known->second) == nullptr) {
+      return AddName(name, std::move(symbol));
+    }
+    const auto& parameters = *WrittenParameters(checker_, symbol);
+    std::vector<const Symbol*> others = {&known->second};
+    for (const Symbol& overload : known->second.overloads) others.push_back(&overload);
+    for (const Symbol* other : others) {
+      if (TakeTheSame(parameters, *WrittenParameters(checker_, *other))) {
+        return ReportTwice(name, other->range, "; some calls could mean either");
+      }
+    }
+    known->second.overloads.push_back(std::move(symbol));
+  }
+
+  void ReportTwice(const syntax::Name& name, Range first, const char* why = "") {
     checker_.diagnostics
-        .Report(Code::kE0302, name.range, fmt::format("`{}` is declared twice", name.text))
+        .Report(Code::kE0302, name.range, fmt::format("`{}` is declared twice{}", name.text, why))
         .AddNote(first, "the first declaration is here");
   }
 

@@ -31,6 +31,13 @@ Found FindImported(Checker& checker, const Module& module, const std::string& na
   return found;
 }
 
+// Lists what a file declares, for suggestions.
+void ListNames(const Module& module, std::vector<std::string>& names) {
+  for (const auto& [name, symbol] : module.names) {
+    if (!symbol.deprecated) names.push_back(name);
+  }
+}
+
 }  // namespace
 
 Found FindName(Checker& checker, const Module& module, const std::string& name, Range at) {
@@ -69,10 +76,9 @@ bool IsQualifier(const Module& module, const std::string& name) {
 
 std::vector<std::string> VisibleNames(const Module& module) {
   std::vector<std::string> names;
-  for (const auto& [name, symbol] : module.names) names.push_back(name);
+  ListNames(module, names);
   for (const Import& import : module.imports) {
-    if (!import.unqualified) continue;
-    for (const auto& [name, symbol] : import.module->names) names.push_back(name);
+    if (import.unqualified) ListNames(*import.module, names);
   }
   return names;
 }
@@ -80,8 +86,7 @@ std::vector<std::string> VisibleNames(const Module& module) {
 std::vector<std::string> QualifiedNames(const Module& module, const std::string& qualifier) {
   std::vector<std::string> names;
   for (const Import& import : module.imports) {
-    if (import.qualifier != qualifier) continue;
-    for (const auto& [name, symbol] : import.module->names) names.push_back(name);
+    if (import.qualifier == qualifier) ListNames(*import.module, names);
   }
   return names;
 }

@@ -29,16 +29,24 @@ void TransportBase(Checker& checker, TransportId id) {
   checker.Suggest(diagnostic, decl.base.range, decl.base.text, TransportNames());
 }
 
+// Marks the parameters that name dimensions, by their names.
+void MarkAxes(Signature& signature) {
+  for (Parameter& parameter : signature.parameters) {
+    const std::string& name = parameter.name;
+    const bool one =
+        name == kDimParameter || name == kStartDimParameter || name == kEndDimParameter;
+    if (one) parameter.axis = AxisRole::kAxis;
+    if (name == kDimsParameter) parameter.axis = AxisRole::kAxes;
+  }
+}
+
 void OpSignature(Checker& checker, OpId id) {
   const auto& [module, decl] = checker.ops[id];
   Op& op = checker.program.ops[id];
   auto scope = std::make_unique<Scope>(checker, *module, Site::kOp, &op.signature, &op.locals);
   ResolveGenerics(*scope, decl->generics);
   op.signature.parameters = ResolveParameters(*scope, decl->parameters);
-  for (Parameter& parameter : op.signature.parameters) {
-    if (parameter.name == kDimParameter) parameter.axis = AxisRole::kAxis;
-    if (parameter.name == kDimsParameter) parameter.axis = AxisRole::kAxes;
-  }
+  MarkAxes(op.signature);
   ResolveResult(*scope, decl->result);
   checker.op_scopes.Add(std::move(scope));
 }
@@ -49,6 +57,7 @@ void FnSignature(Checker& checker, FnId id) {
   auto scope = std::make_unique<Scope>(checker, *module, Site::kFn, &fn.signature, &fn.body.locals);
   ResolveGenerics(*scope, decl->generics);
   fn.signature.parameters = ResolveParameters(*scope, decl->parameters);
+  MarkAxes(fn.signature);
   ResolveResult(*scope, decl->result);
   checker.fn_scopes.Add(std::move(scope));
 }

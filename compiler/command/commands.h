@@ -16,6 +16,7 @@ using Command = std::function<ExitCode()>;
 Command AddCompileCommand(CLI::App& cgc);         // text -> proved .cgplan
 Command AddCheckCommand(CLI::App& cgc);           // diagnostics only
 Command AddFmtCommand(CLI::App& cgc);             // the one layout of a source
+Command AddFixCommand(CLI::App& cgc);             // calls of deprecated names, rewritten
 Command AddVerifyCommand(CLI::App& cgc);          // the prover alone
 Command AddPlanCommand(CLI::App& cgc);            // a plan as text or JSON, and back
 Command AddSimulateCommand(CLI::App& cgc);        // predicted times

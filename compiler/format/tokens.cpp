@@ -173,7 +173,10 @@ class Maker {
     token.first_on_line = std::exchange(first_on_line_, false);
     token.blank_before = std::exchange(blank_before_, false);
     const bool after_operand = !tokens_.empty() && tokens_.back().EndsOperand();
-    const bool clause = (text == "where" || text == "with") && open_.empty() && after_operand;
+    const bool names_op =
+        !tokens_.empty() && (tokens_.back().Is("op") || tokens_.back().Is("deprecated"));
+    const bool clause =
+        (text == "where" || text == "with") && open_.empty() && after_operand && !names_op;
     const bool sorts = text == "by" && roles_.sorted.count(last_begin_) > 0;
     if (clause || sorts) token.kind = WordKind::kKeyword;
     last_begin_ = word.begin;

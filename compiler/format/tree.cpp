@@ -12,6 +12,7 @@ using syntax::WordKind;
 bool IsClause(StringRef word) {
   return llvm::StringSwitch<bool>(word)
       .Cases("where", "cost", "kernel", "effect", "inplace", "fails", "elementwise", true)
+      .Case("deprecated", true)
       .Default(false);
 }
 
@@ -102,7 +103,8 @@ class TreeMaker {
     if (now().kind == WordKind::kName && last.EndsOperand()) {
       // Returns whether a clause of an op or an attribute of a graph begins; a word that belongs to
       // one does not begin one.
-      if (line.is_clauses) return IsClause(now().text) && !IsClause(last.text);
+      const bool in_clause = IsClause(last.text) || last.Is("op");
+      if (line.is_clauses) return IsClause(now().text) && !in_clause;
       return last.kind != WordKind::kName;
     }
     return false;

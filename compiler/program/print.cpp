@@ -104,13 +104,18 @@ class ProgramPrinter {
     if (!op.effect.empty()) out_ << " effect " << op.effect;
     if (op.flops.valid()) out_ << "\n  flops " << text.Text(op.flops);
     if (op.bytes.valid()) out_ << "\n  bytes " << text.Text(op.bytes);
-    out_ << "\n  kernel " << Quoted(op.kernel) << (op.fails ? " fails" : "")
-         << (op.elementwise ? " elementwise" : "") << "\n";
+    out_ << "\n  kernel " << Quoted(op.kernel);
+    std::vector<std::string> taken;
+    for (int parameter : op.takes) taken.push_back(op.signature.parameters[parameter].name);
+    if (!taken.empty()) out_ << "(" << llvm::join(taken, ", ") << ")";
+    out_ << (op.fails ? " fails" : "") << (op.elementwise ? " elementwise" : "") << "\n";
+    if (op.deprecated.valid()) out_ << "  deprecated " << text.Text(op.deprecated) << "\n";
   }
 
   void PrintFn(const Fn& fn) {
     TextPrinter text(program_, &fn.signature, &fn.body.locals);
     out_ << "fn " << fn.name << SignatureText(text, fn.signature) << "\n";
+    if (fn.deprecated.valid()) out_ << "  deprecated " << text.Text(fn.deprecated) << "\n";
     PrintStatements(text, fn.body.statements, 1);
   }
 

@@ -10,9 +10,12 @@ const char* Spelling(Builtin builtin) {
     case Builtin::kAssert: return "assert";
     case Builtin::kBroadcast: return "broadcast";
     case Builtin::kDrop: return "drop";
+    case Builtin::kInsert: return "insert";
     case Builtin::kPermuted: return "permuted";
+    case Builtin::kInferred: return "inferred";
     case Builtin::kSize: return "size";
     case Builtin::kRank: return "rank";
+    case Builtin::kTotal: return "total";
     case Builtin::kWidth: return "width";
   }
   return "?";

@@ -52,9 +52,10 @@ struct Dim {
     kVariable,  // a dimension variable: bound by unification (in a result: what it was bound to)
     kBounded,   // `variable <= expr`; without a variable, `extent <= expr` with an i64 value
     kRun,       // `*s`: a run of dimensions, bound as a whole; or a function of runs (`expr`)
+    kEach,      // `each n`: of a list's elements, which the run `variable` collects
   };
   Kind kind = kExpr;
-  DimVariableId variable;  // kVariable, kBounded, kRun (when it is a plain `*s`)
+  DimVariableId variable;  // kVariable, kBounded, kEach, kRun (when it is a plain `*s`)
   ExprId extent;           // kBounded without a variable: an i64 parameter, the extent's value
   ExprId expr;             // kExpr: the integer; kBounded: the bound; kRun: broadcast(s, t), ...
   Range range;
@@ -114,7 +115,7 @@ enum class Builtin : uint8_t {
   kLen,
   kAssert,
   // of dimensions, in signatures and costs only
-  kBroadcast, kDrop, kPermuted, kSize, kRank, kWidth,
+  kBroadcast, kDrop, kInsert, kPermuted, kInferred, kSize, kRank, kTotal, kWidth,
 };
 const char* Spelling(Builtin builtin);
 
@@ -274,7 +275,8 @@ struct Local {
   bool is_var = false;
   Range range;
 };
-// Whether a parameter of an op names dimensions of its first tensor; -1 is then the last one.
+// Whether a parameter of an op or fn names dimensions of its first tensor; an op counts those below
+// 0 from the end.
 enum class AxisRole : uint8_t { kNone, kAxis, kAxes };
 struct Parameter {
   std::string name;
@@ -321,16 +323,19 @@ struct Op {
   ExprId where;                  // may be invalid
   ExprId flops, bytes;           // may be invalid
   std::string kernel;
+  std::vector<int> takes;        // the parameters that the kernel is given, in order; empty: all
   std::string effect;            // empty: none
   int inplace = -1;              // index of the parameter that may be overwritten
   bool elementwise = false;      // element i of the result is made of elements i of the operands
   bool fails = false;
+  ExprId deprecated;             // what is written instead; may be invalid
   Range range;
 };
 struct Fn {
   std::string name;
   Signature signature;
   Body body;
+  ExprId deprecated;  // what is written instead; may be invalid
   Range range;
 };
 struct State {

@@ -49,6 +49,7 @@ std::string TextPrinter::Text(const Dim& dim) const {
       return (dim.variable.valid() ? Name(dim.variable) : Text(dim.extent)) +
              " <= " + Text(dim.expr);
     case Dim::kRun: return "*" + (dim.variable.valid() ? Name(dim.variable) : Text(dim.expr));
+    case Dim::kEach: return "each " + Name(dim.variable);
   }
   return "?";
 }

@@ -43,7 +43,9 @@ class Validator {
     }
     for (const Op& op : program_.ops) ValidateOp(op);
     for (const Fn& fn : program_.fns) {
-      ValidateBody({&fn.signature, &fn.body.locals, ActorId()}, fn.body);
+      const Context context{&fn.signature, &fn.body.locals, ActorId()};
+      ValidateBody(context, fn.body);
+      OptionalExpr(context, fn.deprecated);
     }
     for (ActorId id : program_.actors.Ids()) ValidateActor(id);
     for (const Place& place : program_.places) ValidatePlace(place);
@@ -77,6 +79,7 @@ class Validator {
     OptionalExpr(context, op.where);
     OptionalExpr(context, op.flops);
     OptionalExpr(context, op.bytes);
+    OptionalExpr(context, op.deprecated);
     PROGRAM_CHECK(!op.kernel.empty(), op.name + " has no kernel");
     PROGRAM_CHECK(op.inplace < static_cast<int>(op.signature.parameters.size()),
                   op.name + " is inplace of no parameter");

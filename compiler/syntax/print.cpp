@@ -65,6 +65,7 @@ class Printer {
     In([&] {
       Generics(node.generics);
       Signature(node.parameters, node.result);
+      if (node.deprecated.valid()) Labelled("deprecated", node.deprecated);
       Body("", node.body);
     });
   }
@@ -79,10 +80,12 @@ class Printer {
         In([&] { Arguments(node.cost); });
       }
       if (!node.kernel.empty()) Line("kernel " + Quoted(node.kernel));
+      for (const Name& name : node.takes) Line("takes " + name.text);
       if (node.effect) Line("effect " + node.effect->text);
       if (node.inplace) Line("inplace " + node.inplace->text);
       if (node.fails) Line("fails");
       if (node.elementwise) Line("elementwise");
+      if (node.deprecated.valid()) Labelled("deprecated", node.deprecated);
     });
   }
   void PrintItem(const ActorDecl& node) {
@@ -276,7 +279,7 @@ class Printer {
     Part("<=", node.bound);
   }
   void Dims(const std::vector<Dim>& dims) {
-    for (const Dim& dim : dims) Part(dim.run ? "run" : "dim", dim.expr);
+    for (const Dim& dim : dims) Part(dim.run ? "run" : dim.each ? "each" : "dim", dim.expr);
   }
 
   // ---- expressions ----------------------------------------------------------------------------

@@ -31,10 +31,12 @@ struct Name {
 
 // ---- types --------------------------------------------------------------------------------------
 
-// One dimension: `4096`, `n`, `h / T`, `n <= 4096` (an expr with the operator <=), or the run `*s`.
+// One dimension: `4096`, `n`, `h / T`, `n <= 4096` (an expr with the operator <=), the run `*s`, or
+// `each n`, which differs from element to element of a list.
 struct Dim {
   ExprId expr;
   bool run = false;
+  bool each = false;
 };
 struct TensorType {  // f32, f32[], f32[2, 3]
   DType dtype;
@@ -232,6 +234,7 @@ struct FnDecl {
   std::vector<Generic> generics;
   std::vector<Parameter> parameters;
   Result result;
+  ExprId deprecated;           // what is written instead; may be invalid
   std::vector<StatementId> body;
 };
 struct OpDecl {
@@ -242,10 +245,12 @@ struct OpDecl {
   ExprId where;                // may be invalid
   std::vector<Argument> cost;  // flops:, bytes:
   std::string kernel;          // empty: none given
+  std::vector<Name> takes;     // the parameters that the kernel is given; empty: all
   std::optional<Name> effect;
   std::optional<Name> inplace;
   bool fails = false;
   std::optional<Range> elementwise;
+  ExprId deprecated;           // what is written instead; may be invalid
 };
 struct StateDecl {
   Name name;

@@ -109,12 +109,14 @@ class Validator {
   void Roots(const TransportDecl& node) { Arguments(node.arguments); }
   void Roots(const FnDecl& node) {
     Signature(node.parameters, node.result);
+    Maybe(node.deprecated);
     Body(node.body);
   }
   void Roots(const OpDecl& node) {
     Signature(node.parameters, node.result);
     Maybe(node.where);
     Arguments(node.cost);
+    Maybe(node.deprecated);
   }
   void Roots(const ActorDecl& node) {
     Signature(node.parameters, {});

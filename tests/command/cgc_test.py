@@ -608,7 +608,59 @@ def layout(cgc):
     expect(cgc("fmt", "comments.cgraph")[0] == text, cgc("fmt", "comments.cgraph")[0])
 
 
-TESTS = [topologies, usage, workers, partition, layout, explain, examples, mistakes, spelling,
+OLD = """import std.tensor as t
+import lib
+// A comment stays, in an argument, too.
+graph g(x: f32[2, 6], y: f32[3, 6]) -> (f32, f32[5, 6], f32[6], f32[2]) {
+  let most = t.max_dim(t.select(t.less(x, 0.0), 0.0, x), dim: 1)
+  return (
+    t.sum(t.sum_dim(x /* all */ - 1.0, dim: -1) - most), t.concat(x, y, dim: 0),
+    lib.scaled(x[0] + 1.0), lib.deep(most)
+  )
+}
+"""
+NEW = """import std.tensor as t
+import lib
+// A comment stays, in an argument, too.
+graph g(x: f32[2, 6], y: f32[3, 6]) -> (f32, f32[5, 6], f32[6], f32[2]) {
+  let most = t.max(t.where(t.less(x, 0.0), 0.0, x), dim: 1)
+  return (
+    t.sum(t.sum(x /* all */ - 1.0, dim: -1) - most), t.concat([x, y], dim: 0),
+    ((x[0] + 1.0) * 2.5), (most + 1.0)
+  )
+}
+"""
+OLD_LIBRARY = """import std.tensor
+fn scaled(x: f32[n], by: float = 2.5) -> f32[n] deprecated x * by { return x * by }
+fn deep(x: f32[n]) -> f32[n] deprecated deeper(x) { return x + 1.0 }
+fn deeper(x: f32[n]) -> f32[n] deprecated x + 1.0 { return x + 1.0 }
+fn circle(x: f32[n]) -> f32[n] deprecated circle(x * 1.0) { return x }
+"""
+
+
+def fix(cgc):
+    """Calls of what is deprecated are rewritten, those inside others, too; nothing else is."""
+    cgc.write("old.cgraph", OLD)
+    cgc.write("lib.cgraph", OLD_LIBRARY)
+    told = json.loads(cgc("fix", "old.cgraph", "--json")[0])
+    expect(told["files"] == [{"file": "old.cgraph", "fixes": 7}], told)
+    expect((cgc.folder / "old.cgraph").read_text() == NEW, (cgc.folder / "old.cgraph").read_text())
+    expect("old.cgraph:" not in cgc("fix", "old.cgraph")[1], "nothing of it is left")
+    cgc.write("wrong.cgraph", OLD.replace("-> (f32,", "-> (f33,"))
+    says(cgc("fix", "wrong.cgraph", status=1)[1], "[E0304]")
+    expect("t.max_dim" in (cgc.folder / "wrong.cgraph").read_text(), "a wrong program stays")
+    cgc.write("circle.cgraph", "import lib\ngraph g(x: f32[2]) -> f32[2] { return circle(x) }\n")
+    says(cgc("fix", "circle.cgraph")[1], "`circle` is deprecated")
+    says(cgc("fix", "-", status=2)[1], "it rewrites files")
+    commented = ("import std.tensor\n"
+                 "graph g(x: f32[2]) -> f32 { return sum_dim(x, /* all */ dim: 0) }\n")
+    cgc.write("commented.cgraph", commented)
+    says(cgc("fix", "commented.cgraph")[1], "`sum_dim` is deprecated")
+    expect((cgc.folder / "commented.cgraph").read_text() == commented, "its comment would be lost")
+    says(cgc("fix", "none.cgraph", status=3)[1], "cannot read none.cgraph")
+
+
+TESTS = [topologies, usage, workers, partition, layout, fix, explain, examples, mistakes, spelling,
          compile_flags, emitted, nodes, viz]
 
 

@@ -11,6 +11,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 DECLARES = re.compile(r"(op|fn) ")
 CONTINUES = re.compile(r"[ )}\]]")
+DEPRECATED = re.compile(r" deprecated (.+?)(?: (?:cost\(|kernel \"|where ).*| \{.*)$")
 CLAUSES = re.compile(r"\b(?:cost\(|kernel \"|inplace |elementwise)")
 WIDTH = 100
 
@@ -46,8 +47,13 @@ def signatures(source):
 
 def signature(declared):
     kind, rest = declared.split(" ", 1)
+    instead = DEPRECATED.search(declared)
+    if instead:  # the old call, and the new one
+        names = re.findall(r"(\w+): ", rest[rest.index("("):instead.start()])
+        name = re.split(r"\W", rest)[0]
+        return f"{name}({', '.join(names)})  // {instead[1]}"
     if kind == "fn":
-        return declared
+        return declared if len(declared) <= WIDTH else declared[:declared.index(" {")]
     cut = CLAUSES.search(rest)
     if not cut:
         return rest

@@ -116,7 +116,7 @@ def elementwise(cases):
                        ((), (3,), (3,))]:
             condition = cases.values("bool", shapes[0])
             a, b = cases.values(dtype, shapes[1]), cases.values(dtype, shapes[2])
-            cases.add("select", dtype, "select(a, b, c)", [condition, a, b], np.where, exact=True)
+            cases.add("where", dtype, "where(a, b, c)", [condition, a, b], np.where, exact=True)
     for name, function in {"logical_and": np.logical_and, "logical_or": np.logical_or,
                            "equal": np.equal}.items():
         a, b = cases.values("bool", (4, 17)), cases.values("bool", (17,))
@@ -232,13 +232,18 @@ def reductions(cases):
             for shape in [(7,), (3, 130), (2, 5, 70), (4, 1, 3)]:
                 for dim in range(len(shape)):
                     x = cases.values(dtype, shape)
-                    cases.add(f"{name}_dim", dtype, f"{name}_dim(a, dim: {dim})", [x],
-                              reduced(x.astype(np.float64) if dtype in FLOATS else x, axis=dim),
-                              scale=math.sqrt(shape[dim]) if name in ("sum", "mean") else 0)
+                    wide = x.astype(np.float64) if dtype in FLOATS else x
+                    scale = math.sqrt(shape[dim]) if name in ("sum", "mean") else 0
+                    cases.add(name, dtype, f"{name}(a, dim: {dim})", [x], reduced(wide, axis=dim),
+                              scale=scale)
+                    cases.add(name, dtype, f"{name}(a, dim: {dim - len(shape)}, keepdim: true)",
+                              [x], reduced(wide, axis=dim, keepdims=True), scale=scale)
         for dim in (0, 1):
             x = cases.values(dtype, (9, 20))
             cases.add("argmax", dtype, f"argmax(a, dim: {dim})", [x], np.argmax(x, dim),
                       result="i64")
+            cases.add("argmax", dtype, f"argmax(a, dim: {dim}, keepdim: true)", [x],
+                      np.expand_dims(np.argmax(x, dim), dim), result="i64")
         for shape, to in [((4, 17), (17,)), ((4, 17), (4, 1)), ((4, 17), ()), ((2, 3, 70), (3, 1)),
                           ((2, 3, 4, 5), (2, 1, 4, 1)), ((4, 17), (4, 17)), ((0, 3), (3,)),
                           ((2, 3, 4), (1, 1, 1))]:
@@ -264,8 +269,15 @@ def shapes(cases):
         moved("same", "same(a, b, dim: 1)", [x, x], lambda v, w: w)
         moved("reshape", "reshape(a, [4, 6])", [x], lambda v: v.reshape(4, 6))
         moved("reshape", "reshape(a, [1])", [cases.values(dtype, ())], lambda v: v.reshape(1))
-        moved("split_dim", "split_dim(a, dim: 2, parts: 2)", [x], lambda v: v.reshape(2, 3, 2, 2))
-        moved("merge_dims", "merge_dims(a, dim: 0)", [x], lambda v: v.reshape(6, 4))
+        moved("reshape", "reshape(a, [2, -1, 2])", [x], lambda v: v.reshape(2, 6, 2))
+        moved("flatten", "flatten(a)", [x], lambda v: v.reshape(24))
+        moved("flatten", "flatten(a, start_dim: 1)", [x], lambda v: v.reshape(2, 12))
+        moved("flatten", "flatten(a, -2)", [x], lambda v: v.reshape(2, 12))
+        moved("flatten", "flatten(a, 0, 1)", [x], lambda v: v.reshape(6, 4))
+        moved("flatten", "flatten(a, start_dim: 0, end_dim: -2)", [x], lambda v: v.reshape(6, 4))
+        moved("unflatten", "unflatten(a, dim: -1, sizes: [2, 2])", [x],
+              lambda v: v.reshape(2, 3, 2, 2))
+        moved("unflatten", "unflatten(a, 1, [-1, 1, 1])", [x], lambda v: v.reshape(2, 3, 1, 1, 4))
         moved("unsqueeze", "unsqueeze(a, dim: 1)", [x], lambda v: v[:, None])
         moved("squeeze", "squeeze(a, dim: 1)", [x[:, :1]], lambda v: v[:, 0])
         moved("transpose", "transpose(a)", [x], lambda v: v.swapaxes(-1, -2))
@@ -281,10 +293,15 @@ def shapes(cases):
             moved("expand", f"expand<{dtype}[{dims}]>(a)", [cases.values(dtype, source)],
                   lambda v: np.broadcast_to(v, target))
         z = cases.values(dtype, (2, 5, 4))
-        moved("concat", "concat(a, b, dim: 1)", [x, z], lambda v, w: np.concatenate([v, w], 1))
-        moved("join", "join([a, b, a], dim: 0)", [x, x + x if dtype != "bool" else x],
+        moved("concat", "concat([a, b], dim: 1)", [x, z], lambda v, w: np.concatenate([v, w], 1))
+        moved("concat", "concat([b, a, b], dim: -2)", [x, z],
+              lambda v, w: np.concatenate([w, v, w], 1))
+        moved("concat", "concat([a, b, a])", [x, x + x if dtype != "bool" else x],
               lambda v, w: np.concatenate([v, w, v], 0))
         moved("stack", "stack([a, a])", [x], lambda v: np.stack([v, v]))
+        for dim in (0, 1, 3, -1, -4):
+            moved("stack", f"stack([a, b, a], dim: {dim})", [x, x[::-1].copy()],
+                  lambda v, w: np.stack([v, w, v], dim))
         for part in range(2):
             moved("split", f"split(a, parts: 2, dim: 2)[{part}]", [x],
                   lambda v: np.split(v, 2, 2)[part])
@@ -302,14 +319,31 @@ def shapes(cases):
               lambda v, w: np.stack([v[0], w]))
         index = np.array([[3, 0], [3, 1]])
         table = cases.values(dtype, (5, 7))
-        moved("gather_rows", "gather_rows(a, b)", [table, index], lambda t, i: t[i])
+        moved("embedding", "embedding(a, b)", [index, table], lambda i, t: t[i])
         if dtype == "bool":
             continue
         gradient = cases.values(dtype, (2, 2, 7))
         expected = np.zeros((5, 7), np.float64 if dtype in FLOATS else gradient.dtype)
         np.add.at(expected, index, gradient.astype(expected.dtype))
-        cases.add("gather_rows_grad", dtype, "gather_rows_grad(a, b, rows: 5)", [index, gradient],
-                  expected, scale=8)
+        for name in ("embedding_grad", "gather_rows_grad"):  # the old name is deprecated
+            cases.add(name, dtype, f"{name}(a, b, rows: 5)", [index, gradient], expected, scale=8)
+
+
+def old_names(cases):
+    """Those that are deprecated go on to compute what they did."""
+    x, y = cases.values("f32", (2, 3, 4)), cases.values("f32", (2, 5, 4))
+    condition, index = x > 0, np.array([1, 0, 1])
+    for name, function in {"sum": np.sum, "mean": np.mean, "max": np.max, "min": np.min}.items():
+        cases.add(f"{name}_dim", "f32", f"{name}_dim(a, dim: -2)", [x],
+                  function(x.astype(np.float64), axis=1), scale=4)
+    for name, expression, inputs, expected in [
+            ("select", "select(a, b, 1.0)", [condition, x], np.where(condition, x, 1)),
+            ("split_dim", "split_dim(a, dim: 2, parts: 2)", [x], x.reshape(2, 3, 2, 2)),
+            ("merge_dims", "merge_dims(a, dim: 0)", [x], x.reshape(6, 4)),
+            ("concat", "concat(a, b, dim: 1)", [x, y], np.concatenate([x, y], 1)),
+            ("join", "join([a, a, a], dim: 0)", [x], np.concatenate([x, x, x], 0)),
+            ("gather_rows", "gather_rows(a, b)", [x, index], x[index])]:
+        cases.add(name, "f32", expression, inputs, expected, exact=True)
 
 
 def softmax(x, axis):
@@ -402,7 +436,8 @@ def creation(cases):
                 ("ones", f"ones<{dtype}[0, 3]>()", np.ones((0, 3))),
                 ("ones", f"ones<{dtype}[65]>()", np.ones(65)),
                 ("full", f"full<{dtype}[3]>(7.0)", np.full(3, 7)),
-                ("iota", f"iota<{dtype}[2, 50]>()", np.arange(100).reshape(2, 50))]:
+                ("iota", f"iota<{dtype}[2, 50]>()", np.arange(100).reshape(2, 50)),
+                ("iota", f"cast<{dtype}>(arange(5))", np.arange(5))]:
             # Their only inputs are what is made; the input keeps the graph's shape the same.
             cases.add(name, dtype, expression, [one], expected.astype(NUMPY[dtype]), exact=True)
     for dtype in ("f64", "f32", "f16"):
@@ -513,7 +548,8 @@ def main():
     tools = {"cgc": options.cgc, "cgrun": options.cgrun}
 
     checked, failures, made = 0, [], []
-    for group in (elementwise, functions, casts, matmuls, reductions, shapes, rows, creation):
+    for group in (elementwise, functions, casts, matmuls, reductions, shapes, old_names, rows,
+                  creation):
         cases = Cases()
         group(cases)
         made += cases.all

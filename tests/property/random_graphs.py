@@ -46,6 +46,15 @@ actor Node(k: int) {
     w = (w + matmul(x, x, transpose_a: true)) % 8.0
     return x - 1.0
   }
+  method weave(x: i64[4], y: i64[4]) -> i64[4] {
+    return flatten(stack([x[1..3], y[2..4]], dim: 1))
+  }
+  method piece(x: i64[n], y: i64[4]) -> i64[4] {
+    return concat([y[3..4], sum(x, 0, true), y[1..3]])
+  }
+  method fold(x: f32[r, 4]) -> f32[r, 4] {
+    return where(x > sum(x, dim: -1, keepdim: true), x, max(x, dim: 0)) % 16.0
+  }
 }
 """
 
@@ -80,6 +89,12 @@ class Node:
         self.w = (self.w + x.T @ x) % np.float32(8)
         return x - np.float32(1)
 
+    def weave(self, x, y): return np.stack([x[1:3], y[2:4]], 1).reshape(4)
+    def piece(self, x, y): return np.concatenate([y[3:4], x.sum(keepdims=True), y[1:3]])
+
+    def fold(self, x):
+        return np.where(x > x.sum(-1, keepdims=True), x, x.max(0)) % np.float32(16)
+
 
 # method -> (argument kinds, result kinds). Kinds: v = i64[4], b = i64[n <= 6], s = i64, m = f32[3,
 # 4].
@@ -87,7 +102,8 @@ METHODS = {
     "scale": ("v", "v"), "scale_b": ("b", "b"), "mix": ("vv", "v"), "mix_b": ("bb", "b"),
     "keep": ("v", "v"), "put": ("v", ""), "peek": ("", "v"), "two": ("v", "vv"),
     "two_b": ("b", "bb"), "total": ("v", "s"), "total_b": ("b", "s"), "spread": ("vs", "vs"),
-    "dense": ("m", "m"), "learn": ("m", "m"),
+    "dense": ("m", "m"), "learn": ("m", "m"), "fold": ("m", "m"),
+    "weave": ("vv", "v"), "piece": ("vv", "v"), "piece_b": ("bv", "v"),
 }
 
 

@@ -385,6 +385,15 @@ actor A() {
 //^ W0301 nothing reads `x`)",
     R"(graph g(x: f32, k: int) -> f32 { return x * k }
 //^ W0303 no graph calls `g`)",
+    R"(fn old(x: f32[n]) -> f32[n] deprecated x * 2.0 { return x * 2.0 }
+graph g(x: f32[4]) -> f32[4] { return old(x) }
+//^ W0304 `x * 2.0` is written instead)",
+    R"(op widest(x: [f32[each n]; k]) -> f32[total(n)] kernel "concat" (x, y)
+//^ E0424 `y` is none
+fn widest(y: [f32[4]; k]) -> f32[4] { return y[0] }
+//^ E0302 some calls could mean either
+graph g(x: [f32[each n]; 2]) -> f32[4] { return x[0] }
+//^ E0426 `each n`)",
     R"(graph g(x: f32[4]) -> f32[4] using nothing(2) { return x }
 //^ E0321 `nothing`)",
     R"(schedule eager() { prefer backwards > forward }

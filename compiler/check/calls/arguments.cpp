@@ -144,9 +144,10 @@ StaticType CheckArguments(Scope& scope, Arguments& given, const Callee& callee, 
           ReasonOf(scope, *mismatch, scope.program.types[parameter.type], type, at);
       scope
           .Report(mismatch->code, at,
-                  fmt::format("{} takes `{}` as {}, and this is {}{}", callee.what, parameter.name,
-                              text.Text(parameter.type), scope.Describe(type),
-                              reason.empty() ? "" : ": " + reason))
+                  fmt::format("{} takes `{}` as {}, and this is {}{}{}", callee.what,
+                              parameter.name, text.Text(parameter.type), scope.Describe(type),
+                              reason.empty() ? "" : ": " + reason,
+                              parameter.axis == AxisRole::kNone ? "" : callee.mend))
           .AddNote(parameter.range, "the parameter");
     }
   }

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "compiler/check/calls/arguments.h"
+#include "compiler/check/calls/overloads.h"
 #include "compiler/check/expressions/resolve.h"
 #include "compiler/check/expressions/visit.h"
 #include "compiler/check/names.h"
@@ -98,10 +99,11 @@ std::string MethodsText(const Scope& scope, const Place& place, const std::strin
 
 Value CallSymbol(Scope& scope, const syntax::CallExpr& node, const Symbol& symbol,
                  const std::string& name, Range name_range, Range range) {
-  if (const auto* op = std::get_if<OpId>(&symbol.node)) {
+  const Symbol& meant = ChooseOverload(scope.checker, symbol, node.arguments);
+  if (const auto* op = std::get_if<OpId>(&meant.node)) {
     return ResolveOpCall(scope, node, *op, range);
   }
-  if (const auto* fn = std::get_if<FnId>(&symbol.node)) {
+  if (const auto* fn = std::get_if<FnId>(&meant.node)) {
     return ResolveFnCall(scope, node, *fn, range);
   }
   if (const auto* graph = std::get_if<GraphId>(&symbol.node)) {

@@ -14,11 +14,22 @@ using namespace program;
 
 namespace {
 
+// Returns how many arguments it takes, at least and at most.
+std::pair<size_t, size_t> CountsOf(Builtin builtin) {
+  switch (builtin) {
+    case Builtin::kZip: return {1, SIZE_MAX};
+    case Builtin::kBroadcast: return {2, SIZE_MAX};
+    case Builtin::kDrop: return {2, 3};
+    case Builtin::kInsert: return {3, 3};
+    case Builtin::kAssert:
+    case Builtin::kPermuted:
+    case Builtin::kInferred: return {2, 2};
+    default: return {1, 1};
+  }
+}
+
 StaticType BuiltinType(Scope& scope, Builtin builtin, const Arguments& given, Range range) {
-  bool of_two = builtin == Builtin::kDrop || builtin == Builtin::kPermuted ||
-                builtin == Builtin::kBroadcast || builtin == Builtin::kAssert;
-  size_t least = of_two ? 2 : 1;
-  size_t most = builtin == Builtin::kZip || builtin == Builtin::kBroadcast ? SIZE_MAX : least;
+  const auto [least, most] = CountsOf(builtin);
   if (given.types.size() < least || given.types.size() > most) {
     scope.Report(given.types.size() < least ? Code::kE0401 : Code::kE0402, range,
                  fmt::format("`{}` takes {}{} {}, and {} given", Spelling(builtin),
@@ -60,6 +71,9 @@ StaticType BuiltinType(Scope& scope, Builtin builtin, const Arguments& given, Ra
       return StaticType::Of(StaticType::kNothing);
     case Builtin::kWidth:
       return StaticType::Of(StaticType::kInt);
+    case Builtin::kTotal:
+      expect(0, StaticType::kDims, "the dimension `n` of elements that have `each n`");
+      return StaticType::Of(StaticType::kInt);
     case Builtin::kSize:
     case Builtin::kRank:
       if (!given.types[0].is_list_of_ints()) expect(0, StaticType::kDims, "a run of dimensions");
@@ -67,6 +81,16 @@ StaticType BuiltinType(Scope& scope, Builtin builtin, const Arguments& given, Ra
     case Builtin::kDrop:
       expect(0, StaticType::kDims, "a run of dimensions");
       expect(1, StaticType::kInt, "the number of the dimension to drop");
+      if (given.types.size() > 2) expect(2, StaticType::kBool, "whether a 1 stays there");
+      return StaticType::Of(StaticType::kDims);
+    case Builtin::kInsert:
+      expect(0, StaticType::kDims, "a run of dimensions");
+      expect(1, StaticType::kInt, "the number of the new dimension");
+      expect(2, StaticType::kInt, "its extent");
+      return StaticType::Of(StaticType::kDims);
+    case Builtin::kInferred:
+      expect(0, StaticType::kList, "a list of ints");
+      expect(1, StaticType::kInt, "the number of elements");
       return StaticType::Of(StaticType::kDims);
     case Builtin::kPermuted:
       expect(0, StaticType::kDims, "a run of dimensions");
@@ -89,6 +113,9 @@ std::optional<Builtin> FindBuiltin(const std::string& name) {
                                                            {"assert", Builtin::kAssert},
                                                            {"broadcast", Builtin::kBroadcast},
                                                            {"drop", Builtin::kDrop},
+                                                           {"insert", Builtin::kInsert},
+                                                           {"inferred", Builtin::kInferred},
+                                                           {"total", Builtin::kTotal},
                                                            {"permuted", Builtin::kPermuted},
                                                            {"size", Builtin::kSize},
                                                            {"rank", Builtin::kRank},

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "compiler/check/calls/arguments.h"
+#include "compiler/check/calls/deprecated.h"
 #include "compiler/check/names.h"
 #include "compiler/check/scope/scope.h"
 #include "compiler/check/types/types.h"
@@ -76,16 +77,9 @@ std::string MendOf(const Scope& scope, const Op& op, const Arguments& given) {
                        "{}<f32[2, 3]>(...)",
                        op.name);
   }
-  if (op.name == "stack") {
-    return "; it stacks along a new dimension 0: join([unsqueeze(x, dim: 1) for x in xs], dim: 1) "
-           "stacks along another";
-  }
-  const std::string along = op.name + "_dim";  // sum, and sum_dim
-  if (!HasName(scope.module, along)) return "";
   const bool of_two = (op.name == "max" || op.name == "min") && given.arguments.size() == 2 &&
                       given.arguments[1].label.empty();
-  return fmt::format("; {}`{}(x, dim: 0)` is over one dimension",
-                     of_two ? fmt::format("`{}imum(a, b)` takes two, ", op.name) : "", along);
+  return of_two ? fmt::format("; `{}imum(a, b)` is of two", op.name) : "";
 }
 
 }  // namespace
@@ -99,6 +93,9 @@ Value ResolveOpCall(Scope& scope, const syntax::CallExpr& node, OpId id, Range r
   Callee callee{"op `" + op.name + "`", &op.signature.parameters, &op.signature, &op.locals,
                 op.range, MendOf(scope, op, given)};
   StaticType type = CheckArguments(scope, given, callee, range);
+  const auto& [module, decl] = scope.checker.ops[id];
+  WarnOfDeprecated(scope, node, {op.name, *module, decl->deprecated, decl->parameters}, given,
+                   range);
   if (call.type_argument.valid()) type = scope.Declared(call.type_argument);
   call.arguments = std::move(given.arguments);
   return scope.Make(std::move(call), range, std::move(type));
@@ -111,6 +108,9 @@ Value ResolveFnCall(Scope& scope, const syntax::CallExpr& node, FnId id, Range r
   RefuseTypeArgument(scope, node, callee.what);
   Arguments given = ResolveArguments(scope, node.arguments);
   StaticType type = CheckArguments(scope, given, callee, range);
+  const auto& [module, decl] = scope.checker.fns[id];
+  WarnOfDeprecated(scope, node, {fn.name, *module, decl->deprecated, decl->parameters}, given,
+                   range);
   // A fn is inlined, so a bool that it declares may well be known at compile time.
   if (type.kind == StaticType::kTensor && type.dtype == DType::kBool && type.rank == 0)
     type = StaticType();

@@ -56,9 +56,9 @@ Value ResolveCondition(Scope& scope, syntax::ExprId id) {
   bool late = value.type.kind == StaticType::kTensor;
   scope.Report(
       Code::kE0415, scope.Written(id).range,
-      fmt::format("a condition is a compile-time bool; this is {}{}", scope.Describe(value.type),
-                  late ? ", whose value is known only while running: select(c, a, b) chooses then"
-                       : ""));
+      fmt::format(
+          "a condition is a compile-time bool; this is {}{}", scope.Describe(value.type),
+          late ? ", whose value is known only while running: where(c, a, b) chooses then" : ""));
   return value;
 }
 

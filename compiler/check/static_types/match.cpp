@@ -190,7 +190,10 @@ int Matcher::RunRank(ExprId function_of_runs) const {
   if (!call || call->arguments.empty()) return -1;
   int rank = RunRank(call->arguments[0].value);
   if (call->builtin == Builtin::kPermuted) return rank;
-  if (call->builtin == Builtin::kDrop) return rank > 0 ? rank - 1 : -1;
+  if (call->builtin == Builtin::kInsert) return rank < 0 ? -1 : rank + 1;
+  if (call->builtin == Builtin::kDrop) {
+    return rank > 0 && call->arguments.size() == 2 ? rank - 1 : -1;
+  }
   if (call->builtin != Builtin::kBroadcast) return -1;
   for (const Argument& argument : call->arguments) {
     int other = RunRank(argument.value);

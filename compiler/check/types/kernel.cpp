@@ -67,6 +67,12 @@ void CheckKernel(Checker& checker, OpId id) {
         Code::kE0424, op.range,
         fmt::format("kernel \"{}\" is the compiler's own; no op is declared with it",
                     known->name));
+  } else if (!op.takes.empty()) {
+    checker.diagnostics.Report(
+        Code::kE0424, op.range,
+        fmt::format("kernel \"{}\", which the compiler knows, is given all parameters in their "
+                    "order",
+                    known->name));
   } else if (declared != needed) {
     checker.diagnostics.Report(
         Code::kE0424, op.range,

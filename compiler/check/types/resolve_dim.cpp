@@ -138,12 +138,31 @@ Dim ResolveRun(Scope& scope, const syntax::Dim& dim, TypeRole role) {
     scope.Report(
         Code::kE0426, expr.range,
         "after `*` stands a run of dimensions: a name with a small initial, broadcast(s, t), "
-        "drop(s, dim) or permuted(s, order)");
+        "drop(s, dim), insert(s, dim, n), permuted(s, order) or inferred(shape, n)");
   }
   return {.kind = Dim::kRun, .expr = value.id};
 }
 
+// Resolves `each n`. The run `n` is then the extents of all elements of the list.
+Dim ResolveEach(Scope& scope, const syntax::Dim& dim, TypeRole role) {
+  const syntax::Expr& expr = scope.Written(dim.expr);
+  const auto* name = AsVariableName(expr);
+  const bool may =
+      role == TypeRole::kParameter && (scope.site == Site::kOp || scope.site == Site::kFn);
+  if (name == nullptr || !may || scope.names.Find(name->name)) {
+    scope.Report(Code::kE0426, expr.range,
+                 "`each n` is a dimension that differs between the elements of a list that is a "
+                 "parameter of an op or fn; its name is a new one with a small initial");
+    return {.kind = Dim::kExpr, .expr = scope.Poison(expr.range).id};
+  }
+  std::optional<DimVariableId> id = DimVariable(scope, name->name, true, role, expr.range);
+  if (!id) return {.kind = Dim::kExpr, .expr = scope.Poison(expr.range).id};
+  scope.dims.Bind(*id);
+  return {.kind = Dim::kEach, .variable = *id};
+}
+
 Dim ResolveDim(Scope& scope, const syntax::Dim& dim, TypeRole role) {
+  if (dim.each) return ResolveEach(scope, dim, role);
   if (dim.run) return ResolveRun(scope, dim, role);
   const syntax::Expr& expr = scope.Written(dim.expr);
   const auto* chain = std::get_if<syntax::Chain>(&expr.node);

@@ -77,7 +77,7 @@ Value IndexOf(ElaborationContext& elaboration, const Value& base, const program:
              fmt::format("an index must be an int or a range known at compile time, not {}{}",
                          Describe(elaboration, subscript),
                          subscript.As<Tensor>() && base.As<Tensor>()
-                             ? "; by what is known only while running, gather_rows(x, i) takes "
+                             ? "; by what is known only while running, embedding(i, x) takes "
                                "rows and slice(x, dim: 0, from: i, length: n) a part"
                              : ""));
       return Value();

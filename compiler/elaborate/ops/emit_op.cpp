@@ -1,6 +1,7 @@
 #include "compiler/elaborate/ops/ops.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "compiler/elaborate/budget.h"
 #include "compiler/elaborate/calls/method_scope.h"
@@ -34,11 +35,19 @@ graph::DeviceId DeviceOfOp(ElaborationContext& elaboration,
   return kCaller;
 }
 
+// Returns the parameters that the kernel is given, in its order.
+std::vector<int> TakenParameters(const program::Op& op) {
+  if (!op.takes.empty()) return op.takes;
+  std::vector<int> all(op.signature.parameters.size());
+  std::iota(all.begin(), all.end(), 0);
+  return all;
+}
+
 // Adds compile-time arguments as attributes, tensors as operands.
 void AddParameters(ElaborationContext& elaboration, const OpCall& call, Frame& op_frame,
                    graph::Op& out) {
   const program::Op& op = elaboration.program.ops[call.op];
-  for (size_t i = 0; i < op.signature.parameters.size(); ++i) {
+  for (int i : TakenParameters(op)) {
     const program::Parameter& parameter = op.signature.parameters[i];
     const Value& value = *op_frame.locals[parameter.local.index];
     int operand = out.operands.size();
@@ -46,7 +55,7 @@ void AddParameters(ElaborationContext& elaboration, const OpCall& call, Frame& o
       out.attributes.push_back({parameter.name, std::move(*ints)});
       continue;
     }
-    if (static_cast<int>(i) == op.inplace) out.inplace.push_back({operand, 0});
+    if (i == op.inplace) out.inplace.push_back({operand, 0});
     if (auto* number = value.As<int64_t>()) {
       out.attributes.push_back({parameter.name, *number});
     } else if (auto* real = value.As<double>()) {

@@ -86,6 +86,8 @@ std::optional<Dims> EvaluateDims(ElaborationContext& elaboration,
         result.append(run->begin(), run->end());
         continue;
       }
+      case program::Dim::kEach:  // Check refuses it outside of a parameter's type
+        return std::nullopt;
     }
     if (!extent) return std::nullopt;
     result.push_back(*extent);
@@ -129,6 +131,7 @@ bool IsKnown(const ElaborationContext& elaboration, const program::TensorType& t
              const Frame& frame) {
   if (!type.dtype && !frame.generics[type.generic.index]) return false;
   return llvm::all_of(type.dims, [&](const program::Dim& dim) {
+    if (dim.kind == program::Dim::kEach) return false;
     if (dim.variable.valid()) return frame.dims[dim.variable.index].has_value();
     return !dim.extent.valid() && IsKnown(elaboration, dim.expr, frame);
   });

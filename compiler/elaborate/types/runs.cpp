@@ -1,6 +1,7 @@
 #include "compiler/elaborate/types/dims.h"
 
 #include <algorithm>
+#include <cstdint>
 
 #include <fmt/format.h>
 
@@ -8,6 +9,7 @@
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/elaboration_context.h"
 #include "llvm/ADT/STLExtras.h"
+#include "runtime/status/text.h"
 
 namespace cgraph::elaborate {
 namespace {
@@ -36,10 +38,7 @@ std::optional<Dims> ListedRun(ElaborationContext& elaboration, program::ExprId i
   for (int64_t extent : *extents) {
     if (extent < 0) {
       Report(elaboration, Code::kE0504, SiteOr(elaboration, elaboration.program.exprs[id].range),
-             fmt::format("`{}`: a dimension of {} is negative{}", frame.subject, extent,
-                         extent == -1 ? "; none is inferred: write the number, or one of the "
-                                        "dimensions' names such as n * m"
-                                      : ""));
+             fmt::format("`{}`: a dimension of {} is negative", frame.subject, extent));
       return std::nullopt;
     }
     run.push_back(graph::Dim{extent, {}});
@@ -94,20 +93,87 @@ std::optional<Dims> BroadcastRuns(ElaborationContext& elaboration, const Dims& a
   return result;
 }
 
-std::optional<Dims> WithoutDim(ElaborationContext& elaboration, const Dims& run,
-                               program::ExprId index, Frame& frame, Range range) {
+// Returns the position that `index` names among `count` dimensions; a negative one counts from the
+// end.
+std::optional<int64_t> PositionIn(ElaborationContext& elaboration, int64_t count,
+                                  program::ExprId index, Frame& frame, Range range) {
   std::optional<int64_t> dim = EvaluateInt(elaboration, index, frame, "a dimension's index");
   if (!dim) return std::nullopt;
-  if (*dim < 0 || *dim >= static_cast<int64_t>(run.size())) {
-    Report(elaboration, Code::kE0511, SiteOr(elaboration, range),
-           fmt::format("`{}` has no dimension {} to work on: there are {}, counted from 0, or from "
-                       "-1 at the end",
-                       frame.subject, *dim, run.size()));
-    return std::nullopt;
-  }
+  const int64_t position = *dim < 0 ? *dim + count : *dim;
+  if (position >= 0 && position < count) return position;
+  Report(elaboration, Code::kE0511, SiteOr(elaboration, range),
+         fmt::format("`{}` has no dimension {} to work on: there are {}, counted from 0, or from "
+                     "-1 at the end",
+                     frame.subject, *dim, count));
+  return std::nullopt;
+}
+
+// Evaluates drop(s, dim) and drop(s, dim, keep), which leaves a 1 there where `keep` is true.
+std::optional<Dims> WithoutDim(ElaborationContext& elaboration, const Dims& run,
+                               const std::vector<program::Argument>& arguments, Frame& frame,
+                               Range range) {
+  std::optional<int64_t> dim =
+      PositionIn(elaboration, run.size(), arguments[1].value, frame, range);
+  if (!dim) return std::nullopt;
+  std::optional<bool> keep = false;
+  if (arguments.size() > 2) keep = EvaluateCondition(elaboration, arguments[2].value, frame);
+  if (!keep) return std::nullopt;
   Dims rest = run;
   rest.erase(rest.begin() + *dim);
+  if (*keep) rest.insert(rest.begin() + *dim, graph::Dim{1, {}});
   return rest;
+}
+
+// Evaluates insert(s, dim, n): a dimension more, which `dim` counts, too.
+std::optional<Dims> WithDim(ElaborationContext& elaboration, const Dims& run,
+                            const std::vector<program::Argument>& arguments, Frame& frame,
+                            Range range) {
+  std::optional<int64_t> dim =
+      PositionIn(elaboration, run.size() + 1, arguments[1].value, frame, range);
+  std::optional<graph::Dim> extent = EvaluateDim(elaboration, arguments[2].value, frame);
+  if (!dim || !extent) return std::nullopt;
+  Dims longer = run;
+  longer.insert(longer.begin() + *dim, *extent);
+  return longer;
+}
+
+// Evaluates inferred(shape, n): the ints of `shape`, where a -1 stands for what they leave of `n`.
+std::optional<Dims> InferredRun(ElaborationContext& elaboration,
+                                const std::vector<program::Argument>& arguments, Frame& frame,
+                                Range range) {
+  std::optional<std::vector<int64_t>> shape = ListedInts(elaboration, arguments[0].value, frame);
+  std::optional<int64_t> count =
+      EvaluateDimInt(elaboration, arguments[1].value, frame, "a number of elements");
+  if (!shape || !count) return std::nullopt;
+  Dims run;
+  int64_t product = 1;
+  std::optional<size_t> open;
+  bool fits = true;
+  for (int64_t extent : *shape) {
+    fits &= extent >= 0 || (extent == -1 && !open);
+    if (extent == -1) {
+      open = run.size();
+    } else {
+      fits &= !__builtin_mul_overflow(product, extent, &product);
+    }
+    run.push_back(graph::Dim{extent, {}});
+  }
+  fits &= open ? product > 0 && *count % product == 0 : product == *count;
+  if (!fits) {
+    Report(elaboration, Code::kE0517, SiteOr(elaboration, range),
+           fmt::format("`{}`: [{}] is no shape of {}; their product must be that, where one -1 may "
+                       "stand for what the others leave",
+                       frame.subject, fmt::join(*shape, ", "), Counted(*count, "element")));
+    return std::nullopt;
+  }
+  if (open) run[*open].extent = *count / product;
+  return run;
+}
+
+bool GivesRun(program::Builtin builtin) {
+  using program::Builtin;
+  return builtin == Builtin::kBroadcast || builtin == Builtin::kPermuted ||
+         builtin == Builtin::kDrop || builtin == Builtin::kInsert || builtin == Builtin::kInferred;
 }
 
 }  // namespace
@@ -118,9 +184,7 @@ bool IsRun(const ElaborationContext& elaboration, program::ExprId id, const Fram
     return frame.signature->dim_variables[dim->variable].run;
   }
   auto* call = std::get_if<program::CallBuiltin>(&node);
-  return call &&
-         (call->builtin == program::Builtin::kBroadcast ||
-          call->builtin == program::Builtin::kPermuted || call->builtin == program::Builtin::kDrop);
+  return call && GivesRun(call->builtin);
 }
 
 std::optional<Dims> EvaluateRun(ElaborationContext& elaboration, program::ExprId id, Frame& frame) {
@@ -135,18 +199,20 @@ std::optional<Dims> EvaluateRun(ElaborationContext& elaboration, program::ExprId
   if (std::holds_alternative<program::LocalRef>(expr.node))
     return ListedRun(elaboration, id, frame);
   auto* call = std::get_if<program::CallBuiltin>(&expr.node);
-  bool of_runs =
-      call && call->arguments.size() == 2 &&
-      (call->builtin == program::Builtin::kBroadcast ||
-       call->builtin == program::Builtin::kPermuted || call->builtin == program::Builtin::kDrop);
-  if (!of_runs) {
+  if (!call || call->arguments.size() < 2 || !GivesRun(call->builtin)) {
     Report(elaboration, Code::kE0406, expr.range, "a run of dimensions is needed here");
     return std::nullopt;
+  }
+  if (call->builtin == program::Builtin::kInferred) {
+    return InferredRun(elaboration, call->arguments, frame, expr.range);
   }
   std::optional<Dims> run = EvaluateRun(elaboration, call->arguments[0].value, frame);
   if (!run) return std::nullopt;
   if (call->builtin == program::Builtin::kDrop) {
-    return WithoutDim(elaboration, *run, call->arguments[1].value, frame, expr.range);
+    return WithoutDim(elaboration, *run, call->arguments, frame, expr.range);
+  }
+  if (call->builtin == program::Builtin::kInsert) {
+    return WithDim(elaboration, *run, call->arguments, frame, expr.range);
   }
   if (call->builtin == program::Builtin::kPermuted) {
     return PermutedRun(elaboration, *run, call->arguments[1].value, frame, expr.range);
@@ -170,12 +236,21 @@ Value DimFunction(ElaborationContext& elaboration, const program::CallBuiltin& e
   std::optional<Dims> run = EvaluateRun(elaboration, argument, context.frame);
   if (!run) return Value();
   if (e.builtin == program::Builtin::kRank) return Value(static_cast<int64_t>(run->size()));
-  graph::Type type{DType::kU8, {run->begin(), run->end()}};
   bool is_static = llvm::none_of(*run, [](const graph::Dim& dim) { return dim.symbol.valid(); });
-  if (is_static || elaboration.arithmetic == ArithmeticMode::kCost) return Value(type.elements());
-  Report(elaboration, Code::kE0508, context.range,
-         "size() of dimensions that are known only while running");
-  return Value();
+  if (!is_static && elaboration.arithmetic != ArithmeticMode::kCost) {
+    Report(
+        elaboration, Code::kE0508, SiteOr(elaboration, context.range),
+        fmt::format("{}() of dimensions that are known only while running", Spelling(e.builtin)));
+    return Value();
+  }
+  if (e.builtin != program::Builtin::kTotal) {
+    return Value(graph::Type{DType::kU8, {run->begin(), run->end()}}.elements());
+  }
+  int64_t total = 0;
+  for (const graph::Dim& dim : *run) {
+    if (__builtin_add_overflow(total, dim.extent, &total)) return Value(INT64_MAX);
+  }
+  return Value(total);
 }
 
 }  // namespace cgraph::elaborate

@@ -140,6 +140,12 @@ bool MatchDim(ElaborationContext& elaboration, const Match& match, const program
       return BindDim(elaboration, match, dim.variable, position);
     case program::Dim::kExpr:
       return MatchExpr(elaboration, match, Reduce(elaboration, dim.expr, match.frame), position);
+    case program::Dim::kEach: {
+      std::optional<BoundDims>& each = match.frame.dims[dim.variable.index];
+      if (!each) each = BoundDims{{}, match.subject.name, match.range};
+      each->dims.push_back(match.actual.dims[position]);
+      return true;
+    }
     default:
       break;
   }

@@ -58,6 +58,9 @@ FnDecl Builder::BuildFn(Grammar::FnDeclContext* context) {
   node.generics = BuildGenerics(context->generics());
   node.parameters = BuildParameters(context->parameters());
   node.result = BuildResult(context->result());
+  if (context->deprecation() != nullptr) {
+    node.deprecated = BuildExpr(context->deprecation()->expr());
+  }
   node.body = BuildBlock(context->block());
   return node;
 }
@@ -96,6 +99,10 @@ void Builder::BuildOpClause(Grammar::OpClauseContext* context, OpDecl& op, uint6
       break;
     case Lexer::KERNEL:
       op.kernel = PlainString(context->STRING());
+      if (context->kernelTakes() == nullptr) break;
+      for (Grammar::NameContext* name : context->kernelTakes()->name()) {
+        op.takes.push_back(BuildName(name));
+      }
       break;
     case Lexer::EFFECT:
       op.effect = BuildName(context->name());
@@ -105,6 +112,9 @@ void Builder::BuildOpClause(Grammar::OpClauseContext* context, OpDecl& op, uint6
       break;
     case Lexer::ELEMENTWISE:
       op.elementwise = RangeOf(keyword);
+      break;
+    case Lexer::DEPRECATED:
+      op.deprecated = BuildExpr(context->deprecation()->expr());
       break;
     default:
       op.fails = true;

@@ -86,7 +86,13 @@ std::vector<Dim> Builder::BuildDims(Grammar::DimsContext* context) {
   std::vector<Dim> dims;
   if (context == nullptr) return dims;
   for (Grammar::DimContext* dim : context->dim()) {
-    dims.push_back({BuildExpr(dim->expr()), dim->MUL() != nullptr});
+    if (dim->EACH() != nullptr) {
+      Name name = BuildName(dim->name());
+      const Range range = name.range;
+      dims.push_back({Add(Expr{NameExpr{std::move(name.text)}, range}), false, true});
+    } else {
+      dims.push_back({BuildExpr(dim->expr()), dim->MUL() != nullptr});
+    }
   }
   return dims;
 }

@@ -128,7 +128,7 @@ class CommonMistakes {
     const bool trailing = type() == Lexer::ELSE && TypeAt(-1) != Lexer::RBRACE;
     return (conditional || trailing) &&
            Say("a choice between values is written `if c { a } else { b }`; c is known while "
-               "compiling, and select(c, a, b) chooses by a tensor",
+               "compiling, and where(c, a, b) chooses by a tensor",
                conditional ? Code::kE0211 : Code::kE0201);
   }
 
@@ -137,7 +137,7 @@ class CommonMistakes {
            Say("a dimension whose extent varies has a name and a bound: n <= 4096", Code::kE0211);
   }
 
-  // `sum_dim(x, dim=1)`
+  // `sum(x, dim=1)`
   bool Label() {
     if (type() != Lexer::ASSIGN || !IsName(TypeAt(-1)) || !Expects(Lexer::RPAREN)) return false;
     if (TypeAt(-2) != Lexer::LPAREN && TypeAt(-2) != Lexer::COMMA) return false;

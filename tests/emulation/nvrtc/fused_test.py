@@ -71,7 +71,7 @@ class Chain:
         if kind == "UNARY":
             return f"{name}({self.tree(dtype, whole)})"
         if kind == "SELECT":
-            return (f"select({self.tree('bool', whole)}, {self.tree(dtype, whole)}, "
+            return (f"where({self.tree('bool', whole)}, {self.tree(dtype, whole)}, "
                     f"{self.tree(dtype, whole)})")
         inner = self.dice.choice(dtypes) if kind == "COMPARE" else dtype
         whole = whole or name.endswith("_grad")  # takes operands of one shape
