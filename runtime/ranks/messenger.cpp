@@ -17,6 +17,7 @@ void Messenger::Listen(uint32_t tag, Listener* listener) {
          std::any_of(receives_.begin(), receives_.end(), comes)) {
     PollReceives();
   }
+  if (listener == nullptr) SendPostponed();  // with a delay that is going, too
   listeners_[tag] = listener;
   if (tag == kControlTag) DeliverEarly();
 }
@@ -35,12 +36,39 @@ void Messenger::SendCopy(uint32_t to, uint32_t tag, std::span<const std::byte> f
   BeginSend(to, tag, CopyOf(first, second));
 }
 
-void Messenger::SendCopyLater(uint32_t to, uint32_t tag, std::span<const std::byte> message) {
-  if (poller_.load(std::memory_order_relaxed) != std::this_thread::get_id()) {
-    return SendCopy(to, tag, message);
-  }
+void Messenger::SendAnswer(uint32_t to, const Answer& answer, AnswerDelay& delay) {
+  const bool polls = poller_.load(std::memory_order_relaxed) == std::this_thread::get_id();
   std::lock_guard lock(mutex_);
-  postponed_.push_back({to, tag, CopyOf(message, {})});
+  const bool sent = !polls || !delay.IsShort();
+  if (sent) {
+    SendPostponed();  // messages with one tag keep their order
+    BeginSend(to, answer.tag, CopyOf(std::as_bytes(std::span(&answer.value, 1)), {}));
+  }
+  if (polls) postponed_.push_back({to, answer, sent, &delay, AnswerDelay::Clock::now()});
+}
+
+std::optional<Answer> Messenger::TakeAnswer(uint32_t to) {
+  std::lock_guard lock(mutex_);
+  for (Postponed& answer : postponed_) {
+    if (answer.to != to || answer.sent) continue;
+    NoteDelay(answer);
+    const Answer taken = answer.answer;
+    answer = postponed_.back();
+    postponed_.pop_back();
+    return taken;
+  }
+  return std::nullopt;
+}
+
+void Messenger::PassOn(uint32_t from, const Answer& answer) {
+  Listener* const listener = ListenerOf(answer.tag);
+  if (listener != nullptr) {
+    listener->OnMessage(from, std::as_bytes(std::span(&answer.value, 1)));
+  }
+}
+
+void Messenger::NoteDelay(const Postponed& answer) {
+  answer.delay->Note(AnswerDelay::Clock::now() - answer.since);
 }
 
 Messenger::Copy Messenger::CopyOf(std::span<const std::byte> first,
@@ -60,7 +88,11 @@ void Messenger::BeginSend(uint32_t to, uint32_t tag, Copy copy) {
 }
 
 void Messenger::SendPostponed() {
-  for (Postponed& send : postponed_) BeginSend(send.to, send.tag, std::move(send.copy));
+  for (const Postponed& each : postponed_) {
+    NoteDelay(each);
+    if (each.sent) continue;
+    BeginSend(each.to, each.answer.tag, CopyOf(std::as_bytes(std::span(&each.answer.value, 1)), {}));
+  }
   postponed_.clear();
 }
 

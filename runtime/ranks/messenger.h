@@ -9,11 +9,13 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <thread>
 #include <utility>
@@ -69,6 +71,26 @@ constexpr uint64_t MessageBytes(uint64_t bytes) {
   return (bytes + Wire::kMessageUnit - 1) / Wire::kMessageUnit * Wire::kMessageUnit;
 }
 
+// Answer: how many messages of a channel were taken, say.
+struct Answer {
+  uint32_t tag = 0;  // 0: none
+  uint64_t value = 0;
+};
+
+// AnswerDelay: how long answers of one sender wait until its thread polls or sends. One that runs a
+// kernel meanwhile sends them at once: the other rank waits for them.
+class AnswerDelay {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  bool IsShort() const { return last_ < kSoon; }
+  void Note(Clock::duration delay) { last_ = delay; }
+
+ private:
+  static constexpr std::chrono::microseconds kSoon{10};
+  Clock::duration last_{};
+};
+
 class Messenger {
  public:
   explicit Messenger(Wire& wire) : wire_(wire) { sends_.reserve(kReserved); }
@@ -78,7 +100,7 @@ class Messenger {
   Wire& wire() { return wire_; }
 
   // Sets who hears of messages with a tag; null: they are dropped. Waits for those that have begun
-  // to come to whoever heard of them before.
+  // to come to whoever heard of them before; whose answers wait, they go.
   void Listen(uint32_t tag, Listener* listener);
 
   // The first tag that nobody has used; tag 0 is never one.
@@ -92,9 +114,14 @@ class Messenger {
   void SendCopy(uint32_t to, uint32_t tag, std::span<const std::byte> first,
                 std::span<const std::byte> second = {});
 
-  // As SendCopy, but where the thread that calls is the one that polls, when it polls next: what it
-  // sends until then goes first.
-  void SendCopyLater(uint32_t to, uint32_t tag, std::span<const std::byte> message);
+  // Sends an answer: a message of its tag with its value as 8 bytes. Where the thread that calls is
+  // the one that polls, and the delay of the answer before was short, it waits until
+  // that thread polls next: what is sent to the rank until then goes first, or takes it along.
+  void SendAnswer(uint32_t to, const Answer& answer, AnswerDelay& delay);
+  // Returns an answer that waits for a rank, for a message that takes it along; its listener hears
+  // of it by PassOn(), which the listener of that message calls.
+  std::optional<Answer> TakeAnswer(uint32_t to);
+  void PassOn(uint32_t from, const Answer& answer);
 
   // Goes on with everything that was begun; returns whether anything has happened that somebody may
   // wait for. Returns at once where another thread is doing that.
@@ -131,8 +158,11 @@ class Messenger {
     Copy copy;  // of SendCopy(), or null
   };
   struct Postponed {
-    uint32_t to, tag;
-    Copy copy;
+    uint32_t to;
+    Answer answer;
+    bool sent;  // at once, and only the delay is measured
+    AnswerDelay* delay;
+    AnswerDelay::Clock::time_point since;
   };
   struct Receiving {
     Wire::Request request;
@@ -145,6 +175,7 @@ class Messenger {
   Copy CopyOf(std::span<const std::byte> first, std::span<const std::byte> second);
   void BeginSend(uint32_t to, uint32_t tag, Copy copy);
   void SendPostponed();
+  static void NoteDelay(const Postponed& answer);
   bool PollSends();
   bool PollReceives();
   bool Deliver(Receiving message);
@@ -161,7 +192,7 @@ class Messenger {
   std::mutex mutex_;  // of all that follows
   std::vector<Listener*> listeners_;  // by tag
   std::vector<Sending> sends_;
-  std::vector<Postponed> postponed_;  // of SendCopyLater()
+  std::vector<Postponed> postponed_;  // of SendAnswer()
   std::vector<Receiving> receives_;   // in the order in which they were begun
   std::vector<Copy> copies_;          // free
   // By rank, with kControlTag: what came before anybody listened.

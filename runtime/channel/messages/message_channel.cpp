@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <cstring>
+#include <list>
 #include <mutex>
 #include <utility>
 #include <vector>
@@ -19,11 +19,7 @@ namespace {
 using ranks::MessageBytes;
 using ranks::Messenger;
 
-using Clock = std::chrono::steady_clock;
-// A receiver that asks for its next message later than this computes in between.
-constexpr std::chrono::microseconds kBusy{30};
-
-// Header: what a message begins with. Behind it stand the sizes of its values, as 8 bytes each, and
+// Header: what a message begins with; an answer of another channel may travel in it. Behind it stand the sizes of its values, as 8 bytes each, and
 // behind those the values, each at a multiple of 16 bytes. A queue sends values whose extents a
 // kernel has made up to their bound, and a thread sends what there is of them: so the receiver goes
 // by the sizes that the message states.
@@ -31,6 +27,7 @@ struct Header {
   uint64_t number = 0;
   uint64_t poison = 0;
   uint64_t values = 0;
+  ranks::Answer answer;
 };
 constexpr uint64_t kUnit = ranks::Wire::kMessageUnit;
 
@@ -95,7 +92,6 @@ class Sender : public Channel, public ranks::Listener {
   Sender(Slots slots, Messenger& messenger, uint32_t tag, uint32_t to)
       : slots_(std::move(slots)),
         busy_(slots_.count),
-        answers_(slots_.count),
         messenger_(messenger),
         tag_(tag),
         to_(to) {
@@ -136,22 +132,31 @@ class Sender : public Channel, public ranks::Listener {
            !busy_[n % slots_.count].load(std::memory_order_acquire);
   }
   // Sends what is in the slot, of which `bytes` are the message.
-  void Send(uint64_t n, const Header& header, uint64_t bytes) {
+  void Send(uint64_t n, Header header, uint64_t bytes) {
+    header.answer = messenger_.TakeAnswer(to_).value_or(ranks::Answer());
     slots_.Write(n, header);
     messenger_.Send(to_, tag_, {slots_.At(n), MessageBytes(bytes)}, &busy_[n % slots_.count]);
   }
   const Slots& slots() const { return slots_; }
 
  private:
-  // The receiver says how many messages it has taken. At most as many answers are under way as
-  // there are slots: no message is sent before one was heard of that frees its slot.
+  // The receiver says how many messages it has taken, in a message of its own or in that of
+  // another channel, which may overtake those.
   std::span<std::byte> BufferFor(uint32_t, uint64_t) override {
-    return answers_[answers_begun_++ % answers_.size()].bytes;
+    auto free = std::find_if(answers_.begin(), answers_.end(),
+                             [](const AnswerMemory& answer) { return !answer.coming; });
+    if (free == answers_.end()) free = answers_.emplace(free);
+    free->coming = true;
+    return free->bytes;
   }
   bool OnMessage(uint32_t, std::span<const std::byte> message) override {
     uint64_t taken = 0;
     if (message.size() < sizeof(taken)) return false;
     std::memcpy(&taken, message.data(), sizeof(taken));
+    for (AnswerMemory& answer : answers_) {
+      if (answer.bytes == message.data()) answer.coming = false;
+    }
+    if (taken <= taken_.load(std::memory_order_relaxed)) return false;
     taken_.store(taken, std::memory_order_release);
     event_count_->Notify();
     return true;
@@ -159,11 +164,11 @@ class Sender : public Channel, public ranks::Listener {
 
   Slots slots_;
   std::vector<std::atomic<bool>> busy_;  // by slot: it is being sent
-  struct alignas(64) Answer {
-    std::byte bytes[64];
+  struct AnswerMemory {
+    alignas(64) std::byte bytes[kUnit];
+    bool coming = false;
   };
-  std::vector<Answer> answers_;  // memory for them, used in turn
-  uint64_t answers_begun_ = 0;
+  std::list<AnswerMemory> answers_;  // mostly one
   Messenger& messenger_;
   const uint32_t tag_, to_;
   device::EventCount* event_count_ = nullptr;
@@ -259,12 +264,7 @@ class Receiver : public Channel, public ranks::Listener {
   bool TrySend(uint64_t, std::span<const BufferSpan>, bool) override { return false; }
   bool Sent(uint64_t) const override { return false; }
 
-  bool Arrived(uint64_t n) override {
-    if (slots_.count > 1 && std::exchange(asked_, n) != n) {
-      postpones_ = Clock::now() - received_ < kBusy;
-    }
-    return HasArrived(n);
-  }
+  bool Arrived(uint64_t n) override { return HasArrived(n); }
   bool Receive(uint64_t n, std::span<const BufferSpan> spans) override {
     const Header header = slots_.Read(n);
     uint64_t at = FirstValue(header.values);
@@ -274,8 +274,7 @@ class Receiver : public Channel, public ranks::Listener {
       device::CopyBytes(spans[i].data, slots_.At(n) + at, std::min(spans[i].bytes, sent));
       at = std::min(AfterValue(at, sent), slots_.each);
     }
-    Answer(n + 1, postpones_);
-    if (slots_.count > 1) received_ = Clock::now();
+    Answer(n + 1);
     return Poisoned(n, header);
   }
 
@@ -284,12 +283,10 @@ class Receiver : public Channel, public ranks::Listener {
   static bool Poisoned(uint64_t n, const Header& header) {
     return header.poison != 0 || header.number != n;
   }
-  // Tells the sender how many messages were taken out; `later`: behind what this rank sends next.
-  void Answer(uint64_t taken, bool later = false) {
+  // Tells the sender how many messages were taken out.
+  void Answer(uint64_t taken) {
     taken_.store(taken, std::memory_order_release);
-    const auto answer = std::as_bytes(std::span(&taken, 1));
-    if (later) messenger_.SendCopyLater(from_, tag_, answer);
-    else messenger_.SendCopy(from_, tag_, answer);
+    messenger_.SendAnswer(from_, {tag_, taken}, delay_);
   }
   uint64_t answered() const { return taken_.load(std::memory_order_relaxed); }
   const Slots& slots() const { return slots_; }
@@ -301,7 +298,10 @@ class Receiver : public Channel, public ranks::Listener {
     if (!free || bytes > slots_.each || bytes < sizeof(Header)) return {};
     return {slots_.At(begun_++), slots_.each};
   }
-  bool OnMessage(uint32_t, std::span<const std::byte>) override {
+  bool OnMessage(uint32_t from, std::span<const std::byte> message) override {
+    Header header;
+    std::memcpy(&header, message.data(), sizeof(header));  // at least: see BufferFor()
+    if (header.answer.tag != 0) messenger_.PassOn(from, header.answer);
     arrived_.store(arrived_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
     event_count_->Notify();
     return true;
@@ -314,13 +314,7 @@ class Receiver : public Channel, public ranks::Listener {
   uint64_t begun_ = 0;  // messages that have a slot
   std::atomic<uint64_t> taken_{0};
   std::atomic<uint64_t> arrived_{0};
-  // An answer that goes at once holds up what this rank sends next. One that is postponed waits for
-  // a kernel that the rank runs first, and holds up the next message. So it is postponed while the
-  // receiver asks for a message soon after it took the one before; never where there is one slot,
-  // for which the sender waits.
-  uint64_t asked_ = UINT64_MAX;
-  Clock::time_point received_;
-  bool postpones_ = false;
+  ranks::AnswerDelay delay_;
 };
 
 // The end of a queue that receives.

@@ -241,22 +241,71 @@ TEST_CASE("a message without a buffer is dropped, and those behind it come") {
   }
 }
 
-TEST_CASE("what is postponed goes when its thread polls, or before another copy") {
+// Hears answers.
+struct Answers final : ranks::Listener {
+  std::span<std::byte> BufferFor(uint32_t, uint64_t bytes) override { return buffers.New(bytes); }
+  bool OnMessage(uint32_t, std::span<const std::byte> message) override {
+    uint64_t value = 0;
+    std::memcpy(&value, message.data(), sizeof(value));
+    values.push_back(value);
+    return true;
+  }
+  ranks::ReceiveBuffers buffers;
+  std::vector<uint64_t> values;
+};
+
+TEST_CASE("an answer goes when its thread polls, before a later one, or with another message") {
   Office office(2, 1);
+  Messenger& messenger = *office.messengers[0];
+  ranks::AnswerDelay delay;
   const auto sent = [&] { return office.network.Sent(1, 2).first; };
-  office.messengers[0]->Poll();
-  office.messengers[0]->SendCopyLater(1, 1, Write(1, 100));
+  messenger.Poll();
+  messenger.SendAnswer(1, {1, 1}, delay);
   REQUIRE(sent() == 0);
-  std::thread([&] { office.messengers[0]->SendCopyLater(1, 1, Write(2, 100)); }).join();
+  std::thread([&] { messenger.SendAnswer(1, {1, 2}, delay); }).join();
   REQUIRE(sent() == 2);  // of a thread that does not poll at once, and in their order
-  office.messengers[0]->SendCopyLater(1, 1, Write(3, 100));
+  delay = {};
+  messenger.SendAnswer(1, {1, 3}, delay);
   REQUIRE(sent() == 2);
-  office.messengers[0]->Poll();
+  messenger.Poll();
   REQUIRE(sent() == 3);
-  office.messengers[0]->SendCopyLater(1, 1, Write(4, 100));
-  REQUIRE(office.messengers[0]->under_way());
+  messenger.SendAnswer(1, {1, 4}, delay);
+  REQUIRE(messenger.under_way());
   office.Settle();  // all that was sent has left
   REQUIRE(sent() == 4);
+  delay = {};
+  messenger.SendAnswer(1, {1, 5}, delay);
+  REQUIRE(!messenger.TakeAnswer(0).has_value());
+  const auto taken = messenger.TakeAnswer(1);
+  REQUIRE((taken && taken->tag == 1 && taken->value == 5));
+  REQUIRE(!messenger.TakeAnswer(1).has_value());
+  messenger.Poll();
+  REQUIRE(sent() == 4);
+
+  Answers answers;
+  office.messengers[1]->Listen(1, &answers);
+  office.messengers[1]->PassOn(0, *taken);
+  office.messengers[1]->PassOn(0, {2, 7});  // of which nobody wants to hear
+  REQUIRE(answers.values == std::vector<uint64_t>{5});
+  office.messengers[1]->Listen(1, nullptr);
+}
+
+TEST_CASE("answers go at once where the ones before have waited long") {
+  Office office(2, 1);
+  Messenger& messenger = *office.messengers[0];
+  ranks::AnswerDelay delay;
+  const auto sent = [&] { return office.network.Sent(1, 2).first; };
+  messenger.Poll();
+  messenger.SendAnswer(1, {1, 1}, delay);
+  std::this_thread::sleep_for(std::chrono::milliseconds(1));  // a kernel
+  messenger.Poll();
+  REQUIRE(sent() == 1);
+  messenger.SendAnswer(1, {1, 2}, delay);
+  REQUIRE(sent() == 2);
+  messenger.Poll();
+  delay = {};  // as where that was at once
+  messenger.SendAnswer(1, {1, 3}, delay);
+  REQUIRE(sent() == 2);
 }
 
 TEST_CASE("Poll() says whether anything has come that somebody may wait for") {
