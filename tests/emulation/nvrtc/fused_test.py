@@ -32,7 +32,7 @@ SHAPES = [(6, 8), (5, 7), (3, 4, 16)]
 def operations():
     """(kind, name in plans, dtypes) of every row of operations.def."""
     text = (ROOT / "runtime/device/kernels/elementwise/operations.def").read_text()
-    rows = re.findall(r'^(BINARY|COMPARE|UNARY|SELECT)\("(\w+)", \w+, (\w+)\)', text, re.M)
+    rows = re.findall(r'^(BINARY|COMPARE|UNARY|SELECT|TERNARY)\("(\w+)", \w+, (\w+)\)', text, re.M)
     return [(kind, name, CLASSES[dtypes]) for kind, name, dtypes in rows]
 
 
@@ -73,6 +73,8 @@ class Chain:
         if kind == "SELECT":
             return (f"select({self.tree('bool', whole)}, {self.tree(dtype, whole)}, "
                     f"{self.tree(dtype, whole)})")
+        if kind == "TERNARY":
+            return f"{name}({', '.join(self.tree(dtype, whole) for _ in range(3))})"
         inner = self.dice.choice(dtypes) if kind == "COMPARE" else dtype
         whole = whole or name.endswith("_grad")  # takes operands of one shape
         return f"{name}({self.tree(inner, whole)}, {self.tree(inner, whole)})"

@@ -139,6 +139,13 @@ TEST_CASE("no kernel allocates in the steady state") {
   add("argmax", Prepared("argmax", {f32({64, 10})}, {Operand(DType::i64, {64})}, {{"dim", 1}}));
   add("copy", Prepared("copy", {f32({64})}, {f32({64})}));
   add("cast", Prepared("cast", {f32({64})}, {Operand(DType::i64, {64})}));
+  add("clamp", Prepared("clamp", {f32({64}), f32({}), f32({})}, {f32({64})}));
+  add("sort", Prepared("sort", {f32({300})}, {f32({300}), Operand(DType::i64, {300})},
+                       {{"dim", 0}, {"descending", 0}}));
+  add("cumsum", Prepared("cumsum", {f32({64, 32})}, {f32({64, 32})}, {{"dim", 0}}));
+  add("scatter_add f16", Prepared("scatter_add", {f16({9}), Operand(DType::i64, {64}), f16({64})},
+                                  {f16({9})}, {{"dim", 0}}));
+  add("uniform", Prepared("uniform", {Operand(DType::i64, {})}, {f32({64})}));
   add("stack", Prepared("stack", {f32({8}), f32({8})}, {f32({2, 8})}));
   add("zeros", Prepared("zeros", {}, {f32({64})}));
   add("normal", Prepared("normal", {}, {f32({64})}, {{"seed", 1}}));
@@ -157,7 +164,7 @@ TEST_CASE("no kernel allocates in the steady state") {
     fmt::print("{}: {} allocations in 3 runs\n", label, allocations);
     CHECK(allocations == 0);
   }
-  CHECK(kernels.size() == 25);
+  CHECK(kernels.size() == 30);
 }
 
 // oneDNN keeps books of each execution on the heap; without it the kernel is ours and allocates
