@@ -273,7 +273,7 @@ def main():
     options = parser.parse_args()
     dice, numbers = random.Random(options.seed), np.random.default_rng(options.seed)
     rows = operations()
-    expect(len(rows) == 37, f"{len(rows)} operations")
+    expect(len(rows) == 39, f"{len(rows)} operations")
     chains = [Chain(number, dice, rows) for number in range(options.chains)]
     missing = {name for _, name, _ in rows} - set(Chain.rows_used)
     expect(options.chains < 20 or not missing, f"no chain has {sorted(missing)}")
