@@ -64,6 +64,10 @@ actor Node(k: int) {
   }
   method taken(x: i64[4], y: i64[4]) -> i64[4] { return take_along_dim(x, y % 4, dim: 0) }
   method hot(x: i64[4]) -> f32[3, 4] { return one_hot(x[0..3] % 4, num_classes: 4) }
+  method around(x: f32[3, 4]) -> f32[3, 4] {
+    let weight: f32[1, 1, 3, 3] = reshape(iota<f32[9]>(), [1, 1, 3, 3])
+    return reshape(conv2d(reshape(x, [1, 1, 3, 4]), weight, padding: [1, 1]), [3, 4]) % 64.0
+  }
   method drawn(x: f32[r, 4], seed: i64) -> f32[r, 4] { return dropout(x, seed) % 64.0 }
 }
 """
@@ -117,6 +121,12 @@ class Node:
     def taken(self, x, y): return x[y % 4]
     def hot(self, x): return np.eye(4, dtype=np.float32)[x[:3] % 4]
 
+    def around(self, x):
+        padded, sums = np.pad(x, 1), np.zeros_like(x)
+        for i in range(9):
+            sums += np.float32(i) * padded[i // 3:i // 3 + 3, i % 3:i % 3 + 4]
+        return sums % np.float32(64)
+
     def drawn(self, x, seed):
         kept = random_reference.uniform(seed, x.size).reshape(x.shape) >= 0.5
         return np.where(kept, x * np.float32(2), np.float32(0)) % np.float32(64)
@@ -131,6 +141,7 @@ METHODS = {
     "dense": ("m", "m"), "learn": ("m", "m"), "ordered": ("v", "v"), "ordered_b": ("b", "b"),
     "greatest": ("v", "v"), "added": ("v", "v"), "added_b": ("b", "b"), "sent": ("vv", "v"),
     "taken": ("vv", "v"), "hot": ("v", "m"), "drawn": ("ms", "m"),
+    "around": ("m", "m"),
 }
 
 

@@ -1,4 +1,5 @@
-// Standard normal numbers, the same bits on every machine: element i is a function of (seed, i).
+// Random numbers, uniform and standard normal, with the same bits on every machine: element i is a
+// function of (seed, i).
 //
 // The generator is SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number
 // generators", OOPSLA 2014) used as a counter: its i-th output needs no state, so elements can be
