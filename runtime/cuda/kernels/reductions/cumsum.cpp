@@ -11,7 +11,7 @@ namespace cgraph::cuda {
 namespace {
 
 constexpr int64_t kEnough = int64_t{1} << 16;  // threads
-constexpr int64_t kLeastLength = 32, kMostParts = 2048;
+constexpr int64_t kLeastLength = 32, kMostParts = 8192;
 constexpr uint64_t kSumBytes = 8;
 
 ExecutableResult MakeCumulative(const Making& making, bool from_end) {
@@ -37,7 +37,10 @@ ExecutableResult MakeCumulative(const Making& making, bool from_end) {
     CUresult result = CUDA_SUCCESS;
     if (sums.parts > 1) {
       result = launcher.Items(call, parts, rows * sums.parts, arguments);
-      if (result == CUDA_SUCCESS) result = launcher.Items(call, join, rows, arguments);
+      if (result == CUDA_SUCCESS) {
+        result = launcher.Blocks(call, join, std::min(rows, launcher.most()), kJoiningThreads,
+                                 arguments);
+      }
     }
     if (result != CUDA_SUCCESS) return result;
     return launcher.Items(call, write, rows * sums.parts, arguments);

@@ -37,19 +37,38 @@ __device__ void SumParts(const Cumulative& cumulative) {
   }
 }
 
-// Makes of the parts' sums those of all parts before.
+// Makes of the parts' sums those of all parts before. A block works on a row: each thread on some
+// parts that follow one another, and all threads together on what each of them has.
 template <typename T>
 __device__ void JoinParts(const Cumulative& cumulative) {
+  using Sum = CumulativeSum<T>;
+  __shared__ Sum totals[kJoiningThreads];
   const RowShape shape = RowsOf(DimsOf(cumulative.x), cumulative.dim);
-  auto* sums = static_cast<CumulativeSum<T>*>(cumulative.sums);
-  for (int64_t row = GridThread(); row < shape.rows; row += GridThreads()) {
-    CumulativeSum<T> sum = CumulativeSum<T>(0);
-    for (int64_t part = 0; part < cumulative.parts; ++part) {
-      CumulativeSum<T>& own = sums[part * shape.rows + row];
-      const CumulativeSum<T> next = device::Add::Of(sum, own);
-      own = sum;
-      sum = next;
+  const int thread = static_cast<int>(threadIdx.x);
+  const int64_t each = (cumulative.parts + kJoiningThreads - 1) / kJoiningThreads;
+  const int64_t first = thread * each;
+  const int64_t end = first + each < cumulative.parts ? first + each : cumulative.parts;
+  for (int64_t row = blockIdx.x; row < shape.rows; row += gridDim.x) {
+    Sum* sums = static_cast<Sum*>(cumulative.sums) + row;
+    Sum total = Sum(0);
+    for (int64_t part = first; part < end; ++part) {
+      total = device::Add::Of(total, sums[part * shape.rows]);
     }
+    totals[thread] = total;
+    __syncthreads();
+    for (int step = 1; step < kJoiningThreads; step *= 2) {
+      const Sum before = thread >= step ? totals[thread - step] : Sum(0);
+      __syncthreads();
+      if (thread >= step) totals[thread] = device::Add::Of(before, totals[thread]);
+      __syncthreads();
+    }
+    Sum before = thread > 0 ? totals[thread - 1] : Sum(0);
+    for (int64_t part = first; part < end; ++part) {
+      const Sum own = sums[part * shape.rows];
+      sums[part * shape.rows] = before;
+      before = device::Add::Of(before, own);
+    }
+    __syncthreads();
   }
 }
 

@@ -6,6 +6,8 @@
 
 namespace cgraph::cuda {
 
+inline constexpr int kJoiningThreads = 256;  // of a block that joins the parts of a row
+
 // Rows are cut into parts of `length` elements, of which a thread each adds up what there is; then
 // each part begins with the sum of those before it.
 struct Cumulative {
