@@ -490,6 +490,14 @@ def order(cases):
                     cases.add("topk", dtype, call + ".values", [x],
                               np.take_along_axis(x, first, dim), exact=True)
                     cases.add("topk", dtype, call + ".indices", [x], first, result="i64")
+        for of, first in (("sort(a, dim: 1)", 9), ("topk(a, k: 3, dim: 1)", 3)):  # gradients
+            x, g = cases.values(dtype, (4, 9)), cases.values(dtype, (4, first))
+            at, expected = in_order(x, 1, first == 3)[:, :first], np.zeros_like(x)
+            np.put_along_axis(expected, at, g, 1)
+            zeros = f"zeros<{type_of(dtype, x.shape)}>()"
+            cases.add("scatter_add", dtype,
+                      f"scatter_add({zeros}, dim: 1, index: {of}.indices, src: b)", [x, g],
+                      expected, exact=True)
         x = cases.values(dtype, (4, 9))
         cases.add("sort", dtype, "sort(a).values", [x], np.sort(x), exact=True)
         cases.add("topk", dtype, "topk(a, k: 2).values", [x],

@@ -1,6 +1,9 @@
 // Products and convolutions of oneDNN, with operands as they lie in tensors.
 #include "runtime/device/libraries/onednn.h"
 
+#include <algorithm>
+#include <initializer_list>
+
 #include "runtime/device/libraries/onednn_library.h"
 
 namespace cgraph::device {
