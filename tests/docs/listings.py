@@ -69,10 +69,18 @@ def wrapped(line):
     if len(line) <= WIDTH or " -> " not in line:
         return [line]
     left, right = line.split(" -> ", 1)
-    if " where " in right:
-        result, where = right.split(" where ", 1)
-        return [left, f"    -> {result}", f"    where {where}"]
-    return [left, f"    -> {right}"]
+    result, where = (right.split(" where ", 1) + [""])[:2]
+    lines = cut(re.sub("(?<!,) ", KEPT, left)) + cut(f"    -> {result}")
+    return lines + (cut("    " + re.sub(" (?!and )", KEPT, f"where {where}")) if where else [])
+
+
+KEPT = "\0"  # a space at which no line ends
+
+
+def cut(part):
+    lines = textwrap.wrap(part, WIDTH, subsequent_indent=" " * 8, break_long_words=False,
+                          break_on_hyphens=False)
+    return [line.replace(KEPT, " ") for line in lines]
 
 
 def diagnostics(tools):

@@ -27,6 +27,7 @@ std::vector<std::string> RuntimeKernels() {
 #define COMPARE(name, operation, dtypes) name,
 #define UNARY(name, operation, dtypes) name,
 #define SELECT(name, operation, dtypes) name,
+#define TERNARY(name, operation, dtypes) name,
 #define ELEMENTWISE(name, maker) name,
 #define KERNEL(name, maker) name,
 #include "runtime/device/kernels/kernels.def"

@@ -446,9 +446,233 @@ def creation(cases):
                   expected, exact=True)
 
 
+def pow_as_numpy(x, exponent):
+    """NumPy refuses negative powers of integers; here they are 0, but of 1 and -1."""
+    if x.dtype.kind == "f":
+        return np.power(x, exponent)
+    powers = np.power(x, np.maximum(exponent, 0))
+    odd = np.where(exponent % 2 != 0, -1, 1)
+    unit = np.where(x == 1, 1, np.where(x == -1, odd, 0))
+    return np.where(exponent < 0, unit, powers).astype(x.dtype)
+
+
+def powers(cases):
+    for dtype in NUMBERS:
+        low, high = (0.1, 4) if dtype in FLOATS else (-5, 5)
+        for shapes in PAIRS:
+            a, b = cases.values(dtype, shapes[0], low, high), cases.values(dtype, shapes[1], -4, 4)
+            cases.add("pow", dtype, "pow(a, b)", [a, b], pow_as_numpy)
+        if dtype in FLOATS:
+            numbers = np.array(SPECIAL + [1.0, -1.0, 2.0, -2.0, 3.0, 0.5, -0.5], NUMPY[dtype])
+            numbers = to_bf16(numbers) if dtype == "bf16" else numbers
+            cases.add("pow special", dtype, "pow(a, b)", [numbers[:, None], numbers], pow_as_numpy)
+            x, e, g = (cases.values(dtype, (5, 7), low, 3) for _ in range(3))
+            x[0] = e[:, 0] = 0
+            y = np.power(x, e)
+            y = to_bf16(y) if dtype == "bf16" else y
+            cases.add("pow_grad", dtype, "pow_grad(a, b, c)", [x, e, g], lambda v, w, s: np.where(
+                w == 0, 0, s * w * np.power(v, w - 1)), scale=100)
+            cases.add("pow_exponent_grad", dtype, "pow_exponent_grad(a, b, pow(a, b), c)",
+                      [x, e, g], lambda v, w, s: np.where(
+                          v == 0, 0, s * np.power(v, w) * np.log(np.where(v == 0, 1, v))),
+                      scale=100)
+        for shapes in [((4, 17), (), ()), ((4, 17), (17,), (4, 1)), ((600,), (600,), (600,)),
+                       ((), (3,), (3,)), ((33,), (33,), ())]:
+            inputs = [cases.values(dtype, shape, 0 if dtype == "u8" else -4) for shape in shapes]
+            cases.add("clamp", dtype, "clamp(a, b, c)", inputs,
+                      lambda v, least, most: np.minimum(np.maximum(v, least), most), exact=True)
+            if inputs[0].shape == np.broadcast_shapes(*shapes):
+                cases.add("clamp_grad", dtype, "clamp_grad(a, b, c, a)", inputs,
+                          lambda v, least, most: np.where((v >= least) & (v <= most), v, 0),
+                          exact=True)
+        if dtype in FLOATS:
+            x = np.array([math.nan, 1, -3, 7], NUMPY[dtype])
+            cases.add("clamp special", dtype, "clamp(a, min: -2.0, max: 2.0)", [x],
+                      np.array([math.nan, 1, -2, 2]), exact=True)
+
+
+ALONG = [((7,), 0), ((3, 130), 1), ((3, 130), 0), ((2, 5, 70), 1), ((2, 5, 70), -1), ((4, 1), 1),
+         ((0, 3), 1), ((3, 0), 1), ((3000,), 0)]
+
+
+def in_order(x, dim, descending):
+    """Stable in both directions; np.argsort has a NaN last, so descending ones come first."""
+    if not descending:
+        return np.argsort(x, dim, kind="stable")
+    back = np.flip(np.argsort(np.flip(x, dim), dim, kind="stable"), dim)
+    return x.shape[dim] - 1 - back
+
+
+def order(cases):
+    for dtype in NUMBERS:
+        for shape, dim in ALONG:
+            x = cases.values(dtype, shape)
+            if dtype in FLOATS and x.size:
+                x.ravel()[::5] = 0.0
+                x.ravel()[::7] = math.nan
+                x.ravel()[::11] = -0.0
+            for descending in (False, True):
+                at = in_order(x, dim, descending)
+                call = f"sort(a, dim: {dim}{', descending: true' if descending else ''})"
+                cases.add("sort", dtype, call + ".values", [x], np.take_along_axis(x, at, dim),
+                          exact=True)
+                cases.add("sort", dtype, call + ".indices", [x], at, result="i64")
+                for k in {0, 1, min(3, shape[dim]), shape[dim]} - {shape[dim] + 1}:
+                    if k > shape[dim]:
+                        continue
+                    first = np.take(at, range(k), dim)
+                    call = f"topk(a, k: {k}, dim: {dim}{'' if descending else ', largest: false'})"
+                    cases.add("topk", dtype, call + ".values", [x],
+                              np.take_along_axis(x, first, dim), exact=True)
+                    cases.add("topk", dtype, call + ".indices", [x], first, result="i64")
+        for of, first in (("sort(a, dim: 1)", 9), ("topk(a, k: 3, dim: 1)", 3)):  # gradients
+            x, g = cases.values(dtype, (4, 9)), cases.values(dtype, (4, first))
+            at, expected = in_order(x, 1, first == 3)[:, :first], np.zeros_like(x)
+            np.put_along_axis(expected, at, g, 1)
+            zeros = f"zeros<{type_of(dtype, x.shape)}>()"
+            cases.add("scatter_add", dtype,
+                      f"scatter_add({zeros}, dim: 1, index: {of}.indices, src: b)", [x, g],
+                      expected, exact=True)
+        x = cases.values(dtype, (4, 9))
+        cases.add("sort", dtype, "sort(a).values", [x], np.sort(x), exact=True)
+        cases.add("topk", dtype, "topk(a, k: 2).values", [x],
+                  -np.sort(-x.astype(np.float64))[:, :2], exact=True)
+
+
+def cumulative(cases):
+    for dtype in NUMBERS:
+        for shape, dim in ALONG:
+            x = cases.values(dtype, shape)
+
+            def added(v):
+                wide = v.astype(np.float64) if dtype in FLOATS else v
+                return np.cumsum(wide, dim, dtype=wide.dtype)
+            scale = 4 * math.sqrt(max(x.size, 1))
+            cases.add("cumsum", dtype, f"cumsum(a, dim: {dim})", [x], added(x), scale=scale)
+            cases.add("cumsum_grad", dtype, f"cumsum_grad(a, dim: {dim})", [x],
+                      np.flip(added(np.flip(x, dim)), dim), scale=scale)
+
+
+def by_index(cases):
+    for dtype in NUMBERS + ("bool",):
+        index = cases.random.integers(0, 10, (3, 5))
+        for given in (index, index[:0], index[0, 0]):
+            cases.add("one_hot", dtype, f"one_hot<{type_of(dtype, given.shape + (10,))}>"
+                      "(b, num_classes: 10)", [cases.values(dtype, ()), given],
+                      np.eye(10)[given].astype(NUMPY[dtype]), exact=True)
+        for shape, dim in ALONG:
+            for extent in (1, 4):
+                whole = list(shape)
+                whole[dim] = extent
+                x, source = cases.values(dtype, tuple(whole)), cases.values(dtype, shape)
+                at = cases.random.integers(0, extent, shape)
+                cases.add("take_along_dim", dtype, f"take_along_dim(a, b, dim: {dim})", [x, at],
+                          np.take_along_axis(x, at, dim), exact=True)
+                if dtype == "bool":
+                    continue
+                expected = x.astype(np.float64) if dtype in FLOATS else x.copy()
+                places = list(np.indices(shape))
+                places[dim] = at
+                np.add.at(expected, tuple(places), source.astype(expected.dtype))
+                cases.add("scatter_add", dtype, f"scatter_add(a, dim: {dim}, index: b, src: c)",
+                          [x, at, source], expected, scale=4 * math.sqrt(max(shape[dim], 1)))
+
+
+def seeded(cases):
+    digits = {"f64": 53, "f32": 24, "f16": 11, "bf16": 8}
+    for dtype in FLOATS:
+        for seed in (0, 7, -3, 2**62):
+            given = np.array(seed, np.int64)
+            uniform = normal_reference.uniform_of(seed, 600, digits[dtype]).reshape(20, 30)
+            cases.add("uniform", dtype, f"uniform<{dtype}[20, 30]>(a)", [given], uniform,
+                      exact=True)
+            normal = normal_reference.normal(seed, (20, 30), np.float64)
+            if dtype != "bf16":  # NumPy rounds twice on the way to it
+                cases.add("normal", dtype, f"normal<{dtype}[20, 30]>(seed: a)", [given],
+                          normal.astype(NUMPY[dtype]), exact=True)
+            x = cases.values(dtype, (20, 30))
+            drawn = normal_reference.uniform(seed, 600).reshape(20, 30)
+            for p in (0.0, 0.25, 0.9, 1.0):
+                kept = np.where(drawn >= p, x.astype(np.float64) / max(1 - p, 1e-9), 0)
+                cases.add("dropout", dtype, f"dropout(a, seed: b, p: {p})", [x, given], kept)
+
+
+# x, weight, stride, padding, dilation, groups
+CONVOLUTIONS = [
+    ((1, 1, 1, 1), (1, 1, 1, 1), (1, 1), (0, 0), (1, 1), 1),
+    ((2, 3, 8, 9), (4, 3, 3, 3), (1, 1), (0, 0), (1, 1), 1),
+    ((2, 3, 8, 9), (4, 3, 3, 3), (2, 1), (1, 2), (1, 1), 1),
+    ((2, 4, 11, 10), (6, 2, 3, 2), (3, 2), (1, 0), (2, 3), 2),
+    ((1, 6, 7, 7), (6, 1, 3, 3), (1, 1), (1, 1), (1, 1), 6),
+    ((3, 8, 5, 5), (16, 8, 1, 1), (1, 1), (0, 0), (1, 1), 1),
+    ((1, 2, 5, 4), (3, 2, 5, 4), (1, 1), (4, 3), (1, 1), 1),
+    ((0, 2, 5, 4), (3, 2, 3, 3), (1, 1), (0, 0), (1, 1), 1),
+    ((4, 16, 20, 19), (24, 16, 3, 3), (2, 2), (1, 1), (1, 1), 1),
+    ((4, 16, 20, 19), (24, 4, 3, 3), (1, 2), (2, 1), (2, 1), 4),
+]
+
+
+def meetings(x, shape, stride, dilation, kernel):
+    """Views of a padded x, one for each element of the kernel: what it is multiplied by."""
+    for i in range(kernel[0]):
+        for j in range(kernel[1]):
+            rows, columns = i * dilation[0], j * dilation[1]
+            yield i, j, x[:, :, rows:rows + (shape[0] - 1) * stride[0] + 1:stride[0],
+                          columns:columns + (shape[1] - 1) * stride[1] + 1:stride[1]]
+
+
+def convolved(x, weight, stride, padding, dilation, groups):
+    """y of conv2d, and a function that gives the gradients of x and of weight for gy."""
+    kernel = weight.shape[2:]
+    shape = [(x.shape[2 + a] + 2 * padding[a] - dilation[a] * (kernel[a] - 1) - 1) // stride[a] + 1
+             for a in (0, 1)]
+    around = [(0, 0), (0, 0)] + [(p, p) for p in padding]
+    padded = np.pad(x, around)
+    per, of = x.shape[1] // groups, weight.shape[0] // groups
+    cut = [(slice(g * per, (g + 1) * per), slice(g * of, (g + 1) * of)) for g in range(groups)]
+    y = np.zeros((x.shape[0], weight.shape[0], *shape))
+    for i, j, view in meetings(padded, shape, stride, dilation, kernel):
+        for inputs, results in cut:
+            y[:, results] += np.einsum("nchw,oc->nohw", view[:, inputs], weight[results, :, i, j])
+
+    def gradients(gy):
+        gx, gw = np.zeros(padded.shape), np.zeros(weight.shape)
+        for i, j, view in meetings(padded, shape, stride, dilation, kernel):
+            of_x = [v for a, b, v in meetings(gx, shape, stride, dilation, kernel)
+                    if (a, b) == (i, j)][0]
+            for inputs, results in cut:
+                gw[results, :, i, j] += np.einsum("nchw,nohw->oc", view[:, inputs], gy[:, results])
+                of_x[:, inputs] += np.einsum("nohw,oc->nchw", gy[:, results],
+                                             weight[results, :, i, j])
+        inside = tuple(slice(p, p + n) for p, n in zip(padding, x.shape[2:]))
+        return gx[(slice(None), slice(None)) + inside], gw
+    return y, gradients
+
+
+def convolutions(cases):
+    for dtype in FLOATS:
+        for x_shape, weight_shape, stride, padding, dilation, groups in CONVOLUTIONS:
+            x, weight = (cases.values(dtype, shape, -2, 2) for shape in (x_shape, weight_shape))
+            y, gradients = convolved(x.astype(np.float64), weight.astype(np.float64), stride,
+                                     padding, dilation, groups)
+            gy = cases.values(dtype, y.shape, -2, 2)
+            gx, gw = gradients(gy.astype(np.float64))
+            how = (f"stride: {list(stride)}, padding: {list(padding)}, "
+                   f"dilation: {list(dilation)}, groups: {groups}")
+            terms = max(math.prod(weight_shape[1:]), 1)
+            cases.add("conv2d", dtype, f"conv2d(a, b, {how})", [x, weight], y,
+                      scale=4 * math.sqrt(terms))
+            cases.add("conv2d_input_grad", dtype,
+                      f"conv2d_input_grad<{type_of(dtype, x_shape)}>(a, b, {how})", [weight, gy],
+                      gx, scale=4 * math.sqrt(terms * weight_shape[0]))
+            cases.add("conv2d_weight_grad", dtype,
+                      f"conv2d_weight_grad<{type_of(dtype, weight_shape)}>(a, b, {how})", [x, gy],
+                      gw, scale=4 * math.sqrt(max(y.size // y.shape[1], 1)))
+
+
 # ---- running them -------------------------------------------------------------------------------
 
-IMPORTS = "import std.tensor\nimport std.nn\nimport std.grad\n"
+IMPORTS = "import std.tensor\nimport std.nn\nimport std.grad\nimport std.random\n"
 
 
 def type_of(dtype, shape):
@@ -529,8 +753,8 @@ ELSEWHERE = {"load"}  # reads a file: tests/conformance
 
 
 def ops_without_case(cases):
-    """The ops of tensor, nn and grad that no case's expression calls."""
-    declared = {op for module in ("tensor", "nn", "grad")
+    """The ops of tensor, nn, grad and random that no case's expression calls."""
+    declared = {op for module in ("tensor", "nn", "grad", "random")
                 for op in re.findall(r"^op (\w+)", (STDLIB / f"{module}.cgraph").read_text(), re.M)}
     called = {name for case in cases
               for name in re.findall(r"\b(\w+)(?:<[^()]*>)?\(", case.expression)}
@@ -549,7 +773,7 @@ def main():
 
     checked, failures, made = 0, [], []
     for group in (elementwise, functions, casts, matmuls, reductions, shapes, old_names, rows,
-                  creation):
+                  creation, powers, order, cumulative, by_index, seeded, convolutions):
         cases = Cases()
         group(cases)
         made += cases.all

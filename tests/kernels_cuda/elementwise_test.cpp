@@ -73,6 +73,24 @@ TEST_CASE("operations of one operand") {
   }
 }
 
+TEST_CASE("operations of three operands") {
+  const int before = Checked().trials;
+  for (const DType dtype : kDTypes) {
+    for (const Shapes& s : kShapes) {
+#define TERNARY(name, operation, dtypes)                                                      \
+  if (Contains(DTypes::dtypes, dtype)) {                                                      \
+    Check({.kernel = name,                                                                    \
+           .in = {{dtype, s.out, s.out_dynamic}, {dtype, s.a, s.a_dynamic},                   \
+                  {dtype, s.b, s.b_dynamic}},                                                 \
+           .out = {{dtype, s.out, s.out_dynamic}},                                            \
+           .in_place = true});                                                                \
+  }
+#include "runtime/device/kernels/elementwise/operations.def"
+    }
+  }
+  CHECK(Checked().trials > before);
+}
+
 TEST_CASE("select") {
   for (const DType dtype : kDTypes) {
     for (const Shapes& s : kShapes) {

@@ -23,8 +23,12 @@ import tempfile
 
 import numpy as np
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "reference"))
+import normal as random_reference  # noqa: E402
+
 ACTOR = """import std.tensor
 import std.nn
+import std.random
 
 actor Node(k: int) {
   state sum_: i64[4] = zeros()
@@ -55,6 +59,25 @@ actor Node(k: int) {
   method fold(x: f32[r, 4]) -> f32[r, 4] {
     return where(x > sum(x, dim: -1, keepdim: true), x, max(x, dim: 0)) % 16.0
   }
+  method ordered(x: i64[n]) -> i64[n] {
+    let (up, at) = sort(x % 7, descending: true)
+    return up * 5 + at
+  }
+  method greatest(x: i64[4]) -> i64[4] {
+    let top = topk(x, k: 2)
+    return concat([top.values, top.indices], dim: 0)
+  }
+  method added(x: i64[n]) -> i64[n] { return clamp(cumsum(x, dim: 0), -700, 900) }
+  method sent(x: i64[4], y: i64[4]) -> i64[4] {
+    return scatter_add(x, dim: 0, index: y % 4, src: pow(y % 3, x % 5))
+  }
+  method taken(x: i64[4], y: i64[4]) -> i64[4] { return take_along_dim(x, y % 4, dim: 0) }
+  method hot(x: i64[4]) -> f32[3, 4] { return one_hot(x[0..3] % 4, num_classes: 4) }
+  method around(x: f32[3, 4]) -> f32[3, 4] {
+    let weight: f32[1, 1, 3, 3] = reshape(iota<f32[9]>(), [1, 1, 3, 3])
+    return reshape(conv2d(reshape(x, [1, 1, 3, 4]), weight, padding: [1, 1]), [3, 4]) % 64.0
+  }
+  method drawn(x: f32[r, 4], seed: i64) -> f32[r, 4] { return dropout(x, seed) % 64.0 }
 }
 """
 
@@ -94,6 +117,33 @@ class Node:
 
     def fold(self, x):
         return np.where(x > x.sum(-1, keepdims=True), x, x.max(0)) % np.float32(16)
+    def ordered(self, x):
+        at = np.argsort(-(x % 7), kind="stable")
+        return (x % 7)[at] * 5 + at
+
+    def greatest(self, x):
+        at = np.argsort(-x, kind="stable")[:2]
+        return np.concatenate([x[at], at])
+
+    def added(self, x): return np.clip(np.cumsum(x), -700, 900)
+
+    def sent(self, x, y):
+        sums = x.copy()
+        np.add.at(sums, y % 4, (y % 3) ** (x % 5))
+        return sums
+
+    def taken(self, x, y): return x[y % 4]
+    def hot(self, x): return np.eye(4, dtype=np.float32)[x[:3] % 4]
+
+    def around(self, x):
+        padded, sums = np.pad(x, 1), np.zeros_like(x)
+        for i in range(9):
+            sums += np.float32(i) * padded[i // 3:i // 3 + 3, i % 3:i % 3 + 4]
+        return sums % np.float32(64)
+
+    def drawn(self, x, seed):
+        kept = random_reference.uniform(seed, x.size).reshape(x.shape) >= 0.5
+        return np.where(kept, x * np.float32(2), np.float32(0)) % np.float32(64)
 
 
 # method -> (argument kinds, result kinds). Kinds: v = i64[4], b = i64[n <= 6], s = i64, m = f32[3,
@@ -104,6 +154,10 @@ METHODS = {
     "two_b": ("b", "bb"), "total": ("v", "s"), "total_b": ("b", "s"), "spread": ("vs", "vs"),
     "dense": ("m", "m"), "learn": ("m", "m"), "fold": ("m", "m"),
     "weave": ("vv", "v"), "piece": ("vv", "v"), "piece_b": ("bv", "v"),
+    "dense": ("m", "m"), "learn": ("m", "m"), "ordered": ("v", "v"), "ordered_b": ("b", "b"),
+    "greatest": ("v", "v"), "added": ("v", "v"), "added_b": ("b", "b"), "sent": ("vv", "v"),
+    "taken": ("vv", "v"), "hot": ("v", "m"), "drawn": ("ms", "m"),
+    "around": ("m", "m"),
 }
 
 

@@ -41,6 +41,14 @@ def uniform(seed, count):
     return ((bits >> np.uint64(12)) * np.uint64(2) + np.uint64(1)).astype(np.float64) * 2.0**-53
 
 
+def uniform_of(seed, count, digits):
+    """What the op `uniform(seed)` gives: multiples of 2**-digits in [0, 1)."""
+    with np.errstate(over="ignore"):
+        stream = mix(np.array([seed], np.int64).view(np.uint64) + GOLDEN)
+        bits = mix(stream + np.arange(1, count + 1, dtype=np.uint64) * GOLDEN)
+    return (bits >> np.uint64(64 - digits)).astype(np.float64) * 2.0**-digits
+
+
 def ln(x):
     bits = x.view(np.uint64)
     exponent = ((bits >> np.uint64(52)).astype(np.int64) - 1023).astype(np.float64)

@@ -109,6 +109,13 @@ ExprId ResolvePlaces(Scope& scope, const CollectiveTraits& traits, syntax::ExprI
   return places.id;
 }
 
+// PyTorch's gather is another op; returns the words that say so.
+const char* IndexedElements(CollectiveKind kind) {
+  return kind == CollectiveKind::kGather
+             ? "; elements by their index are take_along_dim(x, indices, dim: 0)"
+             : "";
+}
+
 }  // namespace
 
 Value ResolveCollective(Scope& scope, const syntax::CallExpr& node, CollectiveKind kind,
@@ -120,8 +127,8 @@ Value ResolveCollective(Scope& scope, const syntax::CallExpr& node, CollectiveKi
     scope.Report(
         Code::kE0316, name_range,
         fmt::format("`{}` works between places; only graphs, and fns that graphs call, can use "
-                    "it: actors know nothing of each other",
-                    traits.name));
+                    "it: actors know nothing of each other{}",
+                    traits.name, IndexedElements(kind)));
   }
   const std::vector<int> argument_of = DistributeCollective(scope, node, traits, range);
   CallCollective call{.kind = kind};
@@ -146,8 +153,9 @@ Value ResolveCollective(Scope& scope, const syntax::CallExpr& node, CollectiveKi
       if (values.type.known() && values.type.kind != StaticType::kList) {
         fits = false;
         scope.Report(Code::kE0406, scope.Written(id).range,
-                     fmt::format("`{}` takes a list with one value of each participant; this is {}",
-                                 traits.name, scope.Describe(values.type)));
+                     fmt::format("`{}` takes a list with one value of each participant; this is "
+                                 "{}{}",
+                                 traits.name, scope.Describe(values.type), IndexedElements(kind)));
       }
     }
   }

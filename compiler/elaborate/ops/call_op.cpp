@@ -36,6 +36,28 @@ bool AddsDimension(const program::Program& program, const program::Op& op) {
          llvm::all_of(x->dims, [](const auto& dim) { return dim.kind == program::Dim::kRun; });
 }
 
+// Gives a dimension that is left to its default, as -1, the place of an argument, where the op's
+// first tensor is cut there (`*s, n, *r`): only arguments are counted from the end.
+void GiveDefaultDim(ElaborationContext& elaboration, const program::Op& op, Frame& op_frame,
+                    std::vector<Actual>& actuals) {
+  const std::vector<program::Parameter>& parameters = op.signature.parameters;
+  if (parameters.empty()) return;
+  auto* x = std::get_if<program::TensorType>(&elaboration.program.types[parameters[0].type].node);
+  if (!x || x->dims.size() < 2) return;
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    const program::Parameter& parameter = parameters[i];
+    if (parameter.axis != program::AxisRole::kAxis || !parameter.default_value.valid() ||
+        ActualFor(i, actuals)) {
+      continue;
+    }
+    Actual& actual = actuals.emplace_back();
+    actual.label = parameter.name;
+    actual.value = Evaluate(elaboration, parameter.default_value, op_frame);
+    actual.range = parameter.range;
+    actual.parameter = static_cast<int>(i);
+  }
+}
+
 // Counts dimensions from the end: `dim: -1` is the last dimension of the op's first tensor, as in
 // NumPy; `dims` is a list of such.
 void CountFromTheEnd(ElaborationContext& elaboration, const program::Op& op,
@@ -148,6 +170,7 @@ Value Eval(ElaborationContext& elaboration, const program::CallOp& e, const Cont
   OpCall call{e.op};
   call.actuals = EvaluateArguments(elaboration, e.arguments, &op.signature.parameters, op_frame,
                                    context.frame);
+  GiveDefaultDim(elaboration, op, op_frame, call.actuals);
   CountFromTheEnd(elaboration, op, call.actuals);
   call.expected = context.expected;
   call.range = context.range;

@@ -109,7 +109,7 @@ class CommonMistakes {
 
   bool Power() {
     const bool stars = type() == Lexer::MUL && TypeAt(-1) == Lexer::MUL && JoinsBefore();
-    return stars && Say("there is no operator `**`; write x * x, or square(x) and sqrt(x) of "
+    return stars && Say("there is no operator `**`; write x * x, or pow(x, y) and sqrt(x) of "
                         "std.tensor");
   }
 

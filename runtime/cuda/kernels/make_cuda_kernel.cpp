@@ -20,6 +20,7 @@ constexpr Entry kKernels[] = {
   {name, [](const Making& making) { return MakeOperation(making, #operation); }},
 #define COMPARE(name, operation, dtypes) BINARY(name, operation, dtypes)
 #define UNARY(name, operation, dtypes) BINARY(name, operation, dtypes)
+#define TERNARY(name, operation, dtypes) BINARY(name, operation, dtypes)
 #define SELECT(name, operation, dtypes) \
   {name, [](const Making& making) { return MakeSelection(making, #operation); }},
 #define KERNEL(name, maker) {name, maker},

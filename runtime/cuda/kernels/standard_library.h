@@ -138,6 +138,10 @@ __device__ inline float sin(float x) { return ::sinf(x); }
 __device__ inline double sin(double x) { return ::sin(x); }
 __device__ inline float cos(float x) { return ::cosf(x); }
 __device__ inline double cos(double x) { return ::cos(x); }
+__device__ inline float trunc(float x) { return ::truncf(x); }
+__device__ inline double trunc(double x) { return ::trunc(x); }
+constexpr bool signbit(float x) { return (bit_cast<uint32_t>(x) >> 31) != 0; }
+constexpr bool signbit(double x) { return (bit_cast<uint64_t>(x) >> 63) != 0; }
 __device__ inline float fmod(float x, float y) { return ::fmodf(x, y); }
 __device__ inline double fmod(double x, double y) { return ::fmod(x, y); }
 __device__ inline float ldexp(float x, int exponent) { return ::ldexpf(x, exponent); }

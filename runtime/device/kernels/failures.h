@@ -27,6 +27,9 @@ inline std::string SliceResultText(int64_t length, int64_t extent) {
 inline std::string NoIndexText(const char* op, int64_t position, int64_t row, int64_t rows) {
   return fmt::format("{}: index {} is {}, of {}", op, position, row, Counted(rows, "row"));
 }
+inline std::string NotAlongText(const char* op, int64_t position, int64_t index, int64_t extent) {
+  return fmt::format("{}: index {} is {}, of a dimension of {}", op, position, index, extent);
+}
 inline std::string NoClassText(int64_t row, int64_t target, int64_t classes) {
   return fmt::format("cross_entropy: target {} is {}, of {} classes", row, target, classes);
 }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "runtime/device/kernels/convolution/check.h"
 #include "runtime/device/kernels/makers.h"
 #include "runtime/status/text.h"
 
@@ -21,6 +22,7 @@ constexpr Entry kKernels[] = {
 #define COMPARE(name, operation, dtypes) {name, MakeCompare, true},
 #define UNARY(name, operation, dtypes) {name, MakeUnary, true},
 #define SELECT(name, operation, dtypes) {name, MakeSelect, true},
+#define TERNARY(name, operation, dtypes) {name, MakeTernary, true},
 #define ELEMENTWISE(name, maker) {name, maker, true},
 #define KERNEL(name, maker) {name, maker, false},
 #include "runtime/device/kernels/kernels.def"
@@ -79,13 +81,16 @@ KernelResult MakePrimitive(const plan::Primitive& primitive, std::span<const Ope
 
 Status CheckKernel(const plan::Kernel& kernel, std::span<const OperandType> inputs,
                    std::span<const OperandType> outputs) {
-  if (!kernel.library.empty() || kernel.body.size() != 1 || kernel.body[0]->op != "matmul") {
+  const bool one = kernel.library.empty() && kernel.body.size() == 1;
+  const std::optional<ConvolutionPart> part =
+      one ? ConvolutionPartOf(kernel.body[0]->op) : std::nullopt;
+  if (!one || (kernel.body[0]->op != "matmul" && !part)) {
     return MakeCpuKernel(kernel, inputs, outputs).status();
   }
   CGRAPH_RETURN_IF_ERROR(CheckOrder(*kernel.body[0]));
   const Request request{kernel.body[0]->op, kernel.body[0]->attributes, inputs, outputs};
   CGRAPH_RETURN_IF_ERROR(CheckOperands(request));
-  return CheckMatmul(request);
+  return part ? ConvolutionOf(request, *part).status() : CheckMatmul(request);
 }
 
 KernelResult MakeCpuKernel(const plan::Kernel& kernel, std::span<const OperandType> inputs,

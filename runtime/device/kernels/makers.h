@@ -22,6 +22,7 @@ KernelResult MakeBinary(const Request& request);   // elementwise.cpp
 KernelResult MakeCompare(const Request& request);
 KernelResult MakeUnary(const Request& request);
 KernelResult MakeSelect(const Request& request);
+KernelResult MakeTernary(const Request& request);
 KernelResult MakeFused(const plan::Kernel& kernel, const Request& request);  // fused.cpp
 #define KERNEL(name, maker) KernelResult maker(const Request& request);
 #include "runtime/device/kernels/kernels.def"

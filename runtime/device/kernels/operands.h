@@ -69,6 +69,16 @@ inline int64_t Product(const Tensor& tensor, int first, int last) {
   return product;
 }
 
+// A tensor as [outer, along, inner], where `along` is one of its dimensions. A column is what lies
+// along it.
+struct Columns {
+  int64_t outer, along, inner;
+  int64_t count() const { return outer * inner; }
+};
+inline Columns ColumnsOf(const Tensor& x, int dim) {
+  return {Product(x, 0, dim), x.dims[dim], Product(x, dim + 1, x.rank)};
+}
+
 // Calls `use` with a value of the C++ type of a dtype; bool is a byte that is zero or not.
 template <typename Use>
 void WithType(DType dtype, Use&& use) {

@@ -1,6 +1,6 @@
-// oneDNN, loaded when the first plan multiplies bf16 on a processor that has instructions for it:
-// there it is several times as fast as widening to f32. Elsewhere, or where the library is not
-// installed, there is no DnnlMatmul and the caller widens.
+// oneDNN, loaded when the first plan convolves f32, or multiplies or convolves bf16 on a processor
+// that has instructions for it: there it is several times as fast as widening to f32. Elsewhere, or
+// where the library is not installed, Make gives nothing and the caller has kernels of its own.
 //
 // The workers are the threads, so oneDNN runs with one OpenMP thread. Executing allocates: oneDNN's
 // own bookkeeping, counted in kernel_allocations_test.cpp. The work memory is ours, taken when the
@@ -10,6 +10,9 @@
 
 #include <cstdint>
 #include <memory>
+
+#include "runtime/device/kernels/convolution/shape.h"
+#include "runtime/plan/kinds.h"
 
 namespace cgraph::device {
 
@@ -22,6 +25,17 @@ class DnnlMatmul {
                                           int64_t k);
   // Returns false when the library reports an error.
   virtual bool Run(const void* a, const void* b, void* c) = 0;
+};
+
+// Computes a convolution in f32 or bf16, or one of its gradients.
+class DnnlConvolution {
+ public:
+  virtual ~DnnlConvolution() = default;
+  // As DnnlMatmul::Make.
+  static std::unique_ptr<DnnlConvolution> Make(const ConvolutionShape& shape, ConvolutionPart part,
+                                               plan::DType dtype);
+  // Of x and weight; weight and gy; or x and gy. Returns false when the library reports an error.
+  virtual bool Run(const void* a, const void* b, void* out) = 0;
 };
 
 }  // namespace cgraph::device

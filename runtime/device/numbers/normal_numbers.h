@@ -1,4 +1,5 @@
-// Standard normal numbers, the same bits on every machine: element i is a function of (seed, i).
+// Random numbers, uniform and standard normal, with the same bits on every machine: element i is a
+// function of (seed, i).
 //
 // The generator is SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number
 // generators", OOPSLA 2014) used as a counter: its i-th output needs no state, so elements can be
@@ -26,10 +27,18 @@ constexpr uint64_t Mix(uint64_t z) {
 }
 inline constexpr uint64_t kGolden = 0x9e3779b97f4a7c15u;
 
+constexpr uint64_t RandomBits(uint64_t stream, int64_t i) {
+  return Mix(stream + (static_cast<uint64_t>(i) + 1) * kGolden);
+}
+
 // Returns a number in (0, 1): the middle of one of 2^52 equal intervals, exact in f64.
 constexpr double Uniform(uint64_t stream, int64_t i) {
-  const uint64_t bits = Mix(stream + (static_cast<uint64_t>(i) + 1) * kGolden);
-  return static_cast<double>((bits >> 12) * 2 + 1) * 0x1p-53;
+  return static_cast<double>((RandomBits(stream, i) >> 12) * 2 + 1) * 0x1p-53;
+}
+// Returns a multiple of 2^-digits in [0, 1): exact in a dtype with so many digits, at most 53.
+constexpr double UniformOf(int digits, uint64_t stream, int64_t i) {
+  const auto whole = static_cast<double>(RandomBits(stream, i) >> (64 - digits));
+  return whole / static_cast<double>(uint64_t{1} << digits);
 }
 
 // The natural logarithm of a positive normal number: x = m * 2^e with m in [sqrt(1/2), sqrt(2)),

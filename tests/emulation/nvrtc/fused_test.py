@@ -32,7 +32,7 @@ SHAPES = [(6, 8), (5, 7), (3, 4, 16)]
 def operations():
     """(kind, name in plans, dtypes) of every row of operations.def."""
     text = (ROOT / "runtime/device/kernels/elementwise/operations.def").read_text()
-    rows = re.findall(r'^(BINARY|COMPARE|UNARY|SELECT)\("(\w+)", \w+, (\w+)\)', text, re.M)
+    rows = re.findall(r'^(BINARY|COMPARE|UNARY|SELECT|TERNARY)\("(\w+)", \w+, (\w+)\)', text, re.M)
     return [(kind, name, CLASSES[dtypes]) for kind, name, dtypes in rows]
 
 
@@ -73,6 +73,8 @@ class Chain:
         if kind == "SELECT":
             return (f"where({self.tree('bool', whole)}, {self.tree(dtype, whole)}, "
                     f"{self.tree(dtype, whole)})")
+        if kind == "TERNARY":
+            return f"{name}({', '.join(self.tree(dtype, whole) for _ in range(3))})"
         inner = self.dice.choice(dtypes) if kind == "COMPARE" else dtype
         whole = whole or name.endswith("_grad")  # takes operands of one shape
         return f"{name}({self.tree(inner, whole)}, {self.tree(inner, whole)})"
@@ -271,7 +273,7 @@ def main():
     options = parser.parse_args()
     dice, numbers = random.Random(options.seed), np.random.default_rng(options.seed)
     rows = operations()
-    expect(len(rows) == 37, f"{len(rows)} operations")
+    expect(len(rows) == 39, f"{len(rows)} operations")
     chains = [Chain(number, dice, rows) for number in range(options.chains)]
     missing = {name for _, name, _ in rows} - set(Chain.rows_used)
     expect(options.chains < 20 or not missing, f"no chain has {sorted(missing)}")

@@ -70,6 +70,8 @@ std::optional<ChainSource> EveryOperation(DType dtype) {
 #define BINARY(name, operation, dtypes) \
   if (Takes(#dtypes, dtype)) chain.Add(name, {chain.Before(), 0}, dtype);
 #define SELECT(name, operation, dtypes) chain.Add(name, {condition, chain.Before(), 0}, dtype);
+#define TERNARY(name, operation, dtypes) \
+  if (Takes(#dtypes, dtype)) chain.Add(name, {chain.Before(), 0, 0}, dtype);
 #define COMPARE(name, operation, dtypes)                    \
   if (Takes(#dtypes, dtype)) {                              \
     const int32_t before = chain.Before();                  \

@@ -11,6 +11,7 @@
 #include "runtime/device/numbers/half_functions.h"
 #include "runtime/device/numbers/logarithm.h"
 #include "runtime/device/numbers/normal_distribution.h"
+#include "runtime/device/numbers/power.h"
 
 namespace cgraph::device {
 namespace {
@@ -122,6 +123,36 @@ void CheckFunctions() {
   }
 }
 
+// Checks what power.h states: for some exponents, and where IEEE 754 says what the power is.
+template <typename T>
+void CheckPowers(double most) {
+  constexpr T kInfinity = std::numeric_limits<T>::infinity();
+  for (const T y : {T(0.5), T(-2.5), T(3.7), T(31.3), T(-100.1), T(0.001), T(-1)}) {
+    INFO(y);
+    CHECK(Error<T>([y](T x) { return PowerOf(x, y); },
+                   [y](long double x) { return std::pow(x, static_cast<long double>(y)); }, T(0),
+                   kInfinity) < most);
+  }
+  const T nan = std::numeric_limits<T>::quiet_NaN(), tiny = std::numeric_limits<T>::denorm_min();
+  const T large = T(2) / std::numeric_limits<T>::epsilon();  // from here on all numbers are even
+  const T special[] = {0,  1,    2,        3,   T(0.5), T(2.5), large - 1, large, 2 * large,
+                       nan, tiny, kInfinity, T(1e30)};
+  for (const T x : special) {
+    for (const T y : special) {
+      for (const T a : {x, -x}) {
+        for (const T b : {y, -y}) {
+          const T got = PowerOf(a, b), expected = std::pow(a, b);
+          INFO(a << " to " << b << " is " << got << ", expected " << expected);
+          const bool near = got == expected ||
+                            std::fabs(got - expected) <= 2 * UnitOf<T>(expected);
+          CHECK(((got != got && expected != expected) ||
+                 (near && std::signbit(got) == std::signbit(expected))));
+        }
+      }
+    }
+  }
+}
+
 // The digits and the exponent of the least normal number.
 template <typename Half>
 struct HalfLimits;
@@ -195,5 +226,10 @@ TEST_CASE("functions of bf16 are as exact as they say") { CheckHalfFunctions<BF1
 
 TEST_CASE("functions of f32 are as exact as they say") { CheckFunctions<float>(); }
 TEST_CASE("functions of f64 are as exact as they say") { CheckFunctions<double>(); }
+
+TEST_CASE("powers are as exact as they say") {
+  CheckPowers<float>(0.51);
+  CheckPowers<double>(1.5);
+}
 
 }  // namespace cgraph::device

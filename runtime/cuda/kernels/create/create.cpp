@@ -1,8 +1,7 @@
-// Makers of the kernels that make tensors out of nothing.
+// Makers of the kernels that make tensors out of nothing; random/ has those of random numbers.
 #include <cstring>
 
 #include "runtime/cuda/kernels/makers.h"
-#include "runtime/device/numbers/normal_numbers.h"
 
 namespace cgraph::cuda {
 namespace {
@@ -45,17 +44,6 @@ ExecutableResult MakeIota(const Making& making) {
   if (!function.ok()) return function.status();
   return ExecutableOf([launcher = making.launcher, function = *function](const Call& call) {
     return launcher.Items(call, function, BoundOfElements(call.outputs[0]), call.outputs[0]);
-  });
-}
-
-ExecutableResult MakeNormal(const Making& making) {
-  Result<CUfunction> function = making.Find("Normal", making.out().dtype);
-  if (!function.ok()) return function.status();
-  const uint64_t stream = device::StreamOf(*device::IntAttribute(making.request, "seed"));
-  return ExecutableOf([launcher = making.launcher, function = *function,
-                       stream](const Call& call) {
-    const int64_t count = BoundOfElements(call.outputs[0]);
-    return launcher.Items(call, function, count, call.outputs[0], stream);
   });
 }
 

@@ -1,7 +1,6 @@
-// Kernels that make tensors out of nothing: one element again and again, counts, normal numbers.
+// Kernels that make tensors out of nothing: one element again and again, and counts.
 #include "runtime/cuda/kernels/device_numbers.h"
 #include "runtime/cuda/kernels/pack.h"
-#include "runtime/device/numbers/normal_numbers.h"
 
 namespace cgraph::cuda {
 
@@ -34,18 +33,5 @@ __device__ void WriteIota(const View& out) {
     if (Enter(guard)) WriteIota<type>(out);        \
   }
 FOR_kNumber(IOTA_KERNEL)
-
-template <typename T>
-__device__ void WriteNormal(const View& out, uint64_t stream) {
-  const int64_t count = ElementsOf(out);
-  for (int64_t i = GridThread(); i < count; i += GridThreads()) {
-    static_cast<T*>(out.data)[i] = static_cast<T>(device::NormalNumber(stream, i));
-  }
-}
-#define NORMAL_KERNEL(dtype, type, ...)                               \
-  KERNEL(Normal_##dtype, (Guard guard, View out, uint64_t stream)) {  \
-    if (Enter(guard)) WriteNormal<type>(out, stream);                 \
-  }
-FOR_kFloat(NORMAL_KERNEL)
 
 }  // namespace cgraph::cuda

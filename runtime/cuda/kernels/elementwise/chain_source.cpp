@@ -32,6 +32,7 @@ constexpr NamedOperation kOperations[] = {
 #define BINARY(name, operation, dtypes) {name, #operation},
 #define UNARY(name, operation, dtypes) {name, #operation},
 #define COMPARE(name, operation, dtypes) {name, #operation},
+#define TERNARY(name, operation, dtypes) {name, #operation},
 #include "runtime/device/kernels/elementwise/operations.def"
 };
 

@@ -1,4 +1,4 @@
-// Loops of the operations of two operands, and of selecting between two.
+// Loops of the operations of two and of three operands, and of selecting between two.
 #include "runtime/device/kernels/elementwise/loop_templates.h"
 
 namespace cgraph::device {
@@ -8,6 +8,8 @@ std::optional<ElementOp> FindBinary(std::string_view name, DType dtype) {
   if (name == op_name) return BinaryOp<operation, DTypes::dtypes, false>(dtype);
 #define SELECT(op_name, operation, dtypes) \
   if (name == op_name) return SelectOp<operation, DTypes::dtypes>(dtype);
+#define TERNARY(op_name, operation, dtypes) \
+  if (name == op_name) return TernaryOp<operation, DTypes::dtypes>(dtype);
 #include "runtime/device/kernels/kernels.def"
   return std::nullopt;
 }

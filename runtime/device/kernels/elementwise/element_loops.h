@@ -25,7 +25,8 @@ struct ElementOp {
   bool takes_bool = false;   // the first operand is bool, the others have the result's dtype
   bool widens = false;       // its loops take and give f32 for f16 and bf16 (HalfLoops)
   ElementLoop all = nullptr;                        // every operand moves along
-  ElementLoop only_a = nullptr, only_b = nullptr;   // of two operands, this one moves; may be null
+  // Of several operands, the first or the second alone moves; may be null.
+  ElementLoop only_a = nullptr, only_b = nullptr;
   // As `all`, for a result that GoesPastCaches; FinishPastCaches is called after the last loop. May
   // be null.
   ElementLoop past_caches = nullptr;
@@ -35,8 +36,10 @@ struct ElementOp {
   ElementLoop LoopFor(const bool* moves, int64_t count) const {
     if (widens) return nullptr;
     if (count == 1 || std::all_of(moves, moves + operands, [](bool m) { return m; })) return all;
-    if (operands == 2 && moves[0]) return only_a;
     if (operands == 2 && moves[1]) return only_b;
+    if (moves[0] && std::none_of(moves + 1, moves + operands, [](bool m) { return m; })) {
+      return only_a;
+    }
     return nullptr;
   }
 };

@@ -220,6 +220,13 @@ KernelResult MakeUnary(const Request& request) {
   return MakeElementwise(request, request.outputs[0].dtype);
 }
 
+KernelResult MakeTernary(const Request& request) {
+  CGRAPH_RETURN_IF_ERROR(ExpectCounts(request, 3, 1));
+  CGRAPH_RETURN_IF_ERROR(ExpectOneDType(request));
+  CGRAPH_RETURN_IF_ERROR(ExpectBroadcasting(request));
+  return MakeElementwise(request, request.outputs[0].dtype);
+}
+
 KernelResult MakeSelect(const Request& request) {
   CGRAPH_RETURN_IF_ERROR(ExpectCounts(request, 3, 1));
   const DType dtype = request.outputs[0].dtype;

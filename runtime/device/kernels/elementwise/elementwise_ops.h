@@ -10,6 +10,7 @@
 #include "runtime/device/numbers/half_functions.h"
 #include "runtime/device/numbers/logarithm.h"
 #include "runtime/device/numbers/normal_distribution.h"
+#include "runtime/device/numbers/power.h"
 
 namespace cgraph::device {
 
@@ -85,6 +86,14 @@ struct Maximum {
   static constexpr bool kMoves = true;
   template <typename T>
   static constexpr T Of(T a, T b) { return a >= b || a != a ? a : b; }
+};
+// Integers to a negative power are 0, but for 1 and -1.
+struct Pow {
+  template <typename T>
+  CGRAPH_INLINE static constexpr T Of(T x, T exponent) {
+    if constexpr (std::is_integral_v<T>) return IntegerPowerOf(x, exponent);
+    else return PowerOf(x, exponent);
+  }
 };
 struct LogicalAnd {
   template <typename T>
@@ -238,6 +247,13 @@ struct LogicalNot {
 struct Select {
   template <typename T>
   static constexpr T Of(uint8_t condition, T a, T b) { return condition != 0 ? a : b; }
+};
+
+// The upper bound wins where it is the lesser one; a NaN in any operand is the result.
+struct Clamp {
+  static constexpr bool kMoves = true;
+  template <typename T>
+  static constexpr T Of(T x, T least, T most) { return Minimum::Of(Maximum::Of(x, least), most); }
 };
 
 }  // namespace cgraph::device

@@ -118,12 +118,14 @@ class HalfLoop {
                                       Out (&y)[kVectors][kLanes]) {
     CGRAPH_FOR_LANES(j, kLanes) {
       if constexpr (Block::kOperands == 1) y[v][j] = Block::Of(x[0][v][j]);
-      else y[v][j] = Block::Of(x[0][v][j], x[1][v][j]);
+      else if constexpr (Block::kOperands == 2) y[v][j] = Block::Of(x[0][v][j], x[1][v][j]);
+      else y[v][j] = Block::Of(x[0][v][j], x[1][v][j], x[2][v][j]);
     }
   }
 };
 
-// Blocks of an operation on one element, and of one on two elements that gives f32 or bytes.
+// Blocks of an operation on one element, of one on two elements that gives f32 or bytes, and of one
+// on three.
 template <typename Operation>
 struct UnaryBlock {
   using Out = float;
@@ -135,6 +137,12 @@ struct BinaryBlock {
   using Out = Result;
   static constexpr int kOperands = 2;
   CGRAPH_INLINE static Result Of(float a, float b) { return Operation::Of(a, b); }
+};
+template <typename Operation>
+struct TernaryBlock {
+  using Out = float;
+  static constexpr int kOperands = 3;
+  CGRAPH_INLINE static float Of(float a, float b, float c) { return Operation::Of(a, b, c); }
 };
 
 #endif

@@ -53,6 +53,23 @@ struct SelectLoop {
   }
 };
 
+// Of three operands, of which the second and the third move along or stand still.
+template <typename Operation, typename T, bool moving>
+struct TernaryLoop {
+  CGRAPH_INLINE static void Run(const void* const* in, void* out, int64_t count) {
+    const T* a = static_cast<const T*>(in[0]);
+    const T* b = static_cast<const T*>(in[1]);
+    const T* c = static_cast<const T*>(in[2]);
+    T* to = static_cast<T*>(out);
+    const T first_b = *b;
+    const T first_c = *c;
+#pragma GCC ivdep
+    for (int64_t i = 0; i < count; ++i) {
+      to[i] = Operation::Of(a[i], moving ? b[i] : first_b, moving ? c[i] : first_c);
+    }
+  }
+};
+
 #if defined(__x86_64__)
 // Writes one cache line to memory past the caches.
 CGRAPH_AVX2 static inline void StreamLine(const void* from, void* to) {
@@ -172,6 +189,27 @@ std::optional<ElementOp> SelectOp(DType dtype) {
   }
   WithComputeType(dtype, [&](auto zero) {
     op.all = BestOf<SelectLoop<Operation, decltype(zero)>>();
+  });
+  return op;
+}
+
+template <typename Operation, DTypes dtypes>
+std::optional<ElementOp> TernaryOp(DType dtype) {
+  if (!Contains(dtypes, dtype)) return std::nullopt;
+  ElementOp op{.operands = 3};
+  WithHalf(dtype, [&](auto half) {
+    using Half = decltype(half);
+    op.all = HalfLoopOf<Half, TernaryBlock<Operation>>();
+    op.only_a = HalfLoopOf<Half, TernaryBlock<Operation>, 6>();
+  });
+  if (op.all != nullptr) return op;
+  op.widens = IsHalf(dtype);
+  WithComputeType(dtype, [&](auto zero) {
+    using T = decltype(zero);
+    if constexpr (kComputes<dtypes, T>) {
+      op.all = LoopOf<T, TernaryLoop<Operation, T, true>>();
+      op.only_a = LoopOf<T, TernaryLoop<Operation, T, false>>();
+    }
   });
   return op;
 }

@@ -8,12 +8,9 @@
 namespace cgraph::device {
 namespace {
 
-struct View {
-  int64_t outer, along, inner;
-};
-View ViewOf(const Tensor& x, int dim) {
+Columns ViewOf(const Tensor& x, int dim) {
   if (dim < 0) return {1, x.elements(), 1};
-  return {Product(x, 0, dim), x.dims[dim], Product(x, dim + 1, x.rank)};
+  return ColumnsOf(x, dim);
 }
 
 // The reductions: each has a function for a row and one for many columns side by side.
@@ -47,7 +44,7 @@ template <typename T>
 struct MinOf : ExtremeOf<T, Minimum, false> {};
 
 template <typename T, typename Reduction>
-void Reduce(const View& view, const T* x, T* out) {
+void Reduce(const Columns& view, const T* x, T* out) {
   if (view.inner == 1) {
     for (int64_t o = 0; o < view.outer; ++o) {
       out[o] = Reduction::End(Reduction::Row(x + o * view.along, view.along), view.along);
@@ -73,7 +70,7 @@ void Reduce(const View& view, const T* x, T* out) {
 
 // The first maximum, or the first NaN; 0 where there are no elements.
 template <typename T>
-void Argmax(const View& view, const T* x, int64_t* out) {
+void Argmax(const Columns& view, const T* x, int64_t* out) {
   for (int64_t o = 0; o < view.outer; ++o) {
     for (int64_t j = 0; j < view.inner; ++j) {
       const T* column = x + o * view.along * view.inner + j;
