@@ -4,7 +4,7 @@ installed, with PyTorch; the exit code says whether all vectors are equal within
 
     check.py [--build build/release] [--weights build/minilm]
 
-Run it by `build/torch-venv/bin/python`, which `scripts/setup --torch` makes, to compare with PyTorch.
+To compare with PyTorch, run it by build/torch-venv/bin/python, which scripts/setup --torch makes.
 """
 import argparse
 import importlib.util

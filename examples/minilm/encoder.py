@@ -1,7 +1,7 @@
 """Texts to vectors: tokens in Python, all else by a compiled plan.
 
-Sentences are sorted by length and padded to one of a few lengths, each with a plan of its own, since
-shapes are static; a micro-batch has about as many tokens whatever the length is.
+Sentences are sorted by length and padded to one of a few lengths, each with a plan of its own,
+since shapes are static; a micro-batch has about as many tokens whatever the length is.
 """
 import pathlib
 import subprocess
@@ -48,9 +48,11 @@ class Encoder:
         batch = min(TOKENS // length, -(-len(tokens) // self.micro_batches))
         rows = -(-len(tokens) // (batch * self.micro_batches)) * batch * self.micro_batches
         padded, mask = pad(tokens + [self.tokenizer("")] * (rows - len(tokens)), length)
+        shape = (-1, batch, length)  # micro-batches
         plan = folder / f"{length}.cgplan"
         self.compile(plan, B=batch, S=length)
-        return self.run(plan, padded, mask, folder)[:len(tokens)]
+        vectors = self.run(plan, padded.reshape(shape), mask.reshape(shape), folder)
+        return vectors.reshape(rows, -1)[:len(tokens)]
 
     def compile(self, plan, **sizes):
         defines = [word for name, value in {**self.defines, **sizes}.items()
@@ -58,7 +60,7 @@ class Encoder:
         call([self.build / "cgc", "compile", "-q", HERE / "minilm.cgraph", *defines, "-o", plan])
 
     def run(self, plan, tokens, mask, folder):
-        """Runs a plan over all rows, as many at a time as it takes."""
+        """Runs a plan over all micro-batches, as many at a time as it takes."""
         np.save(folder / "tokens.npy", tokens)
         np.save(folder / "mask.npy", mask)
         words = [word for name in ("tokens", "mask")

@@ -4,8 +4,8 @@ descriptions, each of which all-MiniLM-L6-v2 has made a vector of.
 
     search.py [--texts FILE] [SENTENCE ...]
 
-The descriptions are those of programs in `apt-cache dumpavail`, or the lines of a file. Their vectors
-are kept beside the weights until the descriptions change.
+The descriptions are those of programs in `apt-cache dumpavail`, or the lines of a file. Their
+vectors are kept beside the weights until the descriptions change.
 """
 import argparse
 import pathlib
@@ -35,8 +35,8 @@ def descriptions():
         if "role::program" in tags and "use::" in tags and "role::dummy" not in tags:
             found[fields["Package"]] = fields["Description"].split("\n")[0]
     if not found:
-        sys.exit("apt-cache knows no packages: `apt-get update` fetches their descriptions; or give "
-                 "--texts FILE")
+        sys.exit("apt-cache knows no packages: `apt-get update` fetches their descriptions; or "
+                 "give --texts FILE")
     return [f"{name}: {text}" for name, text in sorted(found.items())]
 
 
