@@ -3,7 +3,7 @@
 
 What Graphviz lays out looks a little different with every version of it, so such a picture carries
 the digest of the dot text that it was made of, and that is compared; pictures that are wholly ours
-are compared letter by letter. Every picture must be shown by a page of docs.
+are compared letter by letter. Every picture must be shown by the README or a page of docs.
 
   images_test.py --cgc build/release/cgc [--update]
 """
@@ -35,14 +35,17 @@ PICTURES = [
     ("all_reduce_three_ways", "graph", None),
     ("costs/copies", "timeline", "all"),
     ("ping_pong_devices", "transports", "through_host"),
+    ("minilm/minilm", "timeline", None),
     *((f"pipeline/{name}", "timeline", None) for name in PIPELINES),
 ]
 # Else they are wider than a page can show.
-WIDE = ["pipeline_1f1b", "costs/copies", *(f"pipeline/{name}" for name in PIPELINES)]
+WIDE = ["pipeline_1f1b", "costs/copies", "minilm/minilm",
+        *(f"pipeline/{name}" for name in PIPELINES)]
 FLAGS = {
     "two_way": ["--lanes", "one"],
     "all_reduce_three_ways": ["--no-rewrite"],  # as it is written
     "pipeline/interleaved": ["--color-by", "micro-batch"],
+    "minilm/minilm": ["--color-by", "micro-batch"],
     "costs/copies": ["--lanes", "one", "--no-rewrite", "--topology", "examples/costs/box.cgraph",
                      "--profile", "examples/costs/copies.json"],
 }
@@ -89,7 +92,8 @@ def main():
     parser.add_argument("--cgc", required=True, type=lambda p: pathlib.Path(p).resolve())
     parser.add_argument("--update", action="store_true")
     options = parser.parse_args()
-    pages = "".join(page.read_text() for page in sorted((ROOT / "docs").glob("*.md")))
+    pages = "".join(page.read_text()
+                    for page in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))])
     failures, wanted = [], set()
     IMAGES.mkdir(exist_ok=True)
     for picture in PICTURES:
@@ -103,7 +107,7 @@ def main():
                 failures.append(f"{path.relative_to(ROOT)}: not what cgc draws (--update rewrites "
                                 f"it)")
         if f"images/{path.name}" not in pages:
-            failures.append(f"{path.relative_to(ROOT)}: not shown by any page of docs")
+            failures.append(f"{path.relative_to(ROOT)}: not shown by the README or a page of docs")
     failures += [f"{path.relative_to(ROOT)}: nobody makes it" for path in IMAGES.iterdir()
                  if path not in wanted]
     print("".join(failure + "\n" for failure in failures), end="")
