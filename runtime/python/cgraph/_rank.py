@@ -1,0 +1,17 @@
+"""A process that serves some of a plan's devices, for an engine whose plan has methods in Python."""
+import sys
+
+from cgraph import _runtime
+
+_OPTION = "--rank="
+
+
+def program():
+    """The arguments of this Python for such a process, which finds modules where this one does."""
+    return ["-c", f"import sys; sys.path[:] = {sys.path!r}; from cgraph._rank import serve; serve()"]
+
+
+def serve():
+    """Serves the rank that the last argument names; does not return."""
+    sys.stdout = sys.stderr  # standard output is closed here
+    _runtime.serve_rank(int(sys.argv[-1].removeprefix(_OPTION)))

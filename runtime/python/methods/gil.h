@@ -1,0 +1,47 @@
+// Gil: holds the interpreter's lock for its lifetime, on any thread.
+#ifndef CGRAPH_RUNTIME_PYTHON_METHODS_GIL_H_
+#define CGRAPH_RUNTIME_PYTHON_METHODS_GIL_H_
+
+#include "runtime/python/methods/python_api.h"
+
+namespace cgraph::methods {
+
+// Attachment: what Python keeps for a thread of ours. It stays until the thread ends: to make one
+// for each call would cost more than the call, and lose what `threading.local` holds.
+class Attachment {
+ public:
+  Attachment() {
+    if (PyGILState_GetThisThreadState() != nullptr) return;  // a thread of Python's
+    PyGILState_Ensure();
+    own_ = PyEval_SaveThread();
+  }
+  ~Attachment() {
+    if (own_ == nullptr || ending) return;  // a thread that waits for the lock then never gets it
+    PyEval_RestoreThread(own_);
+    PyGILState_Release(PyGILState_UNLOCKED);
+  }
+  Attachment(const Attachment&) = delete;
+  Attachment& operator=(const Attachment&) = delete;
+
+  static inline bool ending = false;  // the interpreter is about to end; with its lock
+
+ private:
+  PyThreadState* own_ = nullptr;
+};
+
+class Gil {
+ public:
+  Gil() : state_((Attach(), PyGILState_Ensure())) {}
+  ~Gil() { PyGILState_Release(state_); }
+  Gil(const Gil&) = delete;
+  Gil& operator=(const Gil&) = delete;
+
+ private:
+  static void Attach() { thread_local const Attachment attachment; }
+
+  const PyGILState_STATE state_;
+};
+
+}  // namespace cgraph::methods
+
+#endif  // CGRAPH_RUNTIME_PYTHON_METHODS_GIL_H_
