@@ -65,16 +65,15 @@ def _module(name):
 def _member(symbol):
     """What a symbol names, and its class, which may be None."""
     module_name, _, path = symbol.partition(":")
-    module = _module(module_name)
+    module, package = _module(module_name), module_name.partition(".")[0]
     first, _, second = path.partition(".")
     if not hasattr(module, first):
         hint = ", ".join(name for name, value in vars(module).items()
-                         if callable(value) and not name.startswith("_")) or "nothing"
+                         if callable(value) and _package_of(value) == package) or "nothing"
         raise LookupError(f"the module `{module_name}` ({_file_of(module) or 'of no file'}) has no "
                           f"`{first}`; it has {hint}")
     member = getattr(module, first)
-    package = module_name.partition(".")[0]
-    if str(getattr(member, "__module__", "")).partition(".")[0] != package:
+    if _package_of(member) != package:
         raise LookupError(f"`{first}` of `{module_name}` is of `"
                           f"{getattr(member, '__module__', None)}`; a class or function of the "
                           "module itself is called, and none that it imports")
@@ -85,6 +84,10 @@ def _member(symbol):
     if not hasattr(member, second):
         raise LookupError(f"the class `{first}` of `{module_name}` has no method `{second}`")
     return getattr(member, second), member
+
+
+def _package_of(member):
+    return str(getattr(member, "__module__", "")).partition(".")[0]
 
 
 def find(symbol):

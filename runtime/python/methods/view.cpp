@@ -114,6 +114,13 @@ int GetBuffer(PyObject* self, Py_buffer* buffer, int flags) {
 
 void ReleaseBuffer(PyObject* self, Py_buffer*) { --Of(self)->exports; }
 
+// NumPy asks for this where the buffer protocol has failed, and makes an array of one object else.
+PyObject* ToArray(PyObject* self, PyObject*, PyObject*) {
+  if (!IsValid(Of(self))) return nullptr;
+  PyErr_SetString(PyExc_TypeError, "NumPy has no bf16; torch.from_dlpack(x) gives it");
+  return nullptr;
+}
+
 // ---- What a view says of itself
 
 PyObject* Shape(PyObject* self, void*) {
@@ -183,6 +190,7 @@ bool MakeViewType() {
   static PyMethodDef methods[] = {
       {"__dlpack__", WithKeywords(ToDLPack), METH_VARARGS | METH_KEYWORDS,
        "A capsule of DLPack, without a copy."},
+      {"__array__", WithKeywords(ToArray), METH_VARARGS | METH_KEYWORDS, "Why it is none."},
       {"__dlpack_device__", DLPackDevice, METH_NOARGS, "(1, 0): this machine's memory."},
       {"item", Item, METH_NOARGS, "The element of a tensor of one, as a number."},
       {nullptr, nullptr, 0, nullptr}};
