@@ -1,4 +1,5 @@
 """A process that serves some of a plan's devices, for an engine whose plan has methods in Python."""
+import os
 import sys
 
 from cgraph import _runtime
@@ -14,4 +15,5 @@ def program():
 def serve():
     """Serves the rank that the last argument names; does not return."""
     sys.stdout = sys.stderr  # standard output is closed here
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # a rank has one worker
     _runtime.serve_rank(int(sys.argv[-1].removeprefix(_OPTION)))

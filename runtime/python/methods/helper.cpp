@@ -24,6 +24,12 @@ bool WatchEnd() {
 
 }  // namespace
 
+void BeginThread() {
+  if (helper == nullptr) return;
+  const Reference done(PyObject_CallNoArgs(PyDict_GetItemString(helper, "begin_thread")));
+  PyErr_Clear();
+}
+
 bool LoadHelper(bool is_ours) {
   if (helper != nullptr) return true;
   Reference names(PyDict_New());

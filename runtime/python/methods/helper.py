@@ -16,6 +16,14 @@ def start_process():
     sys.argv = [""]
 
 
+def begin_thread():
+    """On a thread that has called nothing yet. What `torch.set_num_threads` was told counts for the
+    threads that have asked PyTorch since; the products of others would take every core."""
+    torch = sys.modules.get("torch")
+    if hasattr(torch, "get_num_threads"):
+        torch.get_num_threads()
+
+
 def at_end(function):
     atexit.register(function)
 

@@ -1,5 +1,7 @@
 // What runtime/native calls in libcgraph_python.so: methods are found, objects made and ended, and
 // methods called, by the interpreter that is in the process.
+#include <stdlib.h>
+
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -20,6 +22,8 @@ using Fail = void (*)(void* error, const char* text);
 // Begins an interpreter as `program`, such as /x/venv/bin/python3, whose environment it has. What
 // has replaced Py_SetProgramName is not in the stable part of the API.
 void Begin(const char* program) {
+  // A worker has one core: libraries that would use all of them wait for each other.
+  setenv("OMP_NUM_THREADS", "1", 0);
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
   if (*program != '\0') Py_SetProgramName(Py_DecodeLocale(program, nullptr));
