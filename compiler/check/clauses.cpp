@@ -5,6 +5,7 @@
 #include "compiler/check/expressions/resolve.h"
 #include "compiler/check/scope/scope.h"
 #include "llvm/ADT/STLExtras.h"
+#include "runtime/kinds/native.h"
 
 namespace cgraph::check {
 
@@ -57,6 +58,33 @@ void TakeLibrary(Checker& checker, const Method& method) {
   }
 }
 
+// The object of a place is of one class.
+void TakeClass(Checker& checker, const Method& method) {
+  if (method.native->library != kPythonLibrary) return;
+  const auto class_of = [](const Extern& native) {
+    const auto symbol = ReadPythonSymbol(native.symbol);
+    return symbol && !symbol->class_name.empty()
+               ? fmt::format("{}:{}", symbol->module, symbol->class_name)
+               : std::string();
+  };
+  const std::string mine = class_of(*method.native);
+  const Actor& actor = checker.program.actors[method.actor];
+  for (MethodId id : actor.methods) {
+    const std::optional<Extern>& other = checker.program.methods[id].native;
+    const std::string first = other && !mine.empty() ? class_of(*other) : "";
+    if (first.empty() || first == mine) continue;
+    checker.diagnostics
+        .Report(
+            Code::kE0424, method.native->range,
+            fmt::format("`{}` is of the class {}, and other methods of `{}` are of {}; a place "
+                        "has one object, so the methods in Python of an actor are of one class, "
+                        "or functions without one",
+                        method.name, mine, actor.name, first))
+        .AddNote(other->range, "the first one is here");
+    return;
+  }
+}
+
 }  // namespace
 
 void ResolveCost(Scope& scope, const std::vector<syntax::Argument>& cost, ExprId& flops,
@@ -97,6 +125,7 @@ void ResolveExtern(Checker& checker, MethodId id) {
   ResolveCost(*checker.method_scopes[id], written.cost, native.flops, native.bytes);
   method.native = std::move(native);
   TakeLibrary(checker, method);
+  TakeClass(checker, method);
 }
 
 }  // namespace cgraph::check

@@ -58,10 +58,16 @@ Problem CheckLibraries(const Options& options, const ranks::Peers* machines) {
     if (path.find('\n') != std::string::npos) {
       return {kUsage, "--lib: a path has no line ends"};
     }
-    if (machines != nullptr || std::filesystem::is_regular_file(path, error)) continue;
+    // "python:name" is where Python looks; a folder is a package of Python's.
+    if (machines != nullptr || path.starts_with("python:") ||
+        std::filesystem::is_regular_file(path, error) ||
+        std::filesystem::exists(std::filesystem::path(path) / "__init__.py", error)) {
+      continue;
+    }
     if (std::filesystem::exists(path, error)) {
       return {kUsage, fmt::format("--lib {}: it is a folder, and a library's own path is wanted: "
-                                  "--lib {}/libmine.so",
+                                  "--lib {}/libmine.so, or a package of Python's, which has an "
+                                  "__init__.py",
                                   path, path)};
     }
     return {kEnvironment, fmt::format("--lib {}: there is no such file", path)};

@@ -61,7 +61,10 @@ struct EngineOptions {
   // each device with work; 0: none but this one. Each has one worker, instead of `workers`, and
   // GPUs that no other one has. They end with this engine, however it ends.
   uint32_t processes = 0;
-  std::string rank_program = "/proc/self/exe";  // cgrun, of which the processes are
+  // Of which the processes are: cgrun, or a program that calls engine::ServeRank() with the number
+  // that its last argument has (ranks/lifeline.h). It gets `rank_arguments` before that.
+  std::string rank_program = "/proc/self/exe";
+  std::vector<std::string> rank_arguments;
   // The processes that a launcher has started, this one the first (ranks/launcher.h): each serves
   // the devices of a node of the plan. Null: all nodes are served here.
   ranks::Peers* peers = nullptr;

@@ -1,11 +1,54 @@
-// What both halves say alike of methods in native code.
+// What both halves say alike of methods in native code and in Python.
 #ifndef CGRAPH_RUNTIME_KINDS_NATIVE_H_
 #define CGRAPH_RUNTIME_KINDS_NATIVE_H_
+
+#include <optional>
+#include <string_view>
 
 namespace cgraph {
 
 // The state that holds the number of a place's object; no declared name has a space.
 inline constexpr char kNativeObjectState[] = "native object";
+
+// The library of methods in Python: `extern "python:package.module:Class.method"`.
+inline constexpr char kPythonLibrary[] = "python";
+
+// PythonSymbol: "package.module:Class.method", or "package.module:function".
+struct PythonSymbol {
+  std::string_view module, class_name, function;  // no class: empty
+  // "package": what says whether a program may use the module.
+  std::string_view package() const { return module.substr(0, module.find('.')); }
+};
+
+// Whether the text is a name of Python's. Its letters beyond ASCII are not looked at.
+inline bool IsPythonName(std::string_view text) {
+  for (const char c : text) {
+    const bool digit = c >= '0' && c <= '9';
+    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
+                        static_cast<unsigned char>(c) >= 0x80;
+    if (!letter && (!digit || &c == text.data())) return false;
+  }
+  return !text.empty();
+}
+
+// Nothing where the text is no such symbol.
+inline std::optional<PythonSymbol> ReadPythonSymbol(std::string_view text) {
+  const size_t colon = text.find(':');
+  if (colon == std::string_view::npos) return std::nullopt;
+  PythonSymbol symbol{text.substr(0, colon), {}, text.substr(colon + 1)};
+  if (const size_t dot = symbol.function.find('.'); dot != std::string_view::npos) {
+    symbol.class_name = symbol.function.substr(0, dot);
+    symbol.function.remove_prefix(dot + 1);
+    if (!IsPythonName(symbol.class_name)) return std::nullopt;
+  }
+  for (std::string_view rest = symbol.module;;) {
+    const size_t dot = rest.find('.');
+    if (!IsPythonName(rest.substr(0, dot))) return std::nullopt;
+    if (dot == std::string_view::npos) break;
+    rest.remove_prefix(dot + 1);
+  }
+  return IsPythonName(symbol.function) ? std::optional(symbol) : std::nullopt;
+}
 
 }  // namespace cgraph
 

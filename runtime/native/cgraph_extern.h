@@ -33,7 +33,7 @@ extern "C" {
 #endif
 
 /* Raised when what is below changes; a library of another version is refused. */
-#define CGRAPH_EXTERN_VERSION 1
+#define CGRAPH_EXTERN_VERSION 2
 #define CGRAPH_EXTERN_LIBRARY \
   int32_t cgraph_extern_version(void) { return CGRAPH_EXTERN_VERSION; }
 #if defined(__cplusplus)
@@ -76,8 +76,14 @@ typedef struct cgraph_call {
   int32_t result_count;
   const DLTensor* states; /* those of `reads`, then those of `writes` */
   int32_t state_count;
+  int32_t read_count;                 /* those of `reads`: the first ones */
   const cgraph_parameter* parameters; /* of the method */
   int32_t parameter_count;
+  /* Names in the order of the declaration: of a parameter, or of the next of `arguments`; those of
+   * tensors in a list or tuple are x[0], x[1], ... */
+  const char* const* names;
+  int32_t name_count;
+  const char* const* state_names; /* of `states` */
   void* stream; /* a CUstream, on which a GPU's method works; else null */
   void (*fail)(void* error, const char* text);
   void* error;

@@ -21,9 +21,10 @@ using device::Tensor;
 
 constexpr char kMethodOp[] = "extern";
 constexpr char kCreateOp[] = "extern_create";
-// The attributes before the parameters: of a method library, symbol, actor, reads, writes; of what
-// makes an object library, symbol, place, methods, then as many symbols.
-constexpr size_t kMethodAttributes = 5;
+// The attributes before the parameters: of a method library, symbol, actor, reads, writes, names,
+// then as many names, and one for each state; of what makes an object library, symbol, place,
+// methods, then as many symbols.
+constexpr size_t kMethodAttributes = 6;
 constexpr size_t kCreateAttributes = 4;
 
 // Tensors as a call is given them. The extents are the operands' own.
@@ -42,23 +43,36 @@ class Views {
   std::vector<DLTensor> views_;
 };
 
+// MethodOperands: what a method is given, as the attributes of its kernel say it.
+struct MethodOperands {
+  std::string actor;
+  size_t arguments, reads, writes, names;
+  // Of attributes: behind the names come those of states, of which the object's number is none.
+  size_t first_state() const { return kMethodAttributes + names; }
+  size_t first_parameter() const { return first_state() + reads + writes - 1; }
+};
+
 class MethodKernel : public device::Kernel {
  public:
   MethodKernel(const plan::Kernel& kernel, const Library& library, Library::Method method,
-               const Objects& objects, size_t arguments, size_t reads, size_t writes,
-               std::string actor)
+               const Objects& objects, MethodOperands operands)
       : code_(fmt::format("`{}` of {}", kernel.symbol, kernel.library)),
         library_(library),
         method_(method),
         objects_(objects),
-        actor_(std::move(actor)),
-        parameters_(std::span(kernel.body[0]->attributes).subspan(kMethodAttributes)),
-        argument_count_(arguments),
-        reads_(reads),
-        writes_(writes),
-        arguments_(arguments),
+        actor_(std::move(operands.actor)),
+        parameters_(std::span(kernel.body[0]->attributes).subspan(operands.first_parameter())),
+        argument_count_(operands.arguments),
+        reads_(operands.reads),
+        writes_(operands.writes),
+        arguments_(operands.arguments),
         results_(64),
-        states_(reads + writes) {}
+        states_(operands.reads + operands.writes) {
+    for (size_t i = kMethodAttributes; i < operands.first_parameter(); ++i) {
+      (i < operands.first_state() ? names_ : state_names_)
+          .push_back(kernel.body[0]->attributes[i]->text.c_str());
+    }
+  }
 
   bool Run(std::span<const Tensor> inputs, std::span<const Tensor> outputs, void*,
            std::string& error) override {
@@ -81,8 +95,12 @@ class MethodKernel : public device::Kernel {
                            results_.size(),
                            states_.data(),
                            states_.size(),
+                           static_cast<int32_t>(reads_),
                            parameters_.data(),
                            parameters_.size(),
+                           names_.data(),
+                           static_cast<int32_t>(names_.size()),
+                           state_names_.data(),
                            nullptr,
                            SetText,
                            &error};
@@ -120,6 +138,7 @@ class MethodKernel : public device::Kernel {
   const Objects& objects_;
   const std::string actor_;
   const Parameters parameters_;
+  std::vector<const char*> names_, state_names_;  // the plan's own
   const size_t argument_count_, reads_, writes_;
   uint64_t calls_ = 0;
   Views arguments_, results_, states_;
@@ -197,16 +216,22 @@ Result<std::unique_ptr<device::Kernel>> MakeMethod(const plan::Kernel& kernel,
   const auto actor = device::TextAttribute(request, "actor");
   const auto reads = device::IntAttribute(request, "reads");
   const auto writes = device::IntAttribute(request, "writes");
-  if (!actor.ok() || !reads.ok() || !writes.ok() || *reads < 0 || *writes < 0 ||
-      request.attributes.size() < kMethodAttributes || !kernel.fails ||
+  const auto names = device::IntAttribute(request, "names");
+  if (!actor.ok() || !reads.ok() || !writes.ok() || !names.ok() || *reads < 0 || *writes < 0 ||
+      *names < 0 || static_cast<uint64_t>(*names) > request.attributes.size() || !kernel.fails ||
       !StatesFit(request, *reads, *writes)) {
     return device::Invalid(request, "its operands are not those of a method in native code");
   }
+  const auto size = [](int64_t count) { return static_cast<size_t>(count); };
+  MethodOperands operands{*actor, request.inputs.size() - size(*reads) - size(*writes),
+                          size(*reads), size(*writes), size(*names)};
+  if (request.attributes.size() < operands.first_parameter()) {
+    return device::Invalid(request, "it lacks names of what a method in native code is given");
+  }
   auto method = library.FindMethod(kernel.symbol);
   if (!method.ok()) return method.status();
-  return std::unique_ptr<device::Kernel>(new MethodKernel(kernel, library, *method, objects,
-                                                          request.inputs.size() - *reads - *writes,
-                                                          *reads, *writes, *actor));
+  return std::unique_ptr<device::Kernel>(
+      new MethodKernel(kernel, library, *method, objects, std::move(operands)));
 }
 
 Result<std::unique_ptr<device::Kernel>> MakeCreate(const plan::Kernel& kernel,
@@ -220,6 +245,10 @@ Result<std::unique_ptr<device::Kernel>> MakeCreate(const plan::Kernel& kernel,
       !kernel.fails || !request.inputs.empty() || request.outputs.size() != 1 ||
       !IsNumber(request.outputs[0])) {
     return device::Invalid(request, "its operands are not those of what makes an object");
+  }
+  for (int64_t i = 0; i < *methods; ++i) {
+    const auto& symbol = request.attributes[kCreateAttributes + static_cast<size_t>(i)];
+    CGRAPH_RETURN_IF_ERROR(library.Permits(symbol->text));
   }
   return std::unique_ptr<device::Kernel>(
       new CreateKernel(kernel, library, objects, *place, static_cast<size_t>(*methods)));

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "runtime/kinds/native.h"
 #include "runtime/native/guarded.h"
 #include "runtime/status/library_path.h"
 #include "runtime/status/text.h"
@@ -42,7 +43,7 @@ Library::Library(std::string path, void* handle)
       handle_(handle),
       find_(reinterpret_cast<cgraph_find*>(Symbol(kFindSymbol))) {}
 
-Result<std::unique_ptr<Library>> Library::Open(const std::string& path) {
+Result<void*> Library::Load(const std::string& path) {
   // With a slash the loader takes the file itself, and looks nowhere else.
   const std::string file = path.find('/') == std::string::npos ? "./" + path : path;
   void* handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -64,13 +65,20 @@ Result<std::unique_ptr<Library>> Library::Open(const std::string& path) {
                               "{}; compile it again",
                               path, made_for, CGRAPH_EXTERN_VERSION));
   }
-  return std::unique_ptr<Library>(new Library(path, handle));
+  return handle;
+}
+
+Result<std::unique_ptr<Library>> Library::Open(const std::string& path) {
+  auto handle = Load(path);
+  if (!handle.ok()) return handle.status();
+  return std::unique_ptr<Library>(new Library(path, *handle));
 }
 
 void* Library::Symbol(const std::string& name) const { return OwnSymbol(handle_, name.c_str()); }
 
 Result<Library::Method> Library::FindMethod(const std::string& symbol) const {
   Method found;
+  CGRAPH_RETURN_IF_ERROR(Permits(symbol));
   if (find_ != nullptr) {
     std::string error;
     const std::string code = fmt::format("`{}` of {}", kFindSymbol, path_);
@@ -79,7 +87,7 @@ Result<Library::Method> Library::FindMethod(const std::string& symbol) const {
       return found.method == nullptr;
     });
     if (failed) {
-      return Status(StatusCode::kNotFound, fmt::format("no method `{}`: {}", symbol, error));
+      return Status(StatusCode::kNotFound, fmt::format("there is no `{}`: {}", symbol, error));
     }
   }
   found.call = reinterpret_cast<cgraph_method*>(Symbol(find_ == nullptr ? symbol : kCallSymbol));
@@ -101,11 +109,23 @@ cgraph_destroy* Library::FindDestroy(const std::string& actor) const {
 
 Result<const Library*> Libraries::Find(const std::string& name) {
   if (auto found = opened_.find(name); found != opened_.end()) return found->second.get();
-  std::vector<std::string> names;
+  std::vector<std::string> names, modules;
+  const std::string* named = nullptr;
   for (const std::string& path : paths_) {
+    if (IsPythonModule(path)) {
+      modules.push_back(path);
+      continue;
+    }
     names.push_back(std::filesystem::path(path).filename().string());
-    if (names.back() != name) continue;
-    auto opened = Library::Open(path);
+    if (names.back() == name && named == nullptr) named = &path;
+  }
+  if (name == kPythonLibrary && modules.empty()) {  // no plan starts Python by itself
+    return Status(StatusCode::kNotFound,
+                  "methods in Python are needed, and no module of theirs was named; cgrun --lib "
+                  "PATH/MODULE.py names it, or --lib python:MODULE where it is installed");
+  }
+  if (name == kPythonLibrary || named != nullptr) {
+    auto opened = name == kPythonLibrary ? Library::OpenPython(modules) : Library::Open(*named);
     if (!opened.ok()) return opened.status();
     return (opened_[name] = std::move(*opened)).get();
   }

@@ -22,7 +22,14 @@ class Library {
   // kNotFound when the file cannot be loaded; kInvalid when it is no such library, or of another
   // version. A library is never unloaded: threads and handlers of its own may outlive an engine.
   static Result<std::unique_ptr<Library>> Open(const std::string& path);
+  // Methods in Python, of these modules alone: files "x/stages.py", folders of packages, or
+  // "python:stages", which the interpreter finds. kNotFound, too, where there is no Python or no
+  // such module.
+  static Result<std::unique_ptr<Library>> OpenPython(const std::vector<std::string>& modules);
 
+  // Whether a plan may call what the symbol names. kNotFound where that is a module of Python that
+  // the user has not named.
+  Status Permits(const std::string& symbol) const;
   // A method: the function to call, and what it is given as `method`.
   struct Method {
     cgraph_method* call = nullptr;
@@ -38,12 +45,17 @@ class Library {
 
  private:
   Library(std::string path, void* handle);
+  static Result<void*> Load(const std::string& path);
   void* Symbol(const std::string& name) const;
 
   std::string path_;
   void* handle_;
   cgraph_find* find_ = nullptr;  // of a library that finds methods by itself
+  std::vector<std::string> packages_;  // of Python's: the modules that may be used
 };
+
+// Whether a path that the user has named is a module of Python.
+bool IsPythonModule(const std::string& path);
 
 // Libraries: those that the user has named. A plan names a library by its file name alone, so that
 // no plan decides which file is loaded.

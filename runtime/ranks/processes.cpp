@@ -89,7 +89,7 @@ std::string ExitText(const siginfo_t& info) {
 
 }  // namespace
 
-Result<std::unique_ptr<Processes>> Processes::Start(const std::string& program, uint32_t ranks,
+Result<std::unique_ptr<Processes>> Processes::Start(const RankProgram& program, uint32_t ranks,
                                                     std::shared_ptr<Region> region,
                                                     Control& control, Lost lost) {
   std::unique_ptr<Processes> made(new Processes(std::move(region), control, std::move(lost)));
@@ -112,14 +112,14 @@ Result<std::unique_ptr<Processes>> Processes::Start(const std::string& program, 
   return made;
 }
 
-Status Processes::StartAll(const std::string& program) {
+Status Processes::StartAll(const RankProgram& program) {
   for (uint32_t rank = 1; rank < processes_.size(); ++rank) {
     CGRAPH_RETURN_IF_ERROR(StartOne(program, rank));
   }
   return Status::Ok();
 }
 
-Status Processes::StartOne(const std::string& program, uint32_t rank) {
+Status Processes::StartOne(const RankProgram& program, uint32_t rank) {
   Process& process = processes_[rank];
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
@@ -139,16 +139,22 @@ Status Processes::StartOne(const std::string& program, uint32_t rank) {
     files.Pass(high, kRegionDescriptor);
     files.Pass(high_end, kLifelineDescriptor);
     const SpawnAttributes attributes;
-    std::string name = "cgrun", number = fmt::format("{}{}", kRankOption, rank);
-    char* const arguments[] = {name.data(), number.data(), nullptr};
-    failed = posix_spawn(&process.pid, program.c_str(), files.get(), attributes.get(), arguments,
-                         environ);
+    std::vector<std::string> words = program.arguments;
+    // Where it is cgrun it is listed as that, whatever path it was started by. Others find
+    // themselves by their path.
+    words.insert(words.begin(), words.empty() ? "cgrun" : program.path);
+    words.push_back(fmt::format("{}{}", kRankOption, rank));
+    std::vector<char*> arguments;
+    for (std::string& word : words) arguments.push_back(word.data());
+    arguments.push_back(nullptr);
+    failed = posix_spawn(&process.pid, program.path.c_str(), files.get(), attributes.get(),
+                         arguments.data(), environ);
   }
   if (high >= 0) close(high);
   if (high_end >= 0) close(high_end);
   if (failed != 0) {
     process.pid = -1;
-    return CannotStart(rank, program, failed);
+    return CannotStart(rank, program.path, failed);
   }
   process.descriptor = static_cast<int>(syscall(SYS_pidfd_open, process.pid, 0));
   return process.descriptor >= 0 ? Status::Ok() : CannotStart(rank, "it cannot be watched", errno);

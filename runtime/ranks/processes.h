@@ -24,6 +24,12 @@
 
 namespace cgraph::ranks {
 
+// RankProgram: what the processes run. It gets these arguments, and last the number of its rank.
+struct RankProgram {
+  std::string path;
+  std::vector<std::string> arguments;
+};
+
 class Processes {
  public:
   // Called by the watching thread when a rank has ended though nobody asked it to, with what is
@@ -31,7 +37,7 @@ class Processes {
   using Lost = std::function<void(uint32_t rank, int pid, const std::string& exit_text)>;
 
   // Starts ranks 1 to `ranks` - 1, processes of `program`. kNotFound where the system refuses.
-  static Result<std::unique_ptr<Processes>> Start(const std::string& program, uint32_t ranks,
+  static Result<std::unique_ptr<Processes>> Start(const RankProgram& program, uint32_t ranks,
                                                   std::shared_ptr<Region> region, Control& control,
                                                   Lost lost);
   ~Processes();  // End() without patience
@@ -65,8 +71,8 @@ class Processes {
 
   Processes(std::shared_ptr<Region> region, Control& control, Lost lost)
       : region_(std::move(region)), control_(control), lost_(std::move(lost)) {}
-  Status StartAll(const std::string& program);
-  Status StartOne(const std::string& program, uint32_t rank);
+  Status StartAll(const RankProgram& program);
+  Status StartOne(const RankProgram& program, uint32_t rank);
   Status StateOf(uint32_t rank);
   void Watch();
   void Reap(uint32_t rank);

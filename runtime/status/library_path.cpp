@@ -13,13 +13,20 @@
 namespace cgraph {
 namespace {
 
-// Returns where a library of ours is looked for before the loader looks.
+// Returns where a library of ours is looked for before the loader looks: at the program, and where
+// that is somebody else's (Python) at the library that holds this code.
 std::vector<std::filesystem::path> Places(const char* library) {
   std::error_code error;
+  std::vector<std::filesystem::path> places;
   const std::filesystem::path folder =
       std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
-  if (error) return {};
-  return {folder / library, folder.parent_path() / "lib" / library};
+  if (!error) places = {folder / library, folder.parent_path() / "lib" / library};
+  Dl_info own;
+  if (dladdr(reinterpret_cast<void*>(&FindLibrary), &own) != 0 && own.dli_fname != nullptr) {
+    const std::filesystem::path beside = std::filesystem::path(own.dli_fname).parent_path();
+    if (beside.is_absolute() && beside != folder) places.push_back(beside / "lib" / library);
+  }
+  return places;
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "compiler/elaborate/values/make.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/SaveAndRestore.h"
+#include "runtime/kinds/native.h"
 
 namespace cgraph::elaborate {
 namespace {
@@ -28,9 +29,10 @@ bool IsTensors(const Value& value) {
 }
 
 // Adds what is known while compiling as attributes by their names; tensors go to `operands`. Native
-// code takes numbers, texts, and lists of ints.
+// code takes numbers, texts, and lists of ints. `names` gets a name for each attribute and operand.
 bool AddArgument(ElaborationContext& elaboration, const std::string& name, const Value& value,
-                 Range range, graph::Op& out) {
+                 Range range, graph::Op& out, std::vector<std::string>& names) {
+  names.push_back(name);
   if (auto* number = value.As<int64_t>()) {
     out.attributes.push_back({name, *number});
   } else if (auto* real = value.As<double>()) {
@@ -50,8 +52,10 @@ bool AddArgument(ElaborationContext& elaboration, const std::string& name, const
                          name, is_empty ? "an empty list" : Describe(elaboration, value)));
       return false;
     }
-    MapLeaves(elaboration, range, value, [&](const Value& leaf) {
+    names.pop_back();
+    MapLeaves(elaboration, range, value, [&, at = 0](const Value& leaf) mutable {
       const Tensor& tensor = *leaf.As<Tensor>();
+      names.push_back(list || value.As<Tuple>() ? fmt::format("{}[{}]", name, at++) : name);
       out.operands.push_back({tensor.value, tensor.via, tensor.use.valid() ? tensor.use : range});
       return leaf;
     });
@@ -109,17 +113,27 @@ Value CallExtern(ElaborationContext& elaboration, const program::Method& method,
   out.kernel = kExternKernel;
   out.fails = out.effect = true;
   out.range = native.range;
-  out.attributes = {{"library", native.library},
-                    {"symbol", native.symbol},
-                    {"actor", elaboration.program.actors[method.actor].name},
-                    {"reads", static_cast<int64_t>(read.size())},
-                    {"writes", static_cast<int64_t>(written.size())}};
+  std::vector<std::string> names;
   for (const program::Parameter& parameter : method.signature.parameters) {
     const Value& value = *callee.locals[parameter.local.index];
-    if (value.poisoned() || !AddArgument(elaboration, parameter.name, value, site, out)) {
+    if (value.poisoned() || !AddArgument(elaboration, parameter.name, value, site, out, names)) {
       return Value();
     }
   }
+  std::vector<graph::Attribute> head = {{"library", native.library},
+                                        {"symbol", native.symbol},
+                                        {"actor", elaboration.program.actors[method.actor].name},
+                                        {"reads", static_cast<int64_t>(read.size())},
+                                        {"writes", static_cast<int64_t>(written.size())},
+                                        {"names", static_cast<int64_t>(names.size())}};
+  for (std::string& name : names) head.push_back({"name", std::move(name)});
+  for (const std::vector<graph::StateId>& states : {read, written}) {
+    for (graph::StateId state : states) {
+      const std::string& name = elaboration.module.states[state].name;
+      if (name != kNativeObjectState) head.push_back({"state", name});
+    }
+  }
+  out.attributes.insert(out.attributes.begin(), head.begin(), head.end());
   std::vector<graph::Type> types;
   if (method.signature.result.valid() &&
       !ResultTypes(elaboration, method.signature.result, callee, types, site)) {
@@ -156,7 +170,7 @@ void CreateObject(ElaborationContext& elaboration, graph::InstanceId id) {
   out.name = out.kernel = kExternCreateKernel;
   out.fails = out.effect = true;
   out.range = actor.range;
-  std::vector<std::string> symbols;
+  std::vector<std::string> symbols, names;
   for (program::MethodId method : actor.methods) {
     const std::optional<program::Extern>& native = elaboration.program.methods[method].native;
     if (native) symbols.push_back(native->symbol);
@@ -169,7 +183,7 @@ void CreateObject(ElaborationContext& elaboration, graph::InstanceId id) {
   for (const program::Parameter& parameter : actor.parameters) {
     const Value& value = *details.frame.locals[parameter.local.index];
     if (value.poisoned() ||
-        !AddArgument(elaboration, parameter.name, value, parameter.range, out)) {
+        !AddArgument(elaboration, parameter.name, value, parameter.range, out, names)) {
       return;
     }
   }

@@ -1,5 +1,6 @@
 #include "compiler/syntax/build/builder.h"
 #include "compiler/syntax/build/literals.h"
+#include "runtime/kinds/native.h"
 
 namespace cgraph::syntax {
 
@@ -177,10 +178,19 @@ ExternBody Builder::BuildExtern(Grammar::ExternBodyContext* context) {
   node.library = text.substr(0, colon);
   if (colon != std::string::npos) node.symbol = text.substr(colon + 1);
   node.range = RangeOf(context->STRING()->getSymbol());
-  if (node.library.empty() || node.symbol.empty() || node.library.find('/') != std::string::npos) {
+  if (node.library == kPythonLibrary) {
+    if (!ReadPythonSymbol(node.symbol)) {
+      errors_.Report(Code::kE0218, node.range.begin, node.range.end,
+                     "a method in Python is named by its module, and by a function or a class's "
+                     "method there, as in \"python:package.module:Class.method\"; cgrun --lib says "
+                     "where the module is");
+    }
+  } else if (node.library.empty() || node.symbol.empty() ||
+             node.library.find('/') != std::string::npos) {
     errors_.Report(Code::kE0218, node.range.begin, node.range.end,
                    "native code is named by a library's file name and a function in it, as in "
-                   "\"libmine.so:function\"; cgrun --lib says where the file is");
+                   "\"libmine.so:function\", or in Python as in "
+                   "\"python:module:Class.method\"; cgrun --lib says where the file is");
   }
   uint64_t seen = 0;
   for (Grammar::ExternClauseContext* clause : context->externClause()) {

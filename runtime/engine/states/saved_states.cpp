@@ -8,6 +8,7 @@
 
 #include "runtime/files/safetensors.h"
 #include "runtime/files/write_safetensors.h"
+#include "runtime/kinds/native.h"
 #include "runtime/plan/kinds.h"
 #include "runtime/status/text.h"
 
@@ -62,6 +63,18 @@ Status SaveStates(const std::string& path, Engine& engine) {
   OutputFiles files;
   CGRAPH_RETURN_IF_ERROR(AddStates(files, path, engine));
   return files.Commit();
+}
+
+std::string NoteOfObjects(const std::string& path, const Engine& engine) {
+  const auto& actors = engine.plan().actors;
+  const bool any = std::any_of(actors.begin(), actors.end(), [](const auto& actor) {
+    return std::any_of(actor->states.begin(), actor->states.end(),
+                       [](const auto& state) { return state->name == kNativeObjectState; });
+  });
+  if (!any) return "";
+  return fmt::format("{} has the states that actors declare; what their objects in native code or "
+                     "Python keep is in it where a method has put it into a state (`writes`)",
+                     path);
 }
 
 Status AddStates(OutputFiles& files, const std::string& path, Engine& engine) {

@@ -25,6 +25,9 @@ Status SaveStates(const std::string& path, Engine& engine);
 // The same, for a file that is written together with others.
 Status AddStates(OutputFiles& files, const std::string& path, Engine& engine);
 
+// Returns a sentence about what such a file does not have; empty where there is nothing.
+std::string NoteOfObjects(const std::string& path, const Engine& engine);
+
 }  // namespace cgraph
 
 #endif  // CGRAPH_RUNTIME_ENGINE_STATES_SAVED_STATES_H_

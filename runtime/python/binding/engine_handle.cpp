@@ -13,6 +13,8 @@
 #include <nanobind/stl/vector.h>
 
 #include "runtime/engine/machines/machine_gpus.h"
+#include "runtime/engine/rank.h"
+#include "runtime/native/running_call.h"
 #include "runtime/plan/load.h"
 #include "runtime/python/binding/calls.h"
 #include "runtime/python/binding/errors.h"
@@ -33,6 +35,7 @@ struct LoadArguments {
   uint32_t workers, processes, inflight;
   double timeout;
   std::string rank_program;
+  std::vector<std::string> rank_arguments;
   bool proved, require_gpus, profile;
 };
 
@@ -44,6 +47,7 @@ Result<EngineOptions> OptionsOf(const LoadArguments& arguments, plan::Plan& plan
   options.processes = arguments.processes;
   options.inflight = arguments.inflight;
   options.rank_program = arguments.rank_program;
+  options.rank_arguments = arguments.rank_arguments;
   options.proved = arguments.proved;
   options.require_gpus = arguments.require_gpus;
   options.profile = arguments.profile;
@@ -168,16 +172,16 @@ void BindEngine(nb::module_& module) {
           "load",
           [](const PlanHandle& plan, std::string weights, std::vector<std::string> libraries,
              std::string device_map, uint32_t workers, uint32_t processes, uint32_t inflight,
-             double timeout, std::string rank_program, bool proved, bool require_gpus,
-             bool profile) {
+             double timeout, std::string rank_program, std::vector<std::string> rank_arguments,
+             bool proved, bool require_gpus, bool profile) {
             return Load(plan, {std::move(weights), std::move(libraries), std::move(device_map),
                                workers, processes, inflight, timeout, std::move(rank_program),
-                               proved, require_gpus, profile});
+                               std::move(rank_arguments), proved, require_gpus, profile});
           },
           nb::arg("plan"), nb::kw_only(), nb::arg("weights"), nb::arg("libraries"),
           nb::arg("device_map"), nb::arg("workers"), nb::arg("processes"), nb::arg("inflight"),
-          nb::arg("timeout"), nb::arg("rank_program"), nb::arg("proved"), nb::arg("require_gpus"),
-          nb::arg("profile"))
+          nb::arg("timeout"), nb::arg("rank_program"), nb::arg("rank_arguments"), nb::arg("proved"),
+          nb::arg("require_gpus"), nb::arg("profile"))
       .def("close", &EngineHandle::Close)
       .def_prop_ro("usable", &EngineHandle::usable)
       .def("stats", &StatsOf)
@@ -191,6 +195,11 @@ void BindEngine(nb::module_& module) {
         return Unlocked([&] { return engine.WaitReport(); });
       });
   module.attr("PROCESS_PER_DEVICE") = kProcessPerDevice;
+  module.def("serve_rank", [](uint32_t rank) {
+    const WithoutGil unlocked;
+    native::ReportCrashes();
+    engine::ServeRank(rank);
+  });
 }
 
 }  // namespace cgraph::python

@@ -87,12 +87,14 @@ void Write(EngineHandle& handle, const std::string& place, const std::string& na
   }());
 }
 
-void Save(EngineHandle& handle, const std::string& path) {
+// Returns what is to be said of the file, which may be nothing.
+std::string Save(EngineHandle& handle, const std::string& path) {
   Engine& engine = handle.Use();
   RaiseUnless([&] {
     const WithoutGil unlocked;
     return SaveStates(path, engine);
   }());
+  return NoteOfObjects(path, engine);
 }
 
 std::vector<std::string> Load(EngineHandle& handle, const std::string& path) {

@@ -23,8 +23,11 @@ def run(words, **options):
 
 
 def become(command):
-    """Replaces this process by a command, with this process's arguments."""
+    """Replaces this process by a command, with this process's arguments. Methods in Python are of
+    the first `python3` in PATH, which is this one."""
     program = path(command)
+    os.environ["PATH"] = os.pathsep.join([os.path.dirname(sys.executable),
+                                          os.environ.get("PATH", os.defpath)])
     sys.stdout.flush()
     sys.stderr.flush()
     os.execv(program, [program] + sys.argv[1:])

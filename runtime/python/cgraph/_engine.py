@@ -1,6 +1,8 @@
 """Engines: plans that are loaded and run."""
 import atexit
 import os
+import sys
+import types
 import weakref
 
 from cgraph import _commands, _runtime
@@ -28,7 +30,9 @@ class Engine:
 
     plan: a Plan, or the path of a saved one.
     weights: the folder of the files that the plan loads; default: the source's, or the plan's.
-    libraries: paths of the shared libraries of methods in native code, or one path.
+    libraries: what methods in native code and in Python are of: the paths of shared libraries; of
+        Python the modules, the paths of their files, or "python:name". A plan calls nothing of
+        others. One may stand for a list of one.
     device_map: where the plan's devices run: {"gpu[0]": "cuda:0", "gpu[1]": "cpu:2"}.
     processes: how many processes serve the devices, or "device": one for each. Each has one
         worker; excludes device_map and workers.
@@ -46,19 +50,22 @@ class Engine:
                  require_gpus=False, profile=False):
         _check_types(processes, workers, inflight, timeout)
         _check_excluded(processes, device_map, workers)
-        if isinstance(libraries, (str, os.PathLike)):
+        if isinstance(libraries, (str, os.PathLike, types.ModuleType)):
             libraries = [libraries]
         if not isinstance(plan, Plan):
             plan = load(plan)
         self._executor = None
         self.plan = plan
         every = _runtime.PROCESS_PER_DEVICE if processes == "device" else processes or 0
+        libraries = [_library(each) for each in libraries]
+        rank_program, rank_arguments = _rank_program(libraries, processes)
         self._runtime = _runtime.Engine.load(
             plan._runtime, weights=os.fspath(plan.folder if weights is None else weights),
-            libraries=[os.path.abspath(os.fspath(each)) for each in libraries],
+            libraries=libraries,
             device_map=_device_map(device_map), workers=workers or 0, processes=every,
             inflight=inflight or 0, timeout=timeout or 0.0, proved=proved,
-            rank_program=_commands.path("cgrun"), require_gpus=require_gpus, profile=profile)
+            rank_program=rank_program, rank_arguments=rank_arguments, require_gpus=require_gpus,
+            profile=profile)
         self.graphs = {}
         for index, (name, info) in enumerate(plan.graphs.items()):
             graph = _runtime.make_graph(self._runtime, plan._runtime, index, info.signature,
@@ -88,8 +95,12 @@ class Engine:
         return States(self._runtime)
 
     def save_state(self, path):
-        """Writes all states into a .safetensors file, whole or not at all."""
-        _runtime.save_states(self._runtime, os.fspath(path))
+        """Writes all states into a .safetensors file, whole or not at all. Warns where actors have
+        objects in native code or Python, which keep more than states."""
+        note = _runtime.save_states(self._runtime, os.fspath(path))
+        if note:
+            import warnings
+            warnings.warn(note, RuntimeWarning, stacklevel=2)
 
     def load_state(self, path):
         """Sets the states that a file of save_state() or `cgrun --save-state` has. Returns the
@@ -156,6 +167,28 @@ def _check_excluded(processes, device_map, workers):
     if device_map and workers:
         raise InputError("`device_map` excludes `workers`: a core has one worker; leave one of the "
                          "two out")
+
+
+def _library(given):
+    """What the engine takes: a path, or "python:name" of a module, a class or a function."""
+    if isinstance(given, types.ModuleType):
+        return f"python:{given.__name__.partition('.')[0]}"
+    if callable(given) and hasattr(given, "__module__"):
+        return f"python:{given.__module__.partition('.')[0]}"
+    path = os.fspath(given)
+    return path if path.startswith("python:") else os.path.abspath(path)
+
+
+def _rank_program(libraries, processes):
+    """What the processes run: Python itself where there are methods in Python."""
+    if not any(path.startswith("python:") or path.endswith(".py") or os.path.isdir(path)
+               for path in libraries):
+        return _commands.path("cgrun"), []
+    if processes and "python:__main__" in libraries:
+        raise InputError("the classes and functions of a notebook or script (`__main__`) are not "
+                         "in other processes; put them into a module, a file of their own")
+    from cgraph import _rank
+    return sys.executable, _rank.program()
 
 
 def _device_map(given):

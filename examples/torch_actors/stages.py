@@ -1,0 +1,62 @@
+"""The stages of torch_actors.cgraph: modules of PyTorch's, each with its optimizer.
+
+A method is given views of the graph's tensors, which are valid until it returns. What autograd
+keeps for later is therefore a copy.
+"""
+import torch
+from torch import nn
+
+torch.set_num_threads(1)  # each stage may have a process of its own
+RATE, MOMENTUM = 0.1, 0.9
+
+
+class Stage(nn.Module):
+    """What both have."""
+
+    def __init__(self, seed, *layers):
+        super().__init__()
+        self.layers = nn.Sequential(*layers)
+        # Not torch.manual_seed(): in one process both stages are made at the same time.
+        generator = torch.Generator().manual_seed(seed)
+        for parameter in self.parameters():
+            nn.init.uniform_(parameter, -0.3, 0.3, generator=generator)
+        self.optimizer = torch.optim.SGD(self.parameters(), lr=RATE, momentum=MOMENTUM)
+
+    def forward(self, x):
+        return self.layers(x)
+
+    def update(self):
+        self.optimizer.step()
+        self.optimizer.zero_grad()
+
+    def save(self, path):
+        torch.save({"stage": self.state_dict(), "optimizer": self.optimizer.state_dict()}, path)
+
+    def load(self, path):
+        saved = torch.load(path)
+        self.load_state_dict(saved["stage"])
+        self.optimizer.load_state_dict(saved["optimizer"])
+
+
+class First(Stage):
+    def __init__(self, inputs, width, seed):
+        super().__init__(seed, nn.Linear(inputs, width), nn.Tanh())
+        self.kept = {}  # micro-batch -> its activations, until its gradient comes
+
+    def ahead(self, x, mb):
+        self.kept[mb] = self(torch.from_dlpack(x).clone())
+        return self.kept[mb].detach()
+
+    def back(self, g, mb):
+        self.kept.pop(mb).backward(torch.from_dlpack(g))
+
+
+class Second(Stage):
+    def __init__(self, width, classes, seed):
+        super().__init__(seed, nn.Linear(width, width), nn.Tanh(), nn.Linear(width, classes))
+
+    def learn(self, h, label):
+        h = torch.from_dlpack(h).clone().requires_grad_()
+        loss = nn.functional.cross_entropy(self(h), torch.from_dlpack(label))
+        loss.backward()
+        return loss.detach(), h.grad

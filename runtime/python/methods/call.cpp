@@ -1,0 +1,213 @@
+#include "runtime/python/methods/call.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "runtime/python/methods/helper.h"
+#include "runtime/python/methods/results.h"
+#include "runtime/python/methods/view.h"
+
+namespace cgraph::methods {
+
+// Method: what is called, and with what. The part behind `is_prepared` comes of the first call: the
+// names of what a method is given are the same in all of them.
+struct Method {
+  struct Parameter {  // in the order of the declaration
+    PyObject* value;  // known when the plan is compiled; null: the next argument
+  };
+  struct States {  // a keyword
+    PyObject* name;
+    int32_t count;  // of the next states
+    bool several;   // given as a tuple
+  };
+
+  std::string symbol;
+  PyObject* function = nullptr;  // or the name of a method of the object
+  bool is_of_object = false;
+  bool takes_out = false;
+
+  bool is_prepared = false;
+  std::vector<Parameter> parameters;
+  std::vector<States> states;
+};
+
+namespace {
+
+// Views of a call, each with the name that it has there.
+class Views {
+ public:
+  explicit Views(size_t most) { views_.reserve(most); }
+  Views(const Views&) = delete;
+  ~Views() { TakeAllBack(); }
+
+  // Returns a new reference; null with an error set.
+  PyObject* Add(const DLTensor& tensor, bool is_writable, const char* name) {
+    View* view = MakeView(tensor, is_writable);
+    if (view == nullptr) return nullptr;
+    views_.push_back({view, name});
+    auto* object = reinterpret_cast<PyObject*>(view);
+    Py_INCREF(object);
+    return object;
+  }
+  // Ends them. Returns the name of one of which something is left; null where there is none.
+  const char* TakeAllBack() {
+    if (AnyExported()) PyGC_Collect();  // what is left may be held by nothing but itself
+    const char* left = nullptr;
+    for (const Named& named : views_) {
+      if (!TakeBack(named.view)) left = named.name;
+    }
+    views_.clear();
+    return left;
+  }
+
+ private:
+  struct Named {
+    View* view;
+    const char* name;
+  };
+  bool AnyExported() const {
+    return std::any_of(views_.begin(), views_.end(),
+                       [](const Named& named) { return named.view->exports != 0; });
+  }
+  std::vector<Named> views_;
+};
+
+bool PrepareParameters(Method& method, const cgraph_call& call) {
+  for (int32_t i = 0; i < call.name_count; ++i) {
+    PyObject* value = nullptr;
+    for (int32_t p = 0; p < call.parameter_count; ++p) {
+      if (std::strcmp(call.names[i], call.parameters[p].name) != 0) continue;
+      value = MakeParameter(call.parameters[p]);
+      if (value == nullptr) return false;
+    }
+    method.parameters.push_back({value});
+  }
+  return true;
+}
+
+bool PrepareStates(Method& method, const cgraph_call& call) {
+  const Reference names(PyList_New(call.state_count));
+  for (int32_t i = 0; names && i < call.state_count; ++i) {
+    PyObject* name = PyUnicode_FromString(call.state_names[i]);
+    if (name == nullptr) return false;  // a plan's text may be anything
+    PyList_SetItem(names.get(), i, name);
+  }
+  const Reference groups = CallHelper("group", names);
+  for (Py_ssize_t i = 0; groups && i < PyTuple_Size(groups.get()); ++i) {
+    Method::States states{};
+    int several = 0;
+    if (PyArg_ParseTuple(PyTuple_GetItem(groups.get(), i), "Oip", &states.name, &states.count,
+                         &several) == 0) {
+      return false;
+    }
+    Py_INCREF(states.name);
+    states.several = several != 0;
+    method.states.push_back(states);
+  }
+  return static_cast<bool>(groups);
+}
+
+Reference Arguments(const Method& method, const cgraph_call& call, Views& views) {
+  Reference all(PyTuple_New(static_cast<Py_ssize_t>(method.parameters.size())));
+  int32_t next = 0;
+  for (size_t i = 0; all && i < method.parameters.size(); ++i) {
+    PyObject* value = method.parameters[i].value;
+    if (value != nullptr) {
+      Py_INCREF(value);
+    } else if (next < call.argument_count) {
+      value = views.Add(call.arguments[next++], false, call.names[i]);
+    }
+    if (value == nullptr) return Reference();
+    PyTuple_SetItem(all.get(), static_cast<Py_ssize_t>(i), value);
+  }
+  return all;
+}
+
+// Adds tensors as one keyword: a view, or a tuple of views.
+bool AddKeyword(PyObject* keywords, PyObject* name, const DLTensor* tensors, int32_t count,
+                bool several, bool is_writable, const char* said, Views& views) {
+  if (!several) {
+    const Reference view(views.Add(tensors[0], is_writable, said));
+    return view && PyDict_SetItem(keywords, name, view.get()) == 0;
+  }
+  const Reference all(PyTuple_New(count));
+  for (int32_t i = 0; all && i < count; ++i) {
+    PyObject* view = views.Add(tensors[i], is_writable, said);
+    if (view == nullptr) return false;
+    PyTuple_SetItem(all.get(), i, view);
+  }
+  return all && PyDict_SetItem(keywords, name, all.get()) == 0;
+}
+
+// Sets the keywords of states and of `out`, if there are any. False with an error set.
+bool Keywords(const Method& method, const cgraph_call& call, Views& views, Reference& keywords) {
+  if (method.states.empty() && !method.takes_out) return true;
+  keywords = Reference(PyDict_New());
+  if (!keywords) return false;
+  int32_t next = 0;
+  for (const Method::States& states : method.states) {
+    if (!AddKeyword(keywords.get(), states.name, call.states + next, states.count, states.several,
+                    next >= call.read_count, call.state_names[next], views)) {
+      return false;
+    }
+    next += states.count;
+  }
+  if (!method.takes_out) return true;
+  static PyObject* const out = PyUnicode_InternFromString("out");
+  return AddKeyword(keywords.get(), out, call.results, call.result_count, call.result_count != 1,
+                    true, "out", views);
+}
+
+std::string WithError(std::string problem) {
+  return PyErr_Occurred() == nullptr ? problem : problem + ": " + TakeError();
+}
+
+}  // namespace
+
+Method* MakeMethod(const char* symbol, PyObject* found) {
+  auto* method = new Method;
+  method->symbol = symbol;
+  method->function = PyTuple_GetItem(found, 0);
+  method->is_of_object = PyUnicode_Check(method->function) != 0;
+  method->takes_out = PyTuple_GetItem(found, 1) == Py_True;
+  Py_INCREF(method->function);
+  return method;
+}
+
+std::string Call(Method& method, const cgraph_call& call) {
+  if (!method.is_prepared) {
+    if (!PrepareParameters(method, call) || !PrepareStates(method, call)) return TakeError();
+    method.is_prepared = true;
+  }
+  Views views(static_cast<size_t>(call.argument_count) + call.state_count + call.result_count);
+  std::string problem;
+  {
+    auto* object = static_cast<PyObject*>(call.object);
+    const Reference bound(method.is_of_object ? PyObject_GetAttr(object, method.function)
+                                              : nullptr);
+    PyObject* callee = method.is_of_object ? bound.get() : method.function;
+    const Reference arguments = Arguments(method, call, views);
+    Reference keywords;
+    if (callee == nullptr || !arguments || !Keywords(method, call, views, keywords)) {
+      return TakeError();
+    }
+    const Reference returned(PyObject_Call(callee, arguments.get(), keywords.get()));
+    if (!returned) return TakeError();
+    const bool in_place = method.takes_out && returned.get() == Py_None;
+    if (!in_place) problem = CopyResults(returned.get(), call.results, call.result_count);
+    if (!problem.empty()) return WithError(std::move(problem));
+  }
+  const char* left = views.TakeAllBack();
+  if (left == nullptr) return "";
+  return fmt::format(
+      "something that was made of `{}` without a copy is still held, and its memory "
+      "is the graph's again when the call is over; keep a copy: "
+      "torch.from_dlpack({}).clone(), numpy.array({})",
+      left, left, left);
+}
+
+}  // namespace cgraph::methods

@@ -1,0 +1,28 @@
+// The element types of tensors: their names, their form by the buffer protocol, their numbers.
+#ifndef CGRAPH_RUNTIME_PYTHON_METHODS_DTYPES_H_
+#define CGRAPH_RUNTIME_PYTHON_METHODS_DTYPES_H_
+
+#include "runtime/native/cgraph_extern.h"
+#include "runtime/python/methods/python_api.h"
+
+namespace cgraph::methods {
+
+struct DType {
+  const char* name;
+  DLDataType type;
+  const char* format;  // by the buffer protocol; null of bf16, which it lacks
+};
+
+// Returns null where tensors of ours have no such type.
+const DType* FindDType(DLDataType type);
+// The type of elements of a buffer, by its format; null where tensors of ours have none.
+const DType* FindFormat(const char* format, Py_ssize_t item_bytes);
+
+// Returns an element as a number of Python's; null with an error set.
+PyObject* ReadNumber(const void* element, DLDataType type);
+// Writes a number as an element. False, with an error set, where it is none or does not fit.
+bool WriteNumber(PyObject* number, void* element, DLDataType type);
+
+}  // namespace cgraph::methods
+
+#endif  // CGRAPH_RUNTIME_PYTHON_METHODS_DTYPES_H_

@@ -1,0 +1,152 @@
+"""What libcgraph_python.so does in Python: modules, the methods and objects of them, and the text
+of what was raised. It is compiled into the library."""
+import atexit
+import importlib
+import inspect
+import os
+import sys
+import traceback
+
+MOST_TEXT = 1800  # bytes of an error: with several processes more is cut
+
+
+def start_process():
+    """For an interpreter of the runner's: standard output is for its results."""
+    sys.stdout = sys.stderr
+    sys.argv = [""]
+
+
+def begin_thread():
+    """On a thread that has called nothing yet. What `torch.set_num_threads` was told counts for the
+    threads that have asked PyTorch since; the products of others would take every core."""
+    torch = sys.modules.get("torch")
+    if hasattr(torch, "get_num_threads"):
+        torch.get_num_threads()
+
+
+def at_end(function):
+    atexit.register(function)
+
+
+def open_modules(entries):
+    """Sees to it that the modules which the user has named are found: files, and folders of
+    packages, before anything else of these names. Those of "python:name" are where Python looks."""
+    for entry in entries:
+        if entry.startswith("python:"):
+            continue
+        path = os.path.abspath(entry)
+        name = os.path.splitext(os.path.basename(path))[0]
+        if not os.path.exists(path):
+            raise LookupError(f"there is no {path}")
+        if not name.isidentifier():
+            raise LookupError(f"{path}: `{name}` is no name of a module")
+        folder = os.path.dirname(path)
+        if folder not in sys.path:
+            sys.path.insert(0, folder)
+        loaded = _file_of(sys.modules.get(name))
+        if name in sys.modules and not (loaded and _is_below(loaded, path)):
+            raise LookupError(f"{path} is named, and the module `{name}` that is loaded is "
+                              f"{loaded or 'one of Python itself'}; give one of them another name")
+
+
+def _file_of(module):
+    file = getattr(module, "__file__", None)
+    return os.path.abspath(file) if file else None
+
+
+def _is_below(file, path):
+    return os.path.realpath(file) == os.path.realpath(path) or \
+        os.path.realpath(file).startswith(os.path.realpath(path) + os.sep)
+
+
+def _module(name):
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name and (name == error.name or name.startswith(error.name + ".")):
+            raise LookupError(
+                f"there is no module `{name}` in {', '.join(each or '.' for each in sys.path)} of "
+                f"{sys.executable or 'this Python'}") from None
+        raise
+
+
+def _member(symbol):
+    """What a symbol names, and its class, which may be None."""
+    module_name, _, path = symbol.partition(":")
+    module, package = _module(module_name), module_name.partition(".")[0]
+    first, _, second = path.partition(".")
+    if not hasattr(module, first):
+        hint = ", ".join(name for name, value in vars(module).items()
+                         if callable(value) and _package_of(value) == package) or "nothing"
+        raise LookupError(f"the module `{module_name}` ({_file_of(module) or 'of no file'}) has no "
+                          f"`{first}`; it has {hint}")
+    member = getattr(module, first)
+    if _package_of(member) != package:
+        raise LookupError(f"`{first}` of `{module_name}` is of `"
+                          f"{getattr(member, '__module__', None)}`; a class or function of the "
+                          "module itself is called, and none that it imports")
+    if not second:
+        return member, None
+    if not isinstance(member, type):
+        raise LookupError(f"`{first}` of `{module_name}` is no class")
+    if not hasattr(member, second):
+        raise LookupError(f"the class `{first}` of `{module_name}` has no method `{second}`")
+    return getattr(member, second), member
+
+
+def _package_of(member):
+    return str(getattr(member, "__module__", "")).partition(".")[0]
+
+
+def find(symbol):
+    """Returns the function, or the name of a method; and whether it takes `out`."""
+    member, owner = _member(symbol)
+    if not callable(member):
+        raise LookupError(f"`{symbol}` cannot be called")
+    try:
+        takes_out = "out" in inspect.signature(member).parameters
+    except (TypeError, ValueError):  # not written in Python
+        takes_out = False
+    return (member if owner is None else symbol.rpartition(".")[2]), takes_out
+
+
+def create(symbols, parameters):
+    """Returns the object of a place; None where its methods are functions."""
+    for symbol in symbols:
+        owner = _member(symbol)[1]
+        if owner is not None:
+            return owner(**parameters)
+    return None
+
+
+def group(names):
+    """["w", "p[0]", "p[1]"] is (("w", 1, False), ("p", 2, True)): the keywords of states."""
+    found = {}
+    for name in names:
+        root = name.replace(".", "[").partition("[")[0]
+        count, _ = found.get(root, (0, False))
+        found[root] = (count + 1, root != name)
+    return tuple((root, count, several) for root, (count, several) in found.items())
+
+
+def describe(error):
+    """What was raised, and where; of a long traceback the last calls are kept."""
+    told = traceback.TracebackException.from_exception(error)
+    each = told
+    while each is not None:
+        each.stack[:] = [frame for frame in each.stack if not _is_of_import(frame.filename)]
+        each = each.__cause__ or each.__context__
+    said = "".join(told.format_exception_only()).strip()
+    lines = list(told.format())
+    whole = "".join(lines).strip().removesuffix(said).strip() if told.stack else ""
+    if isinstance(error, ImportError):
+        said += f" (Python {sys.version.split()[0]}, {sys.executable or sys.prefix})"
+    said = said[:MOST_TEXT // 2]
+    room = MOST_TEXT - len(said)
+    if len(whole) > room:
+        whole = "..." + whole[-room:]
+    return f"{said}\n{whole}" if whole else said
+
+
+def _is_of_import(file):
+    return file.startswith("<frozen importlib") or file in (importlib.__file__, "cgraph/helper.py")

@@ -1,0 +1,20 @@
+// Results: what a method in Python returns becomes the results of its call.
+#ifndef CGRAPH_RUNTIME_PYTHON_METHODS_RESULTS_H_
+#define CGRAPH_RUNTIME_PYTHON_METHODS_RESULTS_H_
+
+#include <cstdint>
+#include <string>
+
+#include "runtime/native/cgraph_extern.h"
+#include "runtime/python/methods/python_api.h"
+
+namespace cgraph::methods {
+
+// Copies what was returned into the memory of the results: nothing is None, one result is the value
+// itself, several are a tuple or list. Returns an empty text, or what does not fit; where Python
+// has an error set, that is why.
+std::string CopyResults(PyObject* returned, const DLTensor* results, int32_t count);
+
+}  // namespace cgraph::methods
+
+#endif  // CGRAPH_RUNTIME_PYTHON_METHODS_RESULTS_H_

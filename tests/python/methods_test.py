@@ -1,0 +1,462 @@
+"""Methods in Python: what they are given, what they may return, and what may go wrong in them; in
+one process, and in a process for each device.
+
+  methods_test.py --package build/release/python
+"""
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import timeit
+import unittest
+import warnings
+
+import numpy as np
+
+import support  # noqa: F401  finds the package
+
+import cgraph
+
+HERE = pathlib.Path(__file__).resolve().parent
+MODULE = HERE / "method_stages.py"
+PROGRAM = """import std.tensor
+actor Stage(factor: float, name: str, sizes: [int; 2]) {
+  method scale(x: f32[n <= 4, 3], by: int, offset: f32[3]) -> f32[n, 3] =
+      extern "python:method_stages:Stage.scale" cost(flops: 3 * n)
+  method about() -> i64[4] = extern "python:method_stages:Stage.about"
+  method several(x: f32[2, 3]) -> (sum: f32, back: f32[2, 3], turned: f32[3, 2]) =
+      extern "python:method_stages:Stage.several"
+  method numbers(x: f32) -> (a: f32, b: i64, c: bool, d: bf16) =
+      extern "python:method_stages:Stage.numbers"
+  method wide(a: bool[2], b: i8[2], c: u8[2], d: i32[2], e: i64[2], f: f16[2], g: f32[2], h: f64[2])
+      -> (a: bool[2], b: i8[2], c: u8[2], d: i32[2], e: i64[2], f: f16[2], g: f32[2], h: f64[2]) =
+      extern "python:method_stages:Stage.wide"
+  method bits(x: bf16[4]) -> bf16[4] = extern "python:method_stages:Stage.bits"
+  method into(x: f32[3]) -> (a: f32[3], b: f32[3]) = extern "python:method_stages:Stage.into"
+  method parts(pair: (a: f32[3], b: f32[3]), other: f32[3]) -> f32[3] =
+      extern "python:method_stages:Stage.parts"
+  method keep(x: f32[3], what: str) -> f32[3] = extern "python:method_stages:Stage.keep"
+  method wrong(x: f32[3], what: str) -> f32[3] = extern "python:method_stages:Stage.wrong"
+  method ends(x: f32[3], what: str) -> f32[3] = extern "python:method_stages:Stage.end"
+  method local() -> i64 = extern "python:method_stages:Stage.local"
+  method busy(x: f32[3]) -> f32[3] = extern "python:method_stages:Stage.busy"
+  method hold(x: f32[3]) -> f32[3] = extern "python:method_stages:Stage.hold"
+  method say(x: f32[3]) -> f32[3] = extern "python:method_stages:Stage.say"
+  method double(x: f32[3]) -> f32[3] = extern "python:method_stages:double"
+}
+actor Keeper() {
+  state bias: f32[3] = ones()
+  state pair: [f32[3]; 2] = [ones(), ones()]
+  method read() -> f32[3] = extern "python:method_stages:Keeper.read" reads bias, pair
+  method learn(x: f32[3]) = extern "python:method_stages:Keeper.learn" writes bias
+}
+actor Trained() {
+  state w: f32[3] = zeros()
+  method step(x: f32[3]) -> f32[3] = extern "python:method_stages:Trained.step" reads w
+  method keep() = extern "python:method_stages:Trained.keep" writes w
+  method restore() = extern "python:method_stages:Trained.restore" reads w
+}
+graph step(x: f32[3]) -> f32[3] { return trained.step(x) }
+graph keep() { trained.keep() }
+graph restore() { trained.restore() }
+place s[i in 0..2] = Stage(1.5, "stage{i}", [i, 7]) on cpu[i]
+place keeper = Keeper() on cpu[1]
+place trained = Trained() on cpu[1]
+graph scale(x: f32[n <= 4, 3], offset: f32[3]) -> (y: f32[n, 3], first: i64[4], second: i64[4])
+    inflight 4 {
+  let y = s[1].scale(s[0].scale(x, 2, offset), 3, offset)
+  return (y: y, first: s[0].about(), second: s[1].about())
+}
+graph several(x: f32[2, 3]) -> (sum: f32, back: f32[2, 3], turned: f32[3, 2]) {
+  return s[1].several(x)
+}
+graph numbers(x: f32) -> (a: f32, b: i64, c: bool, d: bf16) { return s[1].numbers(x) }
+graph wide(a: bool[2], b: i8[2], c: u8[2], d: i32[2], e: i64[2], f: f16[2], g: f32[2], h: f64[2])
+    -> (a: bool[2], b: i8[2], c: u8[2], d: i32[2], e: i64[2], f: f16[2], g: f32[2], h: f64[2]) {
+  return s[1].wide(a, b, c, d, e, f, g, h)
+}
+graph bits(x: bf16[4]) -> bf16[4] { return s[1].bits(x) }
+graph into(x: f32[3]) -> (a: f32[3], b: f32[3]) { return s[1].into(x) }
+graph parts(x: f32[3]) -> f32[3] { return s[1].parts((a: x, b: x), x) }
+graph double(x: f32[3]) -> f32[3] { return s[1].double(x) }
+graph local() -> i64 { return s[1].local() }
+graph say(x: f32[3]) -> f32[3] { return s[1].say(x) }
+graph hold(x: f32[3]) -> (a: f32[3], b: f32[3]) { return (a: s[0].hold(x), b: s[1].hold(x)) }
+graph busy(x: f32[3]) -> (a: f32[3], b: f32[3]) inflight 8 {
+  return (a: s[0].busy(s[1].busy(x)), b: s[1].busy(s[0].busy(x)))
+}
+graph learn(x: f32[3]) -> f32[3] {
+  keeper.learn(x)
+  return keeper.read()
+}
+graph read() -> f32[3] { return keeper.read() }
+"""
+KEEPS = ("view", "array", "capsule", "cycle", "use", "argument", "write", "nothing")
+WRONGS = ("dtype", "shape", "rank", "nothing", "text", "number", "tuple", "complex")
+ENDS = ("raise", "exit", "interrupt", "text", "long", "_exit", "wait")
+for graph, names in (("keep", KEEPS), ("wrong", WRONGS), ("ends", ENDS)):
+    for name in names:
+        PROGRAM += f"""graph {graph}_{name}(x: f32[3]) -> f32[3] {{
+  return s[1].{graph}(x, what: "{name}")
+}}
+"""
+X = np.arange(3, dtype=np.float32) + 1
+STAGE = """import std.tensor
+actor A(name: str) { method f(x: f32[3]) -> f32[3] = extern "python:SYMBOL" }
+place a = A("a") on cpu[0]
+graph g(x: f32[3]) -> f32[3] { return a.f(x) }
+"""
+
+
+ENDING = """
+import sys
+sys.path.insert(0, {path!r})
+import cgraph, numpy
+engine = cgraph.Engine(cgraph.compile({program!r}), libraries=[{module!r}])
+other = cgraph.Engine(engine.plan, libraries=[{module!r}], processes="device")
+engine.cycle = engine
+x = numpy.ones(3, numpy.float32)
+other.busy(x)
+later = engine.busy.submit(x)
+{ending}
+"""
+
+
+class Base:
+    """Tests for one process, and for several."""
+    processes = 0
+
+    @classmethod
+    def setUpClass(cls):
+        cls.plan = cgraph.compile(PROGRAM)
+        cls.engine = cls.load()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.engine.close()
+
+    @classmethod
+    def load(cls, plan=None, libraries=(MODULE,), **options):
+        return cgraph.Engine(plan or cls.plan, libraries=libraries, processes=cls.processes,
+                             timeout=60, **options)
+
+    def fails(self, graph, *said, x=X):
+        with self.assertRaises(cgraph.ExecutionError) as raised:
+            self.engine.graphs[graph](x)
+        for text in said:
+            self.assertIn(text, str(raised.exception))
+        np.testing.assert_array_equal(self.engine.double(X), X * 2)  # it stays usable
+        return str(raised.exception)
+
+    def test_arguments(self):
+        x, offset = np.ones((2, 3), np.float32), np.float32([1, 2, 3])
+        result = self.engine.scale(x=x, offset=offset)
+        expected = (x * np.float32(3) + offset) * np.float32(4.5) + offset
+        np.testing.assert_array_equal(result.y, expected)
+        first, second = np.array(result.first), np.array(result.second)
+        self.assertEqual((first[0], first[1], second[1]), (6, 7, 8))
+        self.assertEqual(first[3] == os.getpid(), True)
+        self.assertEqual(second[3] == first[3], not self.processes)
+        again = self.engine.scale(x=x, offset=offset)
+        self.assertEqual(np.array(again.first)[2], first[2] + 1, "the object stays")
+        np.testing.assert_array_equal(self.engine.parts(X), X * 111)
+
+    def test_results(self):
+        x = np.arange(6, dtype=np.float32).reshape(2, 3)
+        result = self.engine.several(x)
+        self.assertEqual(result.sum.item(), 15)
+        np.testing.assert_array_equal(result.back, x[::-1])
+        np.testing.assert_array_equal(result.turned, x.T)
+        a, b, c, d = self.engine.numbers(np.float32(3.0))
+        self.assertEqual((a.item(), b.item(), c.item(), d.item()), (6, 4, True, 1.5))
+        result = self.engine.into(X)
+        np.testing.assert_array_equal(result.a, X * 2)
+        np.testing.assert_array_equal(result.b, X + 1)
+
+    def test_dtypes(self):
+        given = [np.array([1, 0]).astype(dtype)
+                 for dtype in ("?", "i1", "u1", "i4", "i8", "f2", "f4", "f8")]
+        for each, result in zip(given, self.engine.wide(*given)):
+            np.testing.assert_array_equal(result, each)
+        bits = np.arange(4, dtype=np.uint16) * 1000
+        result = self.engine.bits(bits)
+        np.testing.assert_array_equal(np.frombuffer(result, np.uint16), bits + 1)
+
+    def test_states(self):
+        with self.load() as engine:
+            np.testing.assert_array_equal(engine.read(), np.full(3, 3))
+            np.testing.assert_array_equal(engine.learn(X), 3 + X)
+            with self.assertRaisesRegex(cgraph.ExecutionError, "that is too much"):
+                engine.learn(X * 100)
+            np.testing.assert_array_equal(engine.read(), 3 + X)
+
+    def test_views_end_with_the_call(self):
+        np.testing.assert_array_equal(self.engine.keep_view(X), X)
+        self.fails("keep_use", "ValueError: the call that was given this tensor is over")
+        for name in ("array", "capsule"):
+            self.fails(f"keep_{name}", "made of `x` without a copy is still held", "s[1].keep")
+        np.testing.assert_array_equal(self.engine.keep_cycle(X), X)
+        np.testing.assert_array_equal(self.engine.keep_argument(X), X)
+        self.fails("keep_write", "read-only")
+
+    def test_results_that_do_not_fit(self):
+        said = {"dtype": "is f64[3] and was declared as f32[3]", "shape": "is f32[2] and was",
+                "rank": "is f32[1, 3] and was", "nothing": "of the type `NoneType`",
+                "text": "of the type `str`", "number": "is a number and was declared as f32[3]",
+                "tuple": "of the type `tuple`", "complex": "of the form \"Zf\""}
+        self.assertEqual(sorted(said), sorted(WRONGS))
+        for name, text in said.items():
+            self.fails(f"wrong_{name}", "s[1].wrong", text)
+
+    def test_errors(self):
+        text = self.fails("ends_raise", "s[1].ends (source.cgraph:", "LookupError: at the bottom",
+                          "ValueError: the cause", "in deep", "method_stages.py")
+        self.assertNotIn("helper.py", text)
+        self.fails("ends_exit", "SystemExit: 3")
+        self.fails("ends_interrupt", "KeyboardInterrupt: of its own")
+        self.fails("ends_text", "Ugly")
+        self.assertLess(len(self.fails("ends_long", "ValueError: xxx", "in end")), 2200)
+        several = [self.engine.graphs["ends_raise"].submit(X * sign) for sign in (1, -1)]
+        self.assertEqual(several[1].result().tolist(), (-X).tolist())
+        self.assertRaises(cgraph.ExecutionError, several[0].result)
+
+    def test_many_at_once(self):
+        local = [self.engine.local().item() for _ in range(3)]
+        self.assertEqual(local, [local[0] + i for i in range(3)], "a thread stays the same")
+        futures = [self.engine.busy.submit(X * k) for k in range(24)]
+        for k, future in enumerate(futures):
+            for result in future.result():
+                np.testing.assert_array_equal(result, X * k + 2)
+
+    def test_files_of_states(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "kept.safetensors"
+            with self.load() as engine:
+                engine.step(X)
+                engine.keep()
+                with self.assertWarnsRegex(RuntimeWarning, "what their objects in native code or"):
+                    engine.save_state(path)
+                with self.assertRaises(cgraph.Error):
+                    engine.save_state(f"{folder}/absent/kept.safetensors")
+            with self.load() as engine:
+                engine.load_state(path)
+                engine.restore()
+                np.testing.assert_array_equal(engine.step(X), X * 1.5)
+                with self.assertRaises(cgraph.Error):
+                    engine.load_state(f"{folder}/absent.safetensors")
+            other = cgraph.compile("""import std.tensor
+actor A() {
+  state w: i64 = 0
+  method up() -> i64 {
+    w += 1
+    return w
+  }
+}
+place a = A() on cpu[1]
+place trained = A() on cpu[0]
+graph up() -> i64 { return a.up() }
+""")
+            with self.load(other) as engine:
+                self.assertRaisesRegex(cgraph.InputError, "no state of", engine.load_state, path)
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                with self.load(other) as engine:
+                    engine.up()
+                    engine.save_state(path)
+                with self.load(other) as engine:
+                    engine.load_state(path)
+                    self.assertEqual(engine.up().item(), 2)
+
+    def test_parallel(self):
+        """Two methods that keep the interpreter's lock for 0.2 s each."""
+        seconds = min(timeit.repeat(lambda: self.engine.hold(X), number=1, repeat=3))
+        if self.processes:
+            self.assertLess(seconds, 0.35)
+        else:
+            self.assertGreaterEqual(seconds, 0.4)
+
+    def refused(self, program, *said, libraries=(MODULE,), kind=cgraph.PlanError):
+        with self.assertRaises(kind) as raised:
+            self.load(cgraph.compile(program), libraries)
+        for text in said:
+            self.assertIn(text, str(raised.exception))
+
+    def test_what_is_not_found(self):
+        def program(symbol):
+            return STAGE.replace("SYMBOL", symbol)
+        symbol = "method_stages:Stage.keep"
+        self.refused(program(symbol), "no module of theirs was named; cgrun --lib PATH/MODULE",
+                     libraries=())
+        self.refused(program("os:system"), "`os:system` is of the Python module os, and named were "
+                     "method_stages")
+        self.refused(program("method_stages:imported"), "none that it imports")
+        self.refused(program("method_stages:np.array"), "none that it imports")
+        self.refused(program("method_stages:stage"), "has no `stage`; it has Stage, Keeper")
+        self.refused(program("method_stages:Stage.keeps"), "has no method `keeps`")
+        self.refused(program("method_stages.sub:f"), "there is no module `method_stages.sub` in ")
+        self.refused(program("absent:f"), "there is no module `absent` in ",
+                     libraries=["python:absent"])
+        self.refused(program("absent:f"), "there is no /", libraries=["absent.py"])
+        self.refused(program("json:f"), "the module `json` that is loaded is",
+                     libraries=[self.empty_module("json")])
+        self.refused(program("broken_stage:f"), "there is no `broken_stage:f`: ModuleNotFound"
+                     "Error: No module named 'not_there' (Python ", "broken_stage.py\", line 1",
+                     libraries=[self.empty_module("broken_stage", "import not_there\n")])
+        self.refused(program(symbol), "a.create (source.cgraph:", "Stage.__init__() missing 2 ",
+                     kind=cgraph.ExecutionError)
+
+    def test_an_object_that_cannot_be_made(self):
+        self.refused(PROGRAM.replace('"stage{i}"', '"refuse"'), "no stage is called that",
+                     "in __init__", kind=cgraph.ExecutionError)
+
+    def empty_module(self, name, text=""):
+        folder = tempfile.mkdtemp()
+        self.addCleanup(subprocess.run, ["rm", "-r", folder], check=True)
+        path = pathlib.Path(folder) / f"{name}.py"
+        path.write_text(text)
+        return path
+
+
+class OneProcess(Base, unittest.TestCase):
+    def test_modules_as_libraries(self):
+        sys.path.insert(0, str(HERE))
+        import method_stages
+        for library in (method_stages, method_stages.Stage, "python:method_stages"):
+            with self.load(libraries=[library]) as engine:
+                np.testing.assert_array_equal(engine.double(X), X * 2)
+
+    def test_main(self):
+        plan = cgraph.compile(STAGE.replace("SYMBOL", "__main__:twice"))
+        with cgraph.Engine(plan, libraries=[twice]) as engine:
+            np.testing.assert_array_equal(engine.g(X), X * 2)
+        with self.assertRaisesRegex(cgraph.InputError, "are not in other processes"):
+            cgraph.Engine(plan, libraries=[twice], processes="device")
+
+    def test_cost(self):
+        """A call costs no more than 1 us over a plain one; the fastest of 20."""
+        calls, plan = 200, STAGE.partition("graph g")[0].replace("SYMBOL", "method_stages:nothing")
+        plan = plan.replace("f(x: f32[3]) -> f32[3]", "f(x: f32[3])")
+        for name, count in (("one", 1), ("many", calls + 1)):
+            plan += f"graph {name}(x: f32[3]) -> f32[3] {{\n"
+            plan += "  a.f(x)\n" * count + "  return x\n}\n"
+
+        def fastest(call):
+            return min(timeit.repeat(call, number=1, repeat=20))
+        with self.load(cgraph.compile(plan)) as engine:
+            methods = (fastest(lambda: engine.many(X)) - fastest(lambda: engine.one(X))) / calls
+        plainly = fastest(lambda: [twice(X) for _ in range(calls)]) / calls
+        self.assertLess(methods - plainly, 1e-6)
+        self.assertGreater(methods, 0)
+
+    def test_nothing_is_closed(self):
+        """A program that ends with engines that are open, at work, or held by a cycle."""
+        for ending in ("", "sys.exit(7)", "later.result()", "del engine, later"):
+            done = subprocess.run(
+                [sys.executable, "-c", ENDING.format(path=support.OPTIONS.package, ending=ending,
+                                                     program=PROGRAM, module=str(MODULE))],
+                capture_output=True, text=True, timeout=60, check=False)
+            self.assertEqual((done.returncode, done.stderr), (7 if "7" in ending else 0, ""))
+
+    def test_engines_end_with_their_objects(self):
+        threads = threading.active_count()
+        for _ in range(20):
+            with self.load() as engine:
+                engine.busy(X)
+        self.assertLessEqual(threading.active_count(), threads + 20)
+
+
+def twice(x):
+    return np.asarray(x) * 2
+
+
+class Processes(Base, unittest.TestCase):
+    processes = "device"
+
+    def test_deaths(self):
+        with self.load() as engine:
+            with self.assertRaisesRegex(cgraph.LostError, "itself with exit code 5") as error:
+                engine.ends__exit(X)
+            self.assertIn("s[1].ends", str(error.exception))
+        with self.load() as engine:
+            future = engine.ends_wait.submit(X)
+            time.sleep(0.3)
+            os.kill(engine.stats()["processes"][1]["process"], signal.SIGKILL)
+            with self.assertRaisesRegex(cgraph.LostError, "killed by signal 9") as error:
+                future.result(30)
+            self.assertIn("s[1].ends", str(error.exception))
+
+
+class Command(unittest.TestCase):
+    """cgrun, which begins an interpreter."""
+
+    def run_command(self, graph, *flags, path=None, module=MODULE):
+        with tempfile.TemporaryDirectory() as folder:
+            source = pathlib.Path(folder) / "p.cgraph"
+            source.write_text(PROGRAM)
+            words = [sys.executable, "-m", "cgraph.cgrun", str(source), "--lib", str(module)]
+            words += flags
+            if graph:
+                words += ["--graph", graph, "--input", "x=[1, 2, 3]"]
+            environment = dict(os.environ, PYTHONPATH=support.OPTIONS.package)
+            if path is not None:
+                words[:3] = [os.path.join(support.OPTIONS.package, "cgraph", "bin", "cgrun")]
+                environment["PATH"] = path
+            return subprocess.run(words, capture_output=True, text=True, env=environment,
+                                  timeout=60, check=False)
+
+    def test_runs(self):
+        for flags in ((), ("--processes", "device")):
+            done = self.run_command("say", *flags)
+            self.assertEqual((done.returncode, done.stdout), (0, "result: f32[3] = [1. 2. 3.]\n"),
+                             done.stderr)
+            self.assertIn("said by a method", done.stderr)
+            done = self.run_command("ends_raise", *flags)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("LookupError: at the bottom", done.stderr)
+            self.assertIn("in deep", done.stderr)
+
+    def test_objects_in_the_file_of_states(self):
+        with tempfile.TemporaryDirectory() as folder:
+            kept = f"{folder}/kept.safetensors"
+            for flags in ((), ("--processes", "device")):
+                flags += ("--input", "x=[1, 2, 3]")
+                done = self.run_command("", "--call", "step*2", "--call", "keep", "--save-state",
+                                        kept, *flags)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertIn("what their objects in native code or Python keep", done.stderr)
+                done = self.run_command("", "--load-state", kept, "--call", "restore", "--call",
+                                        "step", *flags)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertIn("step.result: f32[3] = [1.75 3.5  5.25]", done.stdout)
+
+    def test_no_python(self):
+        with tempfile.TemporaryDirectory() as folder:
+            done = self.run_command("say", path=folder)
+            self.assertEqual(done.returncode, 3, done.stderr)
+            self.assertIn("has no `python3` that runs", done.stderr)
+            fake = pathlib.Path(folder) / "python3"
+            for version, said in (
+                    ("3.99", "/x/python3 (Python 3.99) has none at /x/libpython3.so; install it"),
+                    ("3.10", "/x/python3, the first `python3` in PATH, is Python 3.10; ")):
+                fake.write_text("#!/bin/sh\nprintf '/x/python3\\n"
+                                f"{version}\\n/x/libpython3.so\\n0\\n'\n")
+                fake.chmod(0o755)
+                done = self.run_command("say", path=folder)
+                self.assertEqual(done.returncode, 3, done.stderr)
+                self.assertIn(said, done.stderr)
+
+    def test_no_module(self):
+        done = self.run_command("say", module=HERE / "absent.py")
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("there is no such file", done.stderr)
+        done = self.run_command("say", module=HERE)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("it is a folder", done.stderr)
+
+
+if __name__ == "__main__":
+    support.main()
