@@ -77,8 +77,7 @@ Messenger::Copy Messenger::CopyOf(std::span<const std::byte> first,
   Copy copy = std::move(copies_.back());
   copies_.pop_back();
   copy->resize(MessageBytes(first.size() + second.size()));
-  std::copy(second.begin(), second.end(),
-            std::copy(first.begin(), first.end(), copy->begin()));
+  std::copy(second.begin(), second.end(), std::copy(first.begin(), first.end(), copy->begin()));
   return copy;
 }
 
@@ -91,7 +90,8 @@ void Messenger::SendPostponed() {
   for (const Postponed& each : postponed_) {
     NoteDelay(each);
     if (each.sent) continue;
-    BeginSend(each.to, each.answer.tag, CopyOf(std::as_bytes(std::span(&each.answer.value, 1)), {}));
+    BeginSend(each.to, each.answer.tag,
+              CopyOf(std::as_bytes(std::span(&each.answer.value, 1)), {}));
   }
   postponed_.clear();
 }
@@ -152,10 +152,9 @@ bool Messenger::PollReceives() {
     Receiving& at = receives_[i];
     if (!at.arrived) at.arrived = wire_.Over(at.request);
     // A message waits for those that its rank sent before with the same tag.
-    const bool behind =
-        std::any_of(receives_.begin(), receives_.begin() + i, [&](const Receiving& earlier) {
-          return earlier.from == at.from && earlier.tag == at.tag;
-        });
+    const bool behind = std::any_of(
+        receives_.begin(), receives_.begin() + i,
+        [&](const Receiving& earlier) { return earlier.from == at.from && earlier.tag == at.tag; });
     if (!at.arrived || behind) {
       ++i;
       continue;

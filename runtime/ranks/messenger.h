@@ -108,8 +108,7 @@ class Messenger {
   void UseTagsBelow(uint32_t tag) { unused_tag_ = std::max(unused_tag_, tag); }
 
   // Sends whole message units. `*busy` is set, and cleared when the memory may be written again.
-  void Send(uint32_t to, uint32_t tag, std::span<const std::byte> message,
-            std::atomic<bool>* busy);
+  void Send(uint32_t to, uint32_t tag, std::span<const std::byte> message, std::atomic<bool>* busy);
   // Sends a copy of a message of two parts.
   void SendCopy(uint32_t to, uint32_t tag, std::span<const std::byte> first,
                 std::span<const std::byte> second = {});
@@ -189,7 +188,7 @@ class Messenger {
   std::atomic<bool> claimed_{false}, given_up_{false};
   std::atomic<std::thread::id> poller_{};  // who polled last
   uint32_t unused_tag_ = 1;
-  std::mutex mutex_;  // of all that follows
+  std::mutex mutex_;                  // of all that follows
   std::vector<Listener*> listeners_;  // by tag
   std::vector<Sending> sends_;
   std::vector<Postponed> postponed_;  // of SendAnswer()

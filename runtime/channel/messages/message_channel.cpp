@@ -19,10 +19,10 @@ namespace {
 using ranks::MessageBytes;
 using ranks::Messenger;
 
-// Header: what a message begins with; an answer of another channel may travel in it. Behind it stand the sizes of its values, as 8 bytes each, and
-// behind those the values, each at a multiple of 16 bytes. A queue sends values whose extents a
-// kernel has made up to their bound, and a thread sends what there is of them: so the receiver goes
-// by the sizes that the message states.
+// Header: what a message begins with; an answer of another channel may travel in it. Behind it
+// stand the sizes of its values, as 8 bytes each, and behind those the values, each at a multiple
+// of 16 bytes. A queue sends values whose extents a kernel has made up to their bound, and a thread
+// sends what there is of them: so the receiver goes by the sizes that the message states.
 struct Header {
   uint64_t number = 0;
   uint64_t poison = 0;
@@ -73,8 +73,8 @@ Result<Slots> MakeSlots(const ChannelShape& shape, device::Device* host) {
   layout.Add(16ull * shape.spans);
   Slots slots;
   slots.spans = shape.spans;
-  slots.count = std::max(1u, shape.capacity == 0 ? shape.outstanding
-                                                 : std::min(shape.outstanding, shape.capacity));
+  slots.count = std::max(
+      1u, shape.capacity == 0 ? shape.outstanding : std::min(shape.outstanding, shape.capacity));
   slots.each = MessageBytes(layout.size());
   if (layout.size() > UINT64_MAX / 2 / slots.count) {
     return Status(StatusCode::kInvalid, std::string("no memory for ") + what);
@@ -90,11 +90,7 @@ Result<Slots> MakeSlots(const ChannelShape& shape, device::Device* host) {
 class Sender : public Channel, public ranks::Listener {
  public:
   Sender(Slots slots, Messenger& messenger, uint32_t tag, uint32_t to)
-      : slots_(std::move(slots)),
-        busy_(slots_.count),
-        messenger_(messenger),
-        tag_(tag),
-        to_(to) {
+      : slots_(std::move(slots)), busy_(slots_.count), messenger_(messenger), tag_(tag), to_(to) {
     messenger_.Listen(tag_, this);
   }
   ~Sender() override {
@@ -218,8 +214,7 @@ class QueueSender final : public Sender {
     if (copied == sent_ || !device_.Failure().ok()) return false;
     for (; sent_ < copied; ++sent_) {
       const Issued& message = issued_[sent_ % slots().count];
-      const bool poison =
-          message.empty || device::AnyPoisoned(message.checks, *message.bindings);
+      const bool poison = message.empty || device::AnyPoisoned(message.checks, *message.bindings);
       const uint64_t values = poison ? 0 : message.values;
       Send(sent_, {sent_, poison, values}, poison ? FirstValue(0) : message.bytes);
     }
@@ -247,10 +242,7 @@ class QueueSender final : public Sender {
 class Receiver : public Channel, public ranks::Listener {
  public:
   Receiver(Slots slots, Messenger& messenger, uint32_t tag, uint32_t from)
-      : slots_(std::move(slots)),
-        messenger_(messenger),
-        tag_(tag),
-        from_(from) {
+      : slots_(std::move(slots)), messenger_(messenger), tag_(tag), from_(from) {
     messenger_.Listen(tag_, this);
   }
   ~Receiver() override {
@@ -320,8 +312,8 @@ class Receiver : public Channel, public ranks::Listener {
 // The end of a queue that receives.
 class QueueReceiver final : public Receiver {
  public:
-  QueueReceiver(Slots slots, Messenger& messenger, uint32_t tag, uint32_t from,
-                const QueueEnd& end, device::SemaphoreArray copied)
+  QueueReceiver(Slots slots, Messenger& messenger, uint32_t tag, uint32_t from, const QueueEnd& end,
+                device::SemaphoreArray copied)
       : Receiver(std::move(slots), messenger, tag, from),
         copied_(std::move(copied)),
         values_(size_t{this->slots().count} * this->slots().spans) {
@@ -351,8 +343,8 @@ class QueueReceiver final : public Receiver {
     const uint64_t n = message.number;
     const Header header = slots().Read(n);
     if (Poisoned(n, header) || header.values < message.count) return false;
-    const std::span<device::Tensor> values(
-        values_.data() + n % slots().count * slots().spans, message.count);
+    const std::span<device::Tensor> values(values_.data() + n % slots().count * slots().spans,
+                                           message.count);
     uint64_t at = FirstValue(header.values);
     for (uint32_t i = 0; i < message.count; ++i) {
       if (at > slots().each || message.to[i].bytes() > slots().each - at) return false;
@@ -383,9 +375,9 @@ class Elsewhere final : public Channel {
 
 }  // namespace
 
-Result<std::unique_ptr<Channel>> MakeMessageChannel(const ChannelShape& shape,
-                                                    Messenger& messenger, uint32_t tag,
-                                                    uint32_t from_rank, uint32_t to_rank,
+Result<std::unique_ptr<Channel>> MakeMessageChannel(const ChannelShape& shape, Messenger& messenger,
+                                                    uint32_t tag, uint32_t from_rank,
+                                                    uint32_t to_rank,
                                                     const std::optional<QueueEnd>& queue_end) {
   const uint32_t own = messenger.rank();
   if (own != from_rank && own != to_rank) {
@@ -393,8 +385,8 @@ Result<std::unique_ptr<Channel>> MakeMessageChannel(const ChannelShape& shape,
   }
   auto slots = MakeSlots(shape, queue_end ? queue_end->host : nullptr);
   if (!slots.ok()) return slots.status();
-  const auto make = [&]<typename Plain, typename OfQueue>(
-                        uint32_t other) -> Result<std::unique_ptr<Channel>> {
+  const auto make =
+      [&]<typename Plain, typename OfQueue>(uint32_t other) -> Result<std::unique_ptr<Channel>> {
     if (!queue_end) {
       return std::unique_ptr<Channel>(
           std::make_unique<Plain>(std::move(*slots), messenger, tag, other));
