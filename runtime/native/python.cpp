@@ -60,9 +60,10 @@ Result<Interpreter> AskInterpreter() {
   }
   if (lines.size() == 4) return Interpreter{lines[0], lines[1], lines[2], lines[3] != "0"};
   const char* path = getenv("PATH");
-  return NoPython(fmt::format("PATH ({}) has no `python3` that runs; activate an environment that "
-                              "has one, or install it (Debian: python3, libpython3.11)",
-                              path == nullptr ? "unset" : path));
+  return NoPython(
+      fmt::format("PATH ({}) has no `python3` that runs; activate an environment that "
+                  "has one, or install it (Debian: python3, libpython3.11)",
+                  path == nullptr ? "unset" : path));
 }
 
 // Brings an interpreter into a process that has none; returns the program that it stands for.
@@ -72,9 +73,10 @@ Result<std::string> LoadInterpreter() {
   if (!found.ok()) return found.status();
   const auto& [program, version, library, is_there] = *found;
   if (!is_there) {
-    return NoPython(fmt::format("{} (Python {}) has none at {}; install it (Debian: libpython{}), "
-                                "or run the plan from Python (cgraph.Engine), which needs none",
-                                program, version, library, version));
+    return NoPython(
+        fmt::format("{} (Python {}) has none at {}; install it (Debian: libpython{}), "
+                    "or run the plan from Python (cgraph.Engine), which needs none",
+                    program, version, library, version));
   }
   if (dlopen(library.c_str(), RTLD_NOW | RTLD_GLOBAL) == nullptr) {
     return NoPython(fmt::format("{} cannot be loaded ({})", library, LoaderError(library)));
@@ -135,11 +137,10 @@ Result<std::unique_ptr<Library>> Library::OpenPython(const std::vector<std::stri
   std::vector<const char*> paths;
   for (const std::string& module : modules) paths.push_back(module.c_str());
   std::string error;
-  const bool failed =
-      open == nullptr || Fails("the plan", "the start of Python", 1, error, [&] {
-        return open(program->c_str(), paths.data(), static_cast<int32_t>(paths.size()), SetText,
-                    &error) != 0;
-      });
+  const bool failed = open == nullptr || Fails("the plan", "the start of Python", 1, error, [&] {
+                        return open(program->c_str(), paths.data(),
+                                    static_cast<int32_t>(paths.size()), SetText, &error) != 0;
+                      });
   if (!failed) return library;
   return Status(StatusCode::kNotFound, fmt::format("Python: {}", error));
 }

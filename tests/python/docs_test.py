@@ -13,7 +13,7 @@ import unittest
 import support
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PROGRAM = re.compile(r"<!-- program: (\S+) -->\n```cgraph\n(.*?)```", re.S)
+PROGRAM = re.compile(r"<!-- program: (\S+) -->\n```(?:cgraph|python)\n(.*?)```", re.S)
 SESSION = re.compile(r"```python\n(.*?)```", re.S)
 
 
@@ -29,7 +29,8 @@ class Document(unittest.TestCase):
             self.addCleanup(os.chdir, before)
             test = doctest.DocTestParser().get_doctest(sessions, {}, "python.md", "python.md", 0)
             said = []
-            result = doctest.DocTestRunner().run(test, out=said.append)
+            result = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(test,
+                                                                             out=said.append)
         self.assertGreater(result.attempted, 15)
         self.assertEqual(result.failed, 0, "".join(said))
 

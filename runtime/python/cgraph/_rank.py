@@ -2,14 +2,16 @@
 import os
 import sys
 
-from cgraph import _runtime
+from cgraph import _commands, _runtime
 
 _OPTION = "--rank="
 
 
 def program():
-    """The arguments of this Python for such a process, which finds modules where this one does."""
-    return ["-c", f"import sys; sys.path[:] = {sys.path!r}; from cgraph._rank import serve; serve()"]
+    """The arguments of this Python for such a process, which finds modules where this one does; this
+    package also where that is named from a folder that this process has left."""
+    path = sys.path + [os.path.dirname(_commands.FOLDER)]
+    return ["-c", f"import sys; sys.path[:] = {path!r}; from cgraph._rank import serve; serve()"]
 
 
 def serve():

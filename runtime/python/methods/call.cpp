@@ -201,10 +201,11 @@ std::string Call(Method& method, const cgraph_call& call) {
   }
   const char* left = views.TakeAllBack();
   if (left == nullptr) return "";
-  return fmt::format("something that was made of `{}` without a copy is still held, and its memory "
-                     "is the graph's again when the call is over; keep a copy: "
-                     "torch.from_dlpack({}).clone(), numpy.array({})",
-                     left, left, left);
+  return fmt::format(
+      "something that was made of `{}` without a copy is still held, and its memory "
+      "is the graph's again when the call is over; keep a copy: "
+      "torch.from_dlpack({}).clone(), numpy.array({})",
+      left, left, left);
 }
 
 }  // namespace cgraph::methods

@@ -8,9 +8,9 @@ namespace cgraph::methods {
 namespace {
 
 constexpr DType kDTypes[] = {
-    {"bool", {CGRAPH_DLBOOL, 8, 1}, "?"}, {"i8", {kDLInt, 8, 1}, "b"},
-    {"u8", {kDLUInt, 8, 1}, "B"},         {"i32", {kDLInt, 32, 1}, "i"},
-    {"i64", {kDLInt, 64, 1}, "l"},        {"f16", {kDLFloat, 16, 1}, "e"},
+    {"bool", {CGRAPH_DLBOOL, 8, 1}, "?"},  {"i8", {kDLInt, 8, 1}, "b"},
+    {"u8", {kDLUInt, 8, 1}, "B"},          {"i32", {kDLInt, 32, 1}, "i"},
+    {"i64", {kDLInt, 64, 1}, "l"},         {"f16", {kDLFloat, 16, 1}, "e"},
     {"bf16", {kDLBfloat, 16, 1}, nullptr}, {"f32", {kDLFloat, 32, 1}, "f"},
     {"f64", {kDLFloat, 64, 1}, "d"},
 };
@@ -58,12 +58,12 @@ const DType* FindDType(DLDataType type) {
 
 const DType* FindFormat(const char* format, Py_ssize_t item_bytes) {
   if (format == nullptr) return FindDType({kDLUInt, 8, 1});
-  if (*format == '@' || *format == '=' || *format == '<') ++format;  // the low bytes come first here
+  if (*format == '@' || *format == '=' || *format == '<')
+    ++format;  // the low bytes come first here
   if (*format == '\0' || format[1] != '\0') return nullptr;
   const char letter = *format == 'q' ? 'l' : *format;  // long and long long are alike here
   for (const DType& dtype : kDTypes) {
-    if (dtype.format != nullptr && *dtype.format == letter &&
-        dtype.type.bits == 8 * item_bytes) {
+    if (dtype.format != nullptr && *dtype.format == letter && dtype.type.bits == 8 * item_bytes) {
       return &dtype;
     }
   }

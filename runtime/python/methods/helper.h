@@ -1,4 +1,5 @@
-// What the library does in Python (helper.py), and errors as texts. All with the interpreter's lock.
+// What the library does in Python (helper.py), and errors as texts. All with the interpreter's
+// lock.
 #ifndef CGRAPH_RUNTIME_PYTHON_METHODS_HELPER_H_
 #define CGRAPH_RUNTIME_PYTHON_METHODS_HELPER_H_
 

@@ -53,8 +53,8 @@ CGRAPH_HOOK int32_t cgraph_python_open(const char* program, const char* const* m
   const bool is_ours = Py_IsInitialized() == 0;
   if (is_ours) Begin(program);
   const Gil gil;
-  const bool is_open = MakeViewType() && LoadHelper(is_ours) &&
-                       CallHelper("open_modules", Texts(modules, count));
+  const bool is_open =
+      MakeViewType() && LoadHelper(is_ours) && CallHelper("open_modules", Texts(modules, count));
   if (!is_open) fail(error, TakeError().c_str());
   return is_open ? 0 : 1;
 }

@@ -25,7 +25,8 @@ std::string TypeText(DLDataType type, const int64_t* shape, size_t rank) {
 }
 
 std::string TypeName(PyObject* value) {
-  const Reference name(PyObject_GetAttrString(reinterpret_cast<PyObject*>(Py_TYPE(value)), "__name__"));
+  const Reference name(
+      PyObject_GetAttrString(reinterpret_cast<PyObject*>(Py_TYPE(value)), "__name__"));
   const char* text = name ? PyUnicode_AsUTF8AndSize(name.get(), nullptr) : nullptr;
   PyErr_Clear();
   return text != nullptr ? text : "something";
@@ -48,8 +49,8 @@ char* Copy(const Source& from, size_t d, const char* at, char* to) {
 
 std::string CopyTensor(const Source& from, const DLTensor& to) {
   const auto rank = static_cast<size_t>(to.ndim);
-  const bool same_type = from.type.code == to.dtype.code && from.type.bits == to.dtype.bits &&
-                         from.type.lanes == 1;
+  const bool same_type =
+      from.type.code == to.dtype.code && from.type.bits == to.dtype.bits && from.type.lanes == 1;
   bool fits = same_type && from.shape.size() == rank;
   for (size_t d = 0; fits && d < rank; ++d) fits = from.shape[d] == to.shape[d];
   if (!fits) {
@@ -121,9 +122,10 @@ std::string CopyDLPack(PyObject* value, const DLTensor& to) {
   const DLTensor& tensor = managed->dl_tensor;
   const int device = static_cast<int>(tensor.device.device_type);
   if (device != kDLCPU && device != kDLCUDAHost) {
-    return fmt::format("lies on a device ({}, {}), and results are taken from this machine's "
-                       "memory; return y.cpu()",
-                       device, tensor.device.device_id);
+    return fmt::format(
+        "lies on a device ({}, {}), and results are taken from this machine's "
+        "memory; return y.cpu()",
+        device, tensor.device.device_id);
   }
   Source from{static_cast<const char*>(cgraph_data(&tensor)), tensor.dtype, {}, {}};
   const int64_t bytes = tensor.dtype.bits / 8;
@@ -144,9 +146,10 @@ std::string CopyResult(PyObject* value, const DLTensor& to) {
   }
   if (PyObject_CheckBuffer(value) != 0) return CopyBuffer(value, to);
   if (PyObject_HasAttrString(value, "__dlpack__") != 0) return CopyDLPack(value, to);
-  return fmt::format("is of the type `{}`, and results are tensors (DLPack, the buffer protocol) or "
-                     "numbers",
-                     TypeName(value));
+  return fmt::format(
+      "is of the type `{}`, and results are tensors (DLPack, the buffer protocol) or "
+      "numbers",
+      TypeName(value));
 }
 
 }  // namespace
@@ -154,9 +157,10 @@ std::string CopyResult(PyObject* value, const DLTensor& to) {
 std::string CopyResults(PyObject* returned, const DLTensor* results, int32_t count) {
   if (count == 0) {
     return returned == Py_None ? ""
-                               : fmt::format("what it returned, of the type `{}`, has no result to "
-                                             "go to; declare one, or return nothing",
-                                             TypeName(returned));
+                               : fmt::format(
+                                     "what it returned, of the type `{}`, has no result to "
+                                     "go to; declare one, or return nothing",
+                                     TypeName(returned));
   }
   if (count == 1) {
     const std::string problem = CopyResult(returned, results[0]);

@@ -11,8 +11,8 @@
 namespace cgraph::methods {
 
 // Copies what was returned into the memory of the results: nothing is None, one result is the value
-// itself, several are a tuple or list. Returns an empty text, or what does not fit; where Python has
-// an error set, that is why.
+// itself, several are a tuple or list. Returns an empty text, or what does not fit; where Python
+// has an error set, that is why.
 std::string CopyResults(PyObject* returned, const DLTensor* results, int32_t count);
 
 }  // namespace cgraph::methods

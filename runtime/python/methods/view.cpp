@@ -104,8 +104,7 @@ int GetBuffer(PyObject* self, Py_buffer* buffer, int flags) {
   buffer->format = (flags & PyBUF_FORMAT) != 0 ? const_cast<char*>(format) : nullptr;
   buffer->ndim = view->tensor.ndim;
   static_assert(sizeof(Py_ssize_t) == sizeof(int64_t));
-  buffer->shape =
-      (flags & PyBUF_ND) != 0 ? reinterpret_cast<Py_ssize_t*>(view->shape) : nullptr;
+  buffer->shape = (flags & PyBUF_ND) != 0 ? reinterpret_cast<Py_ssize_t*>(view->shape) : nullptr;
   buffer->strides = (flags & PyBUF_STRIDES) == PyBUF_STRIDES ? view->strides : nullptr;
   buffer->suboffsets = nullptr;
   buffer->internal = nullptr;

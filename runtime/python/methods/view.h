@@ -11,8 +11,7 @@
 namespace cgraph::methods {
 
 struct View {
-  PyObject_HEAD
-  DLTensor tensor;  // its extents are `shape`
+  PyObject_HEAD DLTensor tensor;  // its extents are `shape`
   int64_t shape[kMaxRank];
   Py_ssize_t strides[kMaxRank];  // in bytes
   bool is_writable;
@@ -27,7 +26,6 @@ bool MakeViewType();
 View* MakeView(const DLTensor& tensor, bool is_writable);
 // Returns whether nothing is left that was made of the view. Nobody can use the view any more.
 bool TakeBack(View* view);
-
 
 }  // namespace cgraph::methods
 
