@@ -74,11 +74,12 @@ void TakeClass(Checker& checker, const Method& method) {
     const std::string first = other && !mine.empty() ? class_of(*other) : "";
     if (first.empty() || first == mine) continue;
     checker.diagnostics
-        .Report(Code::kE0424, method.native->range,
-                fmt::format("`{}` is of the class {}, and other methods of `{}` are of {}; a place "
-                            "has one object, so the methods in Python of an actor are of one class, "
-                            "or functions without one",
-                            method.name, mine, actor.name, first))
+        .Report(
+            Code::kE0424, method.native->range,
+            fmt::format("`{}` is of the class {}, and other methods of `{}` are of {}; a place "
+                        "has one object, so the methods in Python of an actor are of one class, "
+                        "or functions without one",
+                        method.name, mine, actor.name, first))
         .AddNote(other->range, "the first one is here");
     return;
   }

@@ -1,7 +1,7 @@
 """The stages of torch_actors.cgraph: modules of PyTorch's, each with its optimizer.
 
-A method is given views of the graph's tensors, which are valid until it returns. What autograd keeps
-for later is therefore a copy.
+A method is given views of the graph's tensors, which are valid until it returns. What autograd
+keeps for later is therefore a copy.
 """
 import torch
 from torch import nn

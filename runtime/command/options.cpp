@@ -145,8 +145,8 @@ void AddFlags(CLI::App& app, Options& options, Raw& raw) {
                "run without proving the plan first: it may deadlock");
   app.add_option("--weights", options.weights, "where files named by load are (FILE's folder)");
   app.add_option("--lib", options.libraries,
-                 "a shared library with methods that are `extern`, or a module of Python's: a file, a "
-                 "package's folder, or python:NAME; several may be given")
+                 "a shared library with methods that are `extern`, or a module of Python's (a "
+                 "file, a package's folder, python:NAME); several may be given")
       ->option_text("PATH/LIBRARY.so")
       ->take_all()->allow_extra_args(false);
   app.add_option("--load-state", options.load_state,

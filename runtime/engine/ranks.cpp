@@ -156,8 +156,7 @@ Status Core::StartRanks() {
   ended_ = &ranks_.control->ended;
   auto processes = ranks::Processes::Start(
       {options_.rank_program, options_.rank_arguments}, ranks_.count, ranks_.region,
-      *ranks_.control,
-      [this](uint32_t rank, int pid, const std::string& exit_text) {
+      *ranks_.control, [this](uint32_t rank, int pid, const std::string& exit_text) {
         OnRankLost(rank, pid, exit_text);
       });
   if (!processes.ok()) return processes.status();

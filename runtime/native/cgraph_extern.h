@@ -76,7 +76,7 @@ typedef struct cgraph_call {
   int32_t result_count;
   const DLTensor* states; /* those of `reads`, then those of `writes` */
   int32_t state_count;
-  int32_t read_count; /* those of `reads`: the first ones */
+  int32_t read_count;                 /* those of `reads`: the first ones */
   const cgraph_parameter* parameters; /* of the method */
   int32_t parameter_count;
   /* Names in the order of the declaration: of a parameter, or of the next of `arguments`; those of

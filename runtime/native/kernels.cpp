@@ -61,8 +61,7 @@ class MethodKernel : public device::Kernel {
         method_(method),
         objects_(objects),
         actor_(std::move(operands.actor)),
-        parameters_(
-            std::span(kernel.body[0]->attributes).subspan(operands.first_parameter())),
+        parameters_(std::span(kernel.body[0]->attributes).subspan(operands.first_parameter())),
         argument_count_(operands.arguments),
         reads_(operands.reads),
         writes_(operands.writes),

@@ -140,8 +140,8 @@ Status Processes::StartOne(const RankProgram& program, uint32_t rank) {
     files.Pass(high_end, kLifelineDescriptor);
     const SpawnAttributes attributes;
     std::vector<std::string> words = program.arguments;
-    // Where it is cgrun it is listed as that, whatever path it was started by. Others find themselves
-    // by their path.
+    // Where it is cgrun it is listed as that, whatever path it was started by. Others find
+    // themselves by their path.
     words.insert(words.begin(), words.empty() ? "cgrun" : program.path);
     words.push_back(fmt::format("{}{}", kRankOption, rank));
     std::vector<char*> arguments;

@@ -1,5 +1,5 @@
-"""Methods that are PyTorch's modules: examples/torch_actors equals PyTorch alone, in one process and
-in several, and goes on from what it saved; what a method may hand over and keep.
+"""Methods that are PyTorch's modules: examples/torch_actors equals PyTorch alone, in one process
+and in several, and goes on from what it saved; what a method may hand over and keep.
 
   torch_test.py --package build/release/python --torch build/torch-venv/bin/python3
 

@@ -55,13 +55,13 @@ ARROWS = {
     # Loaded late, by name, as runtime/cuda is.
     "runtime/mpi": ["runtime/device", "runtime/ranks"],
     "runtime/ranks": ["runtime/device", "runtime/status"],
-    "runtime/native": ["runtime/device", "runtime/plan", "runtime/status"],
+    "runtime/native": ["runtime/device", "runtime/kinds", "runtime/plan", "runtime/status"],
     "runtime/engine": ["runtime/channel", "runtime/device", "runtime/files", "runtime/kinds",
                        "runtime/native", "runtime/plan", "runtime/ranks", "runtime/status",
                        "runtime/workers"],
     "runtime/command": ["runtime"],
-    "runtime/python": ["runtime/device", "runtime/engine", "runtime/native", "runtime/plan",
-                       "runtime/status", "runtime/workers"],
+    "runtime/python": ["runtime/device", "runtime/engine", "runtime/kinds", "runtime/native",
+                       "runtime/plan", "runtime/status", "runtime/workers"],
     "runtime/cgrun.cpp": ["runtime/command", "runtime/engine", "runtime/native", "runtime/ranks",
                           "runtime/status"],
     # The interpreter judges the prover, so it knows nothing but the plan.

@@ -120,13 +120,12 @@ Value CallExtern(ElaborationContext& elaboration, const program::Method& method,
       return Value();
     }
   }
-  std::vector<graph::Attribute> head = {
-      {"library", native.library},
-      {"symbol", native.symbol},
-      {"actor", elaboration.program.actors[method.actor].name},
-      {"reads", static_cast<int64_t>(read.size())},
-      {"writes", static_cast<int64_t>(written.size())},
-      {"names", static_cast<int64_t>(names.size())}};
+  std::vector<graph::Attribute> head = {{"library", native.library},
+                                        {"symbol", native.symbol},
+                                        {"actor", elaboration.program.actors[method.actor].name},
+                                        {"reads", static_cast<int64_t>(read.size())},
+                                        {"writes", static_cast<int64_t>(written.size())},
+                                        {"names", static_cast<int64_t>(names.size())}};
   for (std::string& name : names) head.push_back({"name", std::move(name)});
   for (const std::vector<graph::StateId>& states : {read, written}) {
     for (graph::StateId state : states) {

@@ -180,8 +180,8 @@ void BindEngine(nb::module_& module) {
           },
           nb::arg("plan"), nb::kw_only(), nb::arg("weights"), nb::arg("libraries"),
           nb::arg("device_map"), nb::arg("workers"), nb::arg("processes"), nb::arg("inflight"),
-          nb::arg("timeout"), nb::arg("rank_program"), nb::arg("rank_arguments"), nb::arg("proved"), nb::arg("require_gpus"),
-          nb::arg("profile"))
+          nb::arg("timeout"), nb::arg("rank_program"), nb::arg("rank_arguments"), nb::arg("proved"),
+          nb::arg("require_gpus"), nb::arg("profile"))
       .def("close", &EngineHandle::Close)
       .def_prop_ro("usable", &EngineHandle::usable)
       .def("stats", &StatsOf)

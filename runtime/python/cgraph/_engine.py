@@ -146,8 +146,8 @@ def _rank_program(libraries, processes):
                for path in libraries):
         return _commands.path("cgrun"), []
     if processes and "python:__main__" in libraries:
-        raise InputError("the classes and functions of a notebook or script (`__main__`) are not in "
-                         "other processes; put them into a module, a file of their own")
+        raise InputError("the classes and functions of a notebook or script (`__main__`) are not "
+                         "in other processes; put them into a module, a file of their own")
     from cgraph import _rank
     return sys.executable, _rank.program()
 

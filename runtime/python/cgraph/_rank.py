@@ -1,4 +1,4 @@
-"""A process that serves some of a plan's devices, for an engine whose plan has methods in Python."""
+"""Processes that serve a plan's devices, for an engine whose plan has methods in Python."""
 import os
 import sys
 
@@ -8,8 +8,8 @@ _OPTION = "--rank="
 
 
 def program():
-    """The arguments of this Python for such a process, which finds modules where this one does; this
-    package also where that is named from a folder that this process has left."""
+    """The arguments of this Python for such a process, which finds modules where this one does, and
+    this package also where `sys.path` has it relative to a folder that this process has left."""
     path = sys.path + [os.path.dirname(_commands.FOLDER)]
     return ["-c", f"import sys; sys.path[:] = {path!r}; from cgraph._rank import serve; serve()"]
 

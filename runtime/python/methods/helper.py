@@ -1,5 +1,5 @@
-"""What libcgraph_python.so does in Python: modules, the methods and objects of them, and the text of
-what was raised. It is compiled into the library."""
+"""What libcgraph_python.so does in Python: modules, the methods and objects of them, and the text
+of what was raised. It is compiled into the library."""
 import atexit
 import importlib
 import inspect
@@ -120,7 +120,7 @@ def create(symbols, parameters):
 
 
 def group(names):
-    """["w", "pair[0]", "pair[1]"] is (("w", 1, False), ("pair", 2, True)): the keywords of states."""
+    """["w", "p[0]", "p[1]"] is (("w", 1, False), ("p", 2, True)): the keywords of states."""
     found = {}
     for name in names:
         root = name.replace(".", "[").partition("[")[0]
