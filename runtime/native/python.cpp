@@ -25,6 +25,7 @@ namespace {
 
 constexpr char kBridge[] = "libcgraph_python.so";
 constexpr char kOpenSymbol[] = "cgraph_python_open";
+constexpr int kOldestMinor = 11;  // of version 3: the C API that the library uses
 constexpr char kInstalled[] = "python:";  // before the name of a module that no file names
 
 // Prints, a line each: the program itself, its version, the shared library, and whether that is
@@ -72,6 +73,11 @@ Result<std::string> LoadInterpreter() {
   auto found = AskInterpreter();
   if (!found.ok()) return found.status();
   const auto& [program, version, library, is_there] = *found;
+  if (int minor = 0; sscanf(version.c_str(), "3.%d", &minor) != 1 || minor < kOldestMinor) {
+    return NoPython(fmt::format("{}, the first `python3` in PATH, is Python {}; activate an "
+                                "environment of a newer one",
+                                program, version));
+  }
   if (!is_there) {
     return NoPython(
         fmt::format("{} (Python {}) has none at {}; install it (Debian: libpython{}), "

@@ -92,7 +92,9 @@ bool PrepareParameters(Method& method, const cgraph_call& call) {
 bool PrepareStates(Method& method, const cgraph_call& call) {
   const Reference names(PyList_New(call.state_count));
   for (int32_t i = 0; names && i < call.state_count; ++i) {
-    PyList_SetItem(names.get(), i, PyUnicode_FromString(call.state_names[i]));
+    PyObject* name = PyUnicode_FromString(call.state_names[i]);
+    if (name == nullptr) return false;  // a plan's text may be anything
+    PyList_SetItem(names.get(), i, name);
   }
   const Reference groups = CallHelper("group", names);
   for (Py_ssize_t i = 0; groups && i < PyTuple_Size(groups.get()); ++i) {

@@ -35,7 +35,9 @@ void Begin(const char* program) {
 Reference Texts(const char* const* texts, int32_t count) {
   Reference list(PyList_New(count));
   for (int32_t i = 0; list && i < count; ++i) {
-    PyList_SetItem(list.get(), i, PyUnicode_DecodeFSDefault(texts[i]));
+    PyObject* text = PyUnicode_DecodeFSDefault(texts[i]);
+    if (text == nullptr) return Reference();
+    PyList_SetItem(list.get(), i, text);
   }
   return list;
 }
