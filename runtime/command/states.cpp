@@ -8,6 +8,7 @@
 
 #include "runtime/files/safetensors.h"
 #include "runtime/files/write_safetensors.h"
+#include "runtime/kinds/native.h"
 #include "runtime/plan/kinds.h"
 #include "runtime/status/text.h"
 
@@ -65,7 +66,7 @@ Result<std::string> LoadStates(const std::string& path, Engine& engine) {
                      count > kMost ? ", ..." : "");
 }
 
-Status AddStates(OutputFiles& files, const std::string& path, Engine& engine) {
+Result<std::string> AddStates(OutputFiles& files, const std::string& path, Engine& engine) {
   std::vector<std::vector<uint8_t>> bytes;
   std::vector<files::NamedTensor> tensors;
   for (const Engine::State& state : engine.States()) {
@@ -73,7 +74,16 @@ Status AddStates(OutputFiles& files, const std::string& path, Engine& engine) {
     CGRAPH_RETURN_IF_ERROR(engine.ReadState(state.name, bytes.back()));
     tensors.push_back({state.name, state.dtype, state.dims, bytes.back()});
   }
-  return files::AddSafetensors(files, path, tensors);
+  CGRAPH_RETURN_IF_ERROR(files::AddSafetensors(files, path, tensors));
+  const auto& actors = engine.plan().actors;
+  const bool has_objects = std::any_of(actors.begin(), actors.end(), [](const auto& actor) {
+    return std::any_of(actor->states.begin(), actor->states.end(),
+                       [](const auto& state) { return state->name == kNativeObjectState; });
+  });
+  if (!has_objects) return std::string();
+  return fmt::format("{} has the states that actors declare; what their objects in native code or "
+                     "Python keep is in it where a method has put it into a state (`writes`)",
+                     path);
 }
 
 }  // namespace cgraph::command

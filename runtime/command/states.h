@@ -16,8 +16,9 @@ namespace cgraph::command {
 // of another type.
 Result<std::string> LoadStates(const std::string& path, Engine& engine);
 
-// Adds a file with all states to those that are written together.
-Status AddStates(OutputFiles& files, const std::string& path, Engine& engine);
+// Adds a file with all states to those that are written together. Returns a sentence about what is
+// not in it; empty where there is nothing.
+Result<std::string> AddStates(OutputFiles& files, const std::string& path, Engine& engine);
 
 }  // namespace cgraph::command
 

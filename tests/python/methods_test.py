@@ -52,8 +52,18 @@ actor Keeper() {
   method read() -> f32[3] = extern "python:method_stages:Keeper.read" reads bias, pair
   method learn(x: f32[3]) = extern "python:method_stages:Keeper.learn" writes bias
 }
+actor Trained() {
+  state w: f32[3] = zeros()
+  method step(x: f32[3]) -> f32[3] = extern "python:method_stages:Trained.step" reads w
+  method keep() = extern "python:method_stages:Trained.keep" writes w
+  method restore() = extern "python:method_stages:Trained.restore" reads w
+}
+graph step(x: f32[3]) -> f32[3] { return trained.step(x) }
+graph keep() { trained.keep() }
+graph restore() { trained.restore() }
 place s[i in 0..2] = Stage(1.5, "stage{i}", [i, 7]) on cpu[i]
 place keeper = Keeper() on cpu[1]
+place trained = Trained() on cpu[1]
 graph scale(x: f32[n <= 4, 3], offset: f32[3]) -> (y: f32[n, 3], first: i64[4], second: i64[4])
     inflight 4 {
   let y = s[1].scale(s[0].scale(x, 2, offset), 3, offset)
@@ -337,8 +347,10 @@ class Command(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             source = pathlib.Path(folder) / "p.cgraph"
             source.write_text(PROGRAM)
-            words = [sys.executable, "-m", "cgraph.cgrun", str(source), "--graph", graph, "--input",
-                     "x=[1, 2, 3]", "--lib", str(module), *flags]
+            words = [sys.executable, "-m", "cgraph.cgrun", str(source), "--lib", str(module)]
+            words += flags
+            if graph:
+                words += ["--graph", graph, "--input", "x=[1, 2, 3]"]
             environment = dict(os.environ, PYTHONPATH=support.OPTIONS.package)
             if path is not None:
                 words[:3] = [os.path.join(support.OPTIONS.package, "cgraph", "bin", "cgrun")]
@@ -356,6 +368,20 @@ class Command(unittest.TestCase):
             self.assertEqual(done.returncode, 1)
             self.assertIn("LookupError: at the bottom", done.stderr)
             self.assertIn("in deep", done.stderr)
+
+    def test_objects_in_the_file_of_states(self):
+        with tempfile.TemporaryDirectory() as folder:
+            kept = f"{folder}/kept.safetensors"
+            for flags in ((), ("--processes", "device")):
+                flags += ("--input", "x=[1, 2, 3]")
+                done = self.run_command("", "--call", "step*2", "--call", "keep", "--save-state",
+                                        kept, *flags)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertIn("what their objects in native code or Python keep", done.stderr)
+                done = self.run_command("", "--load-state", kept, "--call", "restore", "--call",
+                                        "step", *flags)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertIn("step.result: f32[3] = [1.75 3.5  5.25]", done.stdout)
 
     def test_no_python(self):
         with tempfile.TemporaryDirectory() as folder:

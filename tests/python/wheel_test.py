@@ -27,6 +27,19 @@ with cgraph.Engine(plan) as engine:
 with cgraph.Engine(plan, processes="device") as engine:
     assert len(engine.classify(x=x).label.tolist()) == 64
 assert os.path.exists(os.path.join(cgraph.include_dir(), "cgraph_extern.h"))
+# Methods in Python need a library of the package's, in this process and in another.
+with tempfile.TemporaryDirectory() as folder:
+    with open(folder + "/echo_stage.py", "w") as file:
+        file.write("def echo(x):\\n    return x\\n")
+    plan = cgraph.compile('''import std.tensor
+actor A() {{ method f(x: f32[2]) -> f32[2] = extern "python:echo_stage:echo" }}
+place a[i in 0..2] = A() on cpu[i]
+graph g(x: f32[2]) -> f32[2] {{ return a[1].f(a[0].f(x)) }}
+''')
+    for processes in (0, "device"):
+        with cgraph.Engine(plan, libraries=[folder + "/echo_stage.py"],
+                           processes=processes) as engine:
+            assert engine.g(memoryview(bytes(8)).cast("f")).tolist() == [0, 0]
 # It is the library in the package that cgc reads.
 library = os.path.join(os.path.dirname(cgraph.__file__), "share/cgraph/stdlib/std/tensor.cgraph")
 os.rename(library, library + ".away")

@@ -1,6 +1,6 @@
 import os
-from collections.abc import Generator, Iterable, Mapping, Sequence
-from types import TracebackType
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from types import ModuleType, TracebackType
 from typing import Any, Literal, final, overload
 
 from cgraph.errors import ClosedError as ClosedError
@@ -181,7 +181,7 @@ class Engine:
         plan: Plan | _Path,
         *,
         weights: _Path | None = ...,
-        libraries: Iterable[_Path] = ...,
+        libraries: Iterable[_Path | ModuleType | Callable[..., Any]] = ...,
         device_map: str | Mapping[str, str] | None = ...,
         processes: int | Literal["device"] = ...,
         workers: int = ...,
