@@ -158,7 +158,10 @@ int32_t trial_scale(const cgraph_call* call) {
     to[i] = from[i] * factor + bias[i % x.shape[1]];
     *sum += to[i];
   }
-  return call->state_count == 1 && call->parameter_count == 1 ? 0 : 9;
+  const bool named = call->name_count == 2 && std::strcmp(call->names[0], "x") == 0 &&
+                     std::strcmp(call->names[1], "by") == 0 && call->read_count == 1 &&
+                     std::strcmp(call->state_names[0], "bias") == 0;
+  return named && call->state_count == 1 && call->parameter_count == 1 ? 0 : 9;
 }
 
 // bias += x[0, :], and fails after it has written where x[0, 0] is 99.

@@ -43,6 +43,7 @@ actor Stage(factor: float, name: str, sizes: [int; 2]) {
   method ends(x: f32[3], what: str) -> f32[3] = extern "python:method_stages:Stage.end"
   method local() -> i64 = extern "python:method_stages:Stage.local"
   method busy(x: f32[3]) -> f32[3] = extern "python:method_stages:Stage.busy"
+  method hold(x: f32[3]) -> f32[3] = extern "python:method_stages:Stage.hold"
   method say(x: f32[3]) -> f32[3] = extern "python:method_stages:Stage.say"
   method double(x: f32[3]) -> f32[3] = extern "python:method_stages:double"
 }
@@ -83,6 +84,7 @@ graph parts(x: f32[3]) -> f32[3] { return s[1].parts((a: x, b: x), x) }
 graph double(x: f32[3]) -> f32[3] { return s[1].double(x) }
 graph local() -> i64 { return s[1].local() }
 graph say(x: f32[3]) -> f32[3] { return s[1].say(x) }
+graph hold(x: f32[3]) -> (a: f32[3], b: f32[3]) { return (a: s[0].hold(x), b: s[1].hold(x)) }
 graph busy(x: f32[3]) -> (a: f32[3], b: f32[3]) inflight 8 {
   return (a: s[0].busy(s[1].busy(x)), b: s[1].busy(s[0].busy(x)))
 }
@@ -228,6 +230,14 @@ class Base:
         for k, future in enumerate(futures):
             for result in future.result():
                 np.testing.assert_array_equal(result, X * k + 2)
+
+    def test_parallel(self):
+        """Two methods that keep the interpreter's lock for 0.2 s each."""
+        seconds = min(timeit.repeat(lambda: self.engine.hold(X), number=1, repeat=3))
+        if self.processes:
+            self.assertLess(seconds, 0.35)
+        else:
+            self.assertGreaterEqual(seconds, 0.4)
 
     def refused(self, program, *said, libraries=(MODULE,), kind=cgraph.PlanError):
         with self.assertRaises(kind) as raised:
