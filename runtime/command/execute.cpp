@@ -23,9 +23,9 @@
 #include "runtime/command/outcome/conclude.h"
 #include "runtime/command/outcome/wait_graph.h"
 #include "runtime/command/phases.h"
-#include "runtime/command/states.h"
 #include "runtime/device/cuda_library/cuda_library.h"
 #include "runtime/engine/engine.h"
+#include "runtime/engine/states/state_files.h"
 #include "runtime/plan/check.h"
 #include "runtime/plan/loaded_plan.h"
 #include "runtime/status/text.h"
@@ -222,7 +222,7 @@ ExitCode Execute(const Options& options, ranks::Peers* machines, Signals& signal
     if (const Status reached = engine.CheckStates(); !reached.ok()) return fail(ProblemOf(reached));
   }
   if (!options.load_state.empty()) {
-    const Result<std::string> note = LoadStates(options.load_state, engine);
+    const Result<std::string> note = engine::LoadStates(options.load_state, engine);
     if (!note.ok()) return fail(ProblemOf(note.status()));
     if (!note->empty() && !options.quiet) Say(fmt::format("cgrun: note: {}\n", *note));
   }

@@ -13,6 +13,7 @@ import threading
 import time
 import timeit
 import unittest
+import warnings
 
 import numpy as np
 
@@ -230,6 +231,45 @@ class Base:
         for k, future in enumerate(futures):
             for result in future.result():
                 np.testing.assert_array_equal(result, X * k + 2)
+
+    def test_files_of_states(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "kept.safetensors"
+            with self.load() as engine:
+                engine.step(X)
+                engine.keep()
+                with self.assertWarnsRegex(RuntimeWarning, "what their objects in native code or"):
+                    engine.save_state(path)
+                with self.assertRaises(cgraph.Error):
+                    engine.save_state(f"{folder}/absent/kept.safetensors")
+            with self.load() as engine:
+                engine.load_state(path)
+                engine.restore()
+                np.testing.assert_array_equal(engine.step(X), X * 1.5)
+                with self.assertRaises(cgraph.Error):
+                    engine.load_state(f"{folder}/absent.safetensors")
+            other = cgraph.compile("""import std.tensor
+actor A() {
+  state w: i64 = 0
+  method up() -> i64 {
+    w += 1
+    return w
+  }
+}
+place a = A() on cpu[1]
+place trained = A() on cpu[0]
+graph up() -> i64 { return a.up() }
+""")
+            with self.load(other) as engine:
+                self.assertRaisesRegex(cgraph.InputError, "no state of", engine.load_state, path)
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                with self.load(other) as engine:
+                    engine.up()
+                    engine.save_state(path)
+                with self.load(other) as engine:
+                    engine.load_state(path)
+                    self.assertEqual(engine.up().item(), 2)
 
     def test_parallel(self):
         """Two methods that keep the interpreter's lock for 0.2 s each."""

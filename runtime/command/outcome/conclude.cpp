@@ -13,8 +13,8 @@
 
 #include "runtime/command/messages.h"
 #include "runtime/command/outcome/wait_graph.h"
-#include "runtime/command/states.h"
 #include "runtime/device/cuda_library/cuda_library.h"
+#include "runtime/engine/states/state_files.h"
 #include "runtime/plan/print.h"
 #include "runtime/plan/trace.h"
 #include "runtime/status/output_files.h"
@@ -91,7 +91,7 @@ Status WriteFiles(const Options& options, const Outcome& outcome, const Measured
   CGRAPH_RETURN_IF_ERROR(outcome.results.Add(files, options.outputs));
   if (run != nullptr) CGRAPH_RETURN_IF_ERROR(AddMeasurements(files, options, *run, ended));
   if (run != nullptr && ended.empty() && !options.save_state.empty()) {
-    const Result<std::string> note = AddStates(files, options.save_state, run->engine);
+    const Result<std::string> note = engine::AddStates(files, options.save_state, run->engine);
     if (!note.ok()) return note.status();
     if (!note->empty() && !options.quiet) Say(fmt::format("cgrun: note: {}\n", *note));
   }

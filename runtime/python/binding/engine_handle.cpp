@@ -14,12 +14,14 @@
 
 #include "runtime/engine/machines/machine_gpus.h"
 #include "runtime/engine/rank.h"
+#include "runtime/engine/states/state_files.h"
 #include "runtime/native/running_call.h"
 #include "runtime/plan/load.h"
 #include "runtime/python/binding/calls.h"
 #include "runtime/python/binding/errors.h"
 #include "runtime/python/binding/plan_handle.h"
 #include "runtime/python/binding/without_gil.h"
+#include "runtime/status/output_files.h"
 #include "runtime/workers/device_map.h"
 
 namespace nb = nanobind;
@@ -119,6 +121,26 @@ auto Unlocked(F&& f) {
   return f();
 }
 
+// Both return what is to be said of it, which may be nothing.
+std::string SaveState(EngineHandle& handle, const std::string& path) {
+  Engine& engine = handle.Use();
+  const auto note = Unlocked([&]() -> Result<std::string> {
+    OutputFiles files;
+    auto added = engine::AddStates(files, path, engine);
+    if (added.ok()) CGRAPH_RETURN_IF_ERROR(files.Commit());
+    return added;
+  });
+  if (!note.ok()) RaiseStatus(note.status(), During::kSubmit);
+  return *note;
+}
+
+std::string LoadState(EngineHandle& handle, const std::string& path) {
+  Engine& engine = handle.Use();
+  const auto note = Unlocked([&] { return engine::LoadStates(path, engine); });
+  if (!note.ok()) RaiseStatus(note.status(), During::kSubmit);
+  return *note;
+}
+
 }  // namespace
 
 EngineHandle::~EngineHandle() {
@@ -185,6 +207,8 @@ void BindEngine(nb::module_& module) {
       .def("close", &EngineHandle::Close)
       .def_prop_ro("usable", &EngineHandle::usable)
       .def("stats", &StatsOf)
+      .def("save_state", &SaveState)
+      .def("load_state", &LoadState)
       .def("profile",
            [](EngineHandle& self) {
              Engine& engine = self.Use();

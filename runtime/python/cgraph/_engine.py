@@ -84,6 +84,22 @@ class Engine:
         """What the engine has done: counts of executions and errors, bytes, and its processes."""
         return self._runtime.stats()
 
+    def save_state(self, path):
+        """Writes the states of all actors into a .safetensors file, by their names ("stage[0].w"),
+        as the executions up to now have left them, none of which may be in flight."""
+        self._note(self._runtime.save_state(os.path.abspath(os.fspath(path))))
+
+    def load_state(self, path):
+        """Sets the states that a .safetensors file has, for the executions that follow. Those that
+        it lacks stay as they are."""
+        self._note(self._runtime.load_state(os.path.abspath(os.fspath(path))))
+
+    @staticmethod
+    def _note(text):
+        if text:
+            import warnings
+            warnings.warn(text, RuntimeWarning, stacklevel=3)
+
     def profile(self):
         """Mean nanoseconds for each method, by "Actor.method"; of an engine with profile=True."""
         return dict(self._runtime.profile())

@@ -1,4 +1,4 @@
-#include "runtime/command/states.h"
+#include "runtime/engine/states/state_files.h"
 
 #include <algorithm>
 #include <vector>
@@ -12,7 +12,7 @@
 #include "runtime/plan/kinds.h"
 #include "runtime/status/text.h"
 
-namespace cgraph::command {
+namespace cgraph::engine {
 namespace {
 
 std::string TypeText(plan::DType dtype, const std::vector<int64_t>& dims) {
@@ -26,14 +26,13 @@ Status CheckStates(const std::string& path, const files::Safetensors& file, cons
   for (const auto& [name, entry] : file.entries()) {
     const auto found = std::find(names.begin(), names.end(), name);
     if (found == names.end()) {
-      return {StatusCode::kInvalid,
-              fmt::format("--load-state {}: it has `{}`, which is no state of the plan{}", path,
-                          name, DidYouMeanHint(name, names))};
+      return {StatusCode::kInvalid, fmt::format("{}: it has `{}`, which is no state of the plan{}",
+                                                path, name, DidYouMeanHint(name, names))};
     }
     const Engine::State& state = engine.States()[found - names.begin()];
     if (entry.dtype == state.dtype && entry.dims == state.dims) continue;
     return {StatusCode::kInvalid,
-            fmt::format("--load-state {}: `{}` is {} there, and {} in the plan", path, name,
+            fmt::format("{}: `{}` is {} there, and {} in the plan", path, name,
                         TypeText(entry.dtype, entry.dims), TypeText(state.dtype, state.dims))};
   }
   return Status::Ok();
@@ -81,9 +80,10 @@ Result<std::string> AddStates(OutputFiles& files, const std::string& path, Engin
                        [](const auto& state) { return state->name == kNativeObjectState; });
   });
   if (!has_objects) return std::string();
-  return fmt::format("{} has the states that actors declare; what their objects in native code or "
-                     "Python keep is in it where a method has put it into a state (`writes`)",
-                     path);
+  return fmt::format(
+      "{} has the states that actors declare; what their objects in native code or "
+      "Python keep is in it where a method has put it into a state (`writes`)",
+      path);
 }
 
-}  // namespace cgraph::command
+}  // namespace cgraph::engine

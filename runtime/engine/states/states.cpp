@@ -50,12 +50,12 @@ Result<Core::StateAddress> Core::FindState(std::string_view name, uint64_t bytes
   if (found == states_.end()) {
     std::vector<std::string> names;
     for (const Engine::State& state : states_) names.push_back(state.name);
-    return Status(StatusCode::kNotFound, fmt::format("the plan has no state `{}`{}", name,
-                                                     DidYouMeanHint(name, names)));
+    return Status(StatusCode::kNotFound,
+                  fmt::format("the plan has no state `{}`{}", name, DidYouMeanHint(name, names)));
   }
   if (bytes != found->bytes) {
-    return Status(StatusCode::kInvalid, fmt::format("state `{}` has {} bytes, not {}", name,
-                                                    found->bytes, bytes));
+    return Status(StatusCode::kInvalid,
+                  fmt::format("state `{}` has {} bytes, not {}", name, found->bytes, bytes));
   }
   const auto [a, s] = places_of_states_[found - states_.begin()];
   const plan::Actor& actor = *plan_->actors[a];

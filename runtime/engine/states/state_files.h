@@ -1,6 +1,7 @@
-// States of actors as files: read before the first execution, written after the last one.
-#ifndef CGRAPH_RUNTIME_COMMAND_STATES_H_
-#define CGRAPH_RUNTIME_COMMAND_STATES_H_
+// States of actors as files: read before the first execution, written after the last one; for
+// programs that execute graphs.
+#ifndef CGRAPH_RUNTIME_ENGINE_STATES_STATE_FILES_H_
+#define CGRAPH_RUNTIME_ENGINE_STATES_STATE_FILES_H_
 
 #include <string>
 
@@ -8,7 +9,7 @@
 #include "runtime/status/output_files.h"
 #include "runtime/status/status.h"
 
-namespace cgraph::command {
+namespace cgraph::engine {
 
 // Sets the states that a .safetensors file has, by their names: "stage[0].w". Returns the sentence
 // about those that it lacks, which keep their initial values; empty where it has all. kNotFound
@@ -20,6 +21,6 @@ Result<std::string> LoadStates(const std::string& path, Engine& engine);
 // not in it; empty where there is nothing.
 Result<std::string> AddStates(OutputFiles& files, const std::string& path, Engine& engine);
 
-}  // namespace cgraph::command
+}  // namespace cgraph::engine
 
-#endif  // CGRAPH_RUNTIME_COMMAND_STATES_H_
+#endif  // CGRAPH_RUNTIME_ENGINE_STATES_STATE_FILES_H_
