@@ -119,6 +119,11 @@ Result<const Library*> Libraries::Find(const std::string& name) {
     names.push_back(std::filesystem::path(path).filename().string());
     if (names.back() == name && named == nullptr) named = &path;
   }
+  if (name == kPythonLibrary && modules.empty()) {  // no plan starts Python by itself
+    return Status(StatusCode::kNotFound,
+                  "methods in Python are needed, and no module of theirs was named; cgrun --lib "
+                  "PATH/MODULE.py names it, or --lib python:MODULE where it is installed");
+  }
   if (name == kPythonLibrary || named != nullptr) {
     auto opened = name == kPythonLibrary ? Library::OpenPython(modules) : Library::Open(*named);
     if (!opened.ok()) return opened.status();

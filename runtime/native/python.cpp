@@ -113,12 +113,10 @@ Status Library::Permits(const std::string& symbol) const {
   }
   return Status(
       StatusCode::kNotFound,
-      fmt::format("`{}` is of the Python module {}, and {}{}; cgrun --lib PATH/{}.py names it, or "
-                  "--lib {}{} where it is installed",
-                  symbol, package,
-                  packages_.empty() ? "no module was named"
-                                    : fmt::format("named were {}", fmt::join(packages_, ", ")),
-                  DidYouMeanHint(package, packages_), package, kInstalled, package));
+      fmt::format("`{}` is of the Python module {}, and named were {}{}; cgrun --lib PATH/{}.py "
+                  "names it, or --lib {}{} where it is installed",
+                  symbol, package, fmt::join(packages_, ", "), DidYouMeanHint(package, packages_),
+                  package, kInstalled, package));
 }
 
 Result<std::unique_ptr<Library>> Library::OpenPython(const std::vector<std::string>& modules) {

@@ -289,7 +289,7 @@ graph up() -> i64 { return a.up() }
         def program(symbol):
             return STAGE.replace("SYMBOL", symbol)
         symbol = "method_stages:Stage.keep"
-        self.refused(program(symbol), "no module was named; cgrun --lib PATH/method_stages.py",
+        self.refused(program(symbol), "no module of theirs was named; cgrun --lib PATH/MODULE",
                      libraries=())
         self.refused(program("os:system"), "`os:system` is of the Python module os, and named were "
                      "method_stages")
