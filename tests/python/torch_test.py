@@ -5,8 +5,11 @@ and in several, and goes on from what it saved; what a method may hand over and 
 
 Runs in the Python that has PyTorch (`scripts/setup --torch` makes one), and is skipped without.
 """
+import json
 import os
 import pathlib
+import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -66,7 +69,7 @@ graph grow(by: bf16[3]) -> bf16[3] {
 
 
 def run(*words, **more):
-    environment = dict(os.environ, PYTHONPATH=support.OPTIONS.package,
+    environment = dict(os.environ, PYTHONPATH=os.path.abspath(support.OPTIONS.package),
                        PATH=f"{pathlib.Path(sys.executable).parent}:{os.environ['PATH']}")
     return subprocess.run([str(word) for word in words], capture_output=True, text=True,
                           env=environment, timeout=240, check=False, **more)
@@ -92,6 +95,19 @@ class Example(unittest.TestCase):
             half = self.train("--load", "--folder", folder, "--steps", "5", "--first-step", "5")
         whole = self.train("--steps", "10")
         self.assertEqual(half.partition("loss")[2], whole.partition("loss")[2])
+
+    def test_notebook(self):
+        cells = json.loads((EXAMPLE / "torch_actors.ipynb").read_text())["cells"]
+        text = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
+        with tempfile.TemporaryDirectory() as folder:
+            for name in ("torch_actors.cgraph", "stages.py", "train.py"):
+                shutil.copy(EXAMPLE / name, folder)
+            done = run(sys.executable, "-c", text, cwd=folder)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stdout, r"cpu\[1\]\) was killed by signal 9")
+        losses = [float(loss) for loss in re.findall(r"tensor\((.*)\)", done.stdout)]
+        self.assertEqual(len(losses), 2)
+        self.assertLess(losses[1], losses[0])
 
     def test_cgrun(self):
         import numpy as np
