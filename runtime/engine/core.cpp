@@ -149,6 +149,7 @@ Status Core::LoadShared() {
   }
   Loading("making the communicators of GPUs");
   CGRAPH_RETURN_IF_ERROR(native_.Find(*plan_, devices_, graphs_, elsewhere, view_));
+  HangWhereTold(ranks_.rank);
   ListStates();
   arenas_ = std::make_unique<Arenas>();
   Loading("allocating memory");

@@ -192,6 +192,8 @@ class Core {
   // ranks.cpp
   Status StartRanks();
   Status AwaitRanks();
+  // Returns how long a rank waits for others while the plan is loaded; 0: for ever.
+  std::chrono::nanoseconds LoadPatience() const;
   void PlaceRanks();
   void ViewRanks();
   Status LoadRank();

@@ -78,7 +78,7 @@ Status Core::OpenAbsent() {
   }
   heap_ = std::make_unique<device::SharedHeap>(*devices_.front());
   exchange_ = std::make_unique<ranks::Exchange>(ranks_.rank, ranks_.count, *heap_, *ranks_.control,
-                                                Among().gives_up);
+                                                Among().gives_up, LoadPatience());
   view_.exchange = exchange_.get();
   return Status::Ok();
 }
@@ -89,7 +89,9 @@ Status Core::WithRefusals(Status own) {
   if (ranks_.processes == nullptr || !ranks_.processes->AnyLost()) return own;
   CGRAPH_RETURN_IF_ERROR(ranks_.processes->WhyGone());
   Status theirs = ranks_.processes->AwaitLoaded(kGrace);
-  const bool known = !theirs.ok() && theirs.code() != StatusCode::kTimeout;
+  // Others that have given up waiting are known, too.
+  const bool waited = theirs.code() == StatusCode::kTimeout && own.code() != StatusCode::kLost;
+  const bool known = !theirs.ok() && !waited;
   return known ? std::move(theirs) : std::move(own);
 }
 

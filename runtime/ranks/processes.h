@@ -68,6 +68,7 @@ class Processes {
   Status StartAll(const std::string& program);
   Status StartOne(const std::string& program, uint32_t rank);
   Status StateOf(uint32_t rank);
+  Status LateAt(uint32_t rank, std::chrono::nanoseconds patience) const;
   void Watch();
   void Reap(uint32_t rank);
 

@@ -71,7 +71,7 @@ class Suite:
         self.runs, self.deaths, self.every = 0, options.deaths, options.every
         self.seed = int(os.environ.get("CGRAPH_SEED", "1"))
 
-    def start(self, graph, *flags, death=None, patient=False):
+    def start(self, graph, *flags, death=None, hang=None, patient=False):
         """`patient`: the launcher lets the others live for as long as they need to say who is gone.
         (Else an MPI kills them when it notices a death, which may be before anybody else does.)"""
         self.runs += 1
@@ -86,7 +86,8 @@ class Suite:
             made = self.mpi.environment(mark) if self.mpi else {**os.environ, mpirun.MARK: mark}
             if patient:
                 made.pop("OMPI_MCA_odls_base_sigkill_timeout", None)
-            return made if death is None else made | {"CGRAPH_DEATH": death}
+            faults = {"CGRAPH_DEATH": death, "CGRAPH_HANG": hang}
+            return made | {name: fault for name, fault in faults.items() if fault is not None}
         return mpirun.Started(line, environment)
 
     def await_ranks(self, run):
@@ -190,6 +191,24 @@ def interrupted(suite):
     """Signals to what the user has started, once and twice, at any time; and its death."""
     source = random.Random(suite.seed)
     for number, times in [(signal.SIGINT, 1), (signal.SIGTERM, 1), (signal.SIGINT, 2),
+def hangs(suite):
+    """A process that never goes on while it loads the plan: others wait for it as long as the
+    time-out says, and who waits for whom is said."""
+    for rank in range(1, RANKS):
+        run = suite.start("fast", "-n", "2", "--timeout", "2", hang=str(rank), patient=True)
+        pid = suite.await_ranks(run)[rank]
+        code, error = run.end(f"rank {rank} hangs while it loads", 20)
+        expect(code != 0, f"rank {rank} hangs and the run ends well", error)
+        if suite.gpus and suite.mpi is None:
+            others = {1: "rank 0, rank 2 have", 2: "rank 0, rank 1 have"}[rank]
+            expect(f"{others} waited 2 s for rank {rank} to tell \"what GPUs read of each other\"\n"
+                   f"rank {rank} (process {pid}) has told \"what GPUs carry out together\" last"
+                   in error, "who waits for whom", error)
+        else:
+            expect(re.search(rf"rank {rank} \(process {pid}.*\) has not loaded the plan in 2 s",
+                             error), "who is waited for", error)
+
+
                           (signal.SIGKILL, 1)] * 2:
         what = f"signal {int(number)}, {times} times"
         run = suite.start("slow", "-n", "100")
@@ -276,12 +295,15 @@ def main():
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         suite = Suite(options, pathlib.Path(folder))
-        for part in (each_step, named, at_random, stopped, interrupted, rank_zero,
+        for part in (each_step, named, at_random, stopped, hangs, interrupted, rank_zero,
+    parser.add_argument("--only", action="append", default=[], help="parts, instead of all")
                      rank_zero_stopped, idle, two_at_once):
             begun = time.monotonic()
             part(suite)
             print(f"{part.__name__}: ok, {time.monotonic() - begun:.1f} s", flush=True)
     print(f"{expectations.checks} checks, {suite.runs} runs")
+            if options.only and part.__name__ not in options.only:
+                continue
 
 
 if __name__ == "__main__":

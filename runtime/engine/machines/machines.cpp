@@ -39,6 +39,7 @@ Machines::Machines(Core& core, ranks::Peers& peers, uint32_t first_tag)
       messenger_(peers.messenger),
       next_tag_(first_tag),
       buffers_(messenger_.count()),
+      has_loaded_(messenger_.count(), false),
       last_message_ns_(messenger_.count()),
       clocks_(messenger_.count()) {
   for (std::atomic<int64_t>& last : last_message_ns_) last = NowNs();
@@ -102,10 +103,26 @@ Status Machines::AwaitLoaded(std::chrono::nanoseconds timeout) {
   CGRAPH_RETURN_IF_ERROR(ranks::JoinRefusals(refusals_, "node[", "]"));
   started_ = !late;
   if (!late) return Status::Ok();
+  std::vector<uint32_t> missing;
+  for (uint32_t rank = 1; rank <= others; ++rank) {
+    if (!has_loaded_[rank]) missing.push_back(rank);
+  }
   return Status(StatusCode::kTimeout,
-                fmt::format("{} of {} other ranks have not loaded the plan in {} s",
-                            others - loaded_.load(), others,
+                fmt::format("{} {} not loaded the plan in {} s", NamesOf(missing),
+                            missing.size() == 1 ? "has" : "have",
                             std::chrono::duration<double>(timeout).count()));
+}
+
+// Returns "rank 1 (process 7 on b), rank 2 (process 8 on c)"; of many, the first and how many more.
+std::string Machines::NamesOf(const std::vector<uint32_t>& ranks) const {
+  constexpr size_t kNamed = 4;
+  std::string names;
+  for (size_t i = 0; i < std::min(ranks.size(), kNamed); ++i) {
+    names += fmt::format("{}rank {} ({})", i == 0 ? "" : ", ", ranks[i],
+                         ProcessOf(ranks[i]).Text());
+  }
+  if (ranks.size() > kNamed) names += fmt::format(" and {} more", ranks.size() - kNamed);
+  return names;
 }
 
 std::pair<uint64_t, uint64_t> Machines::WeightsOf(uint32_t rank) const {
@@ -227,7 +244,8 @@ std::string Machines::SilentRanks() const {
 
 void Machines::SetWeights(std::vector<uint32_t> numbers) {
   first_rank_ = std::make_unique<AskedFirstRank>(messenger_, std::move(numbers),
-                                                 [this] { return core_.ended(); });
+                                                 [this] { return core_.ended(); },
+                                                 core_.LoadPatience());
 }
 
 void Machines::Loaded(const Status& status, uint64_t read_bytes, uint64_t sent_bytes) {
@@ -379,6 +397,20 @@ void Machines::RunThread() {
   }
 }
 
+void Machines::OnLoaded(uint32_t from, const MachineMessage& message, std::string_view text) {
+  std::string process = ProcessOf(from).Text();
+  {
+    std::lock_guard lock(mutex_);
+    has_loaded_[from] = true;
+    if (message.loaded.code == StatusCode::kOk) {
+      weights_[from] = {message.loaded.read_bytes, message.loaded.sent_bytes};
+    } else {
+      refusals_.push_back({from, std::move(process), {message.loaded.code, std::string(text)}});
+    }
+  }
+  loaded_.fetch_add(1, std::memory_order_release);
+}
+
 void Machines::Dispatch(uint32_t from, std::span<const std::byte> bytes) {
   const auto [message, text] = Read(bytes);
   switch (message.kind) {
@@ -388,18 +420,7 @@ void Machines::Dispatch(uint32_t from, std::span<const std::byte> bytes) {
     case MachineMessage::kWeights:
       if (first_rank_ != nullptr) first_rank_->OnAnswer(message, text);
       break;
-    case MachineMessage::kLoaded:
-      if (message.loaded.code == StatusCode::kOk) {
-        std::lock_guard lock(mutex_);
-        weights_[from] = {message.loaded.read_bytes, message.loaded.sent_bytes};
-      }
-      if (message.loaded.code != StatusCode::kOk) {
-        std::string process = ProcessOf(from).Text();
-        std::lock_guard lock(mutex_);
-        refusals_.push_back({from, std::move(process), {message.loaded.code, std::string(text)}});
-      }
-      loaded_.fetch_add(1, std::memory_order_release);
-      break;
+    case MachineMessage::kLoaded: OnLoaded(from, message, text); break;
     case MachineMessage::kRound:
       core_.AcceptRound(message.graph,
                         {message.round.empty, message.round.flagged, message.round.failed}, text);

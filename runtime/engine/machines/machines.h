@@ -123,6 +123,8 @@ class Machines final : private ranks::Listener {
   bool PollOnce();
   void RunThread();
   void OnLost(const ranks::Supervision::Lost& lost);
+  void OnLoaded(uint32_t from, const MachineMessage& message, std::string_view text);
+  std::string NamesOf(const std::vector<uint32_t>& ranks) const;
   void OnFailure(uint32_t from, const MachineMessage& message, std::string_view text);
   void Report();
   void SendAnswers();
@@ -145,10 +147,11 @@ class Machines final : private ranks::Listener {
 
   // Rank 0: how far the others are.
   WeightQuestions questions_;
-  mutable std::mutex mutex_;  // of the next four
+  mutable std::mutex mutex_;  // of the next five
   Status load_error_;
   std::vector<ranks::Refusal> refusals_;
   std::map<uint32_t, std::pair<uint64_t, uint64_t>> weights_;  // by rank: bytes read, and sent
+  std::vector<bool> has_loaded_;  // by rank: has told so, or why not
   bool started_ = false;  // all have loaded the plan: who is lost now ends the engine
   std::atomic<uint32_t> loaded_{0}, ended_{0};
   std::vector<std::atomic<int64_t>> last_message_ns_;  // when, on the steady clock, by rank
