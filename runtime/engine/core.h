@@ -255,6 +255,8 @@ class Core {
   // measurements.cpp
   void GatherMeasurements() const;
   uint32_t Captures() const;  // of this rank
+  bool CountsAsOnGpus(const plan::GraphIndex& index,
+                      std::span<const plan::CollectivePart> members) const;
   std::vector<Engine::Stats::Communicator> CommunicatorsOnGpus() const;
 
   // drive.cpp

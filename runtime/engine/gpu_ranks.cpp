@@ -31,6 +31,10 @@ constexpr auto kBetweenHeads = std::chrono::milliseconds(20);
 // The functions are called by threads of devices, which go before this does.
 device::AmongProcesses Core::Among() {
   device::AmongProcesses among;
+  if (machines_ != nullptr) {
+    among.gives_up = [this] { return ended() || machines_->GivesUp(); };
+    return among;
+  }
   among.memory = ranks_.region;
   among.failed = [this](const Status& failure) { SetDeviceFailure(failure); };
   among.gives_up = [this] {
@@ -41,7 +45,8 @@ device::AmongProcesses Core::Among() {
 
 // A library that loses a peer may notice it sooner than the system tells that a process has ended.
 void Core::EndByDevice(Status failure) {
-  if (ranks_.processes == nullptr || !AmongGpuRanks()) return End(std::move(failure));
+  const bool by_peers = (ranks_.processes != nullptr && AmongGpuRanks()) || native_.apart();
+  if (!by_peers) return End(std::move(failure));
   const auto end = std::chrono::steady_clock::now() + kTillLost;
   while (!ended() &&
          std::chrono::steady_clock::now() < end) {  // whoever hears of it ends the engine

@@ -6,9 +6,11 @@
                  [--deaths 20] [--every 1] [--gpus]
 
 `cgrun_deaths` is cgrun whose rank R is killed after its N-th step where CGRAPH_DEATH is R:N, so
-that each step of a small plan is tried in turn, or each third (--every 3). CGRAPH_SEED chooses
+that each step of a small plan is tried in turn, or each third (--every 3), and whose rank R never
+goes on while it loads the plan where CGRAPH_HANG is R. CGRAPH_SEED chooses
 which, and the times of the other deaths. With --gpus each rank has a GPU, which the environment
-emulates: it dies after it has issued its N-th step.
+emulates: it dies after it has issued its N-th step. Under mpirun NCCL then carries out what they do
+together.
 """
 import argparse
 import os
@@ -60,7 +62,8 @@ class Suite:
         self.mpi = None if options.mpi is None else mpirun.Mpi(options.mpi)
         self.plan = folder / "deaths.cgplan"
         self.gpus = options.gpus
-        program = PROGRAM.replace("node[r].cpu[0]", "gpu[r]") if self.gpus else PROGRAM
+        where = "node[r].gpu[0]" if self.mpi else "gpu[r]"
+        program = PROGRAM.replace("node[r].cpu[0]", where) if self.gpus else PROGRAM
         (folder / "deaths.cgraph").write_text(program)
         subprocess.run([options.cgc, "compile", "-q", folder / "deaths.cgraph", "-o", self.plan],
                        check=True)
@@ -145,10 +148,11 @@ def named(suite):
 def at_random(suite):
     """The same at any time: while processes start, load the plan, run, and end."""
     source = random.Random(suite.seed)
+    graph = "each" if suite.gpus and suite.mpi else "fast"  # by NCCL
     released, hung = [], 0
     for i in range(suite.deaths):
         what = f"seed {suite.seed}, death {i}"
-        run = suite.start("fast", "-n", "1000000", "--timeout", "10")
+        run = suite.start(graph, "-n", "1000000", "--timeout", "10")
         ranks = suite.await_ranks(run)
         time.sleep(source.choice([0, 0.01, 0.1, 0.3]) * source.random())
         rank = source.randrange(RANKS)
@@ -187,10 +191,6 @@ def stopped(suite):
         expect(re.search(rf"rank {rank} \(process {pid}", error), "who is stopped", error)
 
 
-def interrupted(suite):
-    """Signals to what the user has started, once and twice, at any time; and its death."""
-    source = random.Random(suite.seed)
-    for number, times in [(signal.SIGINT, 1), (signal.SIGTERM, 1), (signal.SIGINT, 2),
 def hangs(suite):
     """A process that never goes on while it loads the plan: others wait for it as long as the
     time-out says, and who waits for whom is said."""
@@ -209,6 +209,10 @@ def hangs(suite):
                              error), "who is waited for", error)
 
 
+def interrupted(suite):
+    """Signals to what the user has started, once and twice, at any time; and its death."""
+    source = random.Random(suite.seed)
+    for number, times in [(signal.SIGINT, 1), (signal.SIGTERM, 1), (signal.SIGINT, 2),
                           (signal.SIGKILL, 1)] * 2:
         what = f"signal {int(number)}, {times} times"
         run = suite.start("slow", "-n", "100")
@@ -292,18 +296,18 @@ def main():
     parser.add_argument("--deaths", type=int, default=20)
     parser.add_argument("--every", type=int, default=1)
     parser.add_argument("--gpus", action="store_true")
+    parser.add_argument("--only", action="append", default=[], help="parts, instead of all")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         suite = Suite(options, pathlib.Path(folder))
         for part in (each_step, named, at_random, stopped, hangs, interrupted, rank_zero,
-    parser.add_argument("--only", action="append", default=[], help="parts, instead of all")
                      rank_zero_stopped, idle, two_at_once):
+            if options.only and part.__name__ not in options.only:
+                continue
             begun = time.monotonic()
             part(suite)
             print(f"{part.__name__}: ok, {time.monotonic() - begun:.1f} s", flush=True)
     print(f"{expectations.checks} checks, {suite.runs} runs")
-            if options.only and part.__name__ not in options.only:
-                continue
 
 
 if __name__ == "__main__":

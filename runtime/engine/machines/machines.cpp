@@ -39,6 +39,9 @@ Machines::Machines(Core& core, ranks::Peers& peers, uint32_t first_tag)
       messenger_(peers.messenger),
       next_tag_(first_tag),
       buffers_(messenger_.count()),
+      agreement_(
+          messenger_, [this] { return was_interrupted_ = Interrupted(); }, core.LoadPatience(),
+          [this](const std::vector<uint32_t>& ranks) { return NamesOf(ranks); }),
       has_loaded_(messenger_.count(), false),
       last_message_ns_(messenger_.count()),
       clocks_(messenger_.count()) {
@@ -118,8 +121,8 @@ std::string Machines::NamesOf(const std::vector<uint32_t>& ranks) const {
   constexpr size_t kNamed = 4;
   std::string names;
   for (size_t i = 0; i < std::min(ranks.size(), kNamed); ++i) {
-    names += fmt::format("{}rank {} ({})", i == 0 ? "" : ", ", ranks[i],
-                         ProcessOf(ranks[i]).Text());
+    names +=
+        fmt::format("{}rank {} ({})", i == 0 ? "" : ", ", ranks[i], ProcessOf(ranks[i]).Text());
   }
   if (ranks.size() > kNamed) names += fmt::format(" and {} more", ranks.size() - kNamed);
   return names;
@@ -129,6 +132,20 @@ std::pair<uint64_t, uint64_t> Machines::WeightsOf(uint32_t rank) const {
   std::lock_guard lock(mutex_);
   const auto found = weights_.find(rank);
   return found == weights_.end() ? std::pair<uint64_t, uint64_t>() : found->second;
+}
+
+bool Machines::Interrupted() const {
+  if (messenger_.given_up() || core_.ended()) return true;
+  std::lock_guard lock(mutex_);
+  return !refusals_.empty() || !load_error_.ok();
+}
+
+bool Machines::GivesUp() {
+  if (loading_.load(std::memory_order_relaxed)) {
+    messenger_.Poll();
+    return was_interrupted_ = Interrupted();
+  }
+  return messenger_.given_up();
 }
 
 bool Machines::Refused() const {
@@ -150,7 +167,11 @@ Status Machines::JoinRefusal(Status own) {
            Clock::now() > end;
   });
   std::lock_guard lock(mutex_);
-  refusals_.push_back({0, ProcessOf(0).Text(), std::move(own)});
+  if (!load_error_.ok()) return load_error_;
+  // What another rank has brought about is that one's to say.
+  if (!was_interrupted_ || refusals_.empty()) {
+    refusals_.push_back({0, ProcessOf(0).Text(), std::move(own)});
+  }
   return ranks::JoinRefusals(refusals_, "node[", "]");
 }
 
@@ -243,9 +264,8 @@ std::string Machines::SilentRanks() const {
 // ---- the others ---------------------------------------------------------------------------------
 
 void Machines::SetWeights(std::vector<uint32_t> numbers) {
-  first_rank_ = std::make_unique<AskedFirstRank>(messenger_, std::move(numbers),
-                                                 [this] { return core_.ended(); },
-                                                 core_.LoadPatience());
+  first_rank_ = std::make_unique<AskedFirstRank>(
+      messenger_, std::move(numbers), [this] { return core_.ended(); }, core_.LoadPatience());
 }
 
 void Machines::Loaded(const Status& status, uint64_t read_bytes, uint64_t sent_bytes) {
@@ -420,7 +440,12 @@ void Machines::Dispatch(uint32_t from, std::span<const std::byte> bytes) {
     case MachineMessage::kWeights:
       if (first_rank_ != nullptr) first_rank_->OnAnswer(message, text);
       break;
-    case MachineMessage::kLoaded: OnLoaded(from, message, text); break;
+    case MachineMessage::kAgree:
+      agreement_.OnMessage(from, text);
+      break;
+    case MachineMessage::kLoaded:
+      OnLoaded(from, message, text);
+      break;
     case MachineMessage::kRound:
       core_.AcceptRound(message.graph,
                         {message.round.empty, message.round.flagged, message.round.failed}, text);
@@ -442,7 +467,7 @@ void Machines::Dispatch(uint32_t from, std::span<const std::byte> bytes) {
       }
       break;
     case MachineMessage::kDeviceFailed:
-      core_.End(Status(message.loaded.code, std::string(text)));
+      core_.EndByDevice(Status(message.loaded.code, std::string(text)));
       break;
     case MachineMessage::kEnd:
       core_.End(Status(StatusCode::kClosed, "rank 0 has ended the engine"));
