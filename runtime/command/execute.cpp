@@ -18,6 +18,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "runtime/command/gpu_processes.h"
 #include "runtime/command/gpus.h"
 #include "runtime/command/inputs/inputs.h"
 #include "runtime/command/machines.h"
@@ -108,7 +109,9 @@ EngineOptions MakeEngineOptions(const Options& options, const GpuPlacement& plac
   engine.weights_dir = !options.weights.empty() ? options.weights : folder.empty() ? "." : folder;
   engine.libraries = options.libraries;
   engine.workers = options.workers;
-  engine.processes = options.processes;
+  // One process with GPUs has its threads.
+  const bool threads = options.processes == 1 && !placement.gpus.empty();
+  engine.processes = threads ? 0 : options.processes;
   engine.inflight = options.inflight;
   engine.gpus = !placement.gpus.empty();
   engine.gpu_map = placement.gpus;
@@ -215,7 +218,10 @@ ExitCode Execute(const Options& options, ranks::Peers* machines, Signals& signal
   engine_options.timed_out = [&](const Status& status) {
     EndTimedOut(options, machines, outcome, running, work.graphs, status);
   };
-  Result<std::unique_ptr<Engine>> made = Engine::Load(std::move(loaded.plan), engine_options);
+  GpuProcesses processes =
+      ChooseGpuProcesses(*loaded.plan, options, placement, machines != nullptr);
+  Result<std::unique_ptr<Engine>> made =
+      LoadChosen(std::move(loaded.plan), engine_options, processes);
   if (!made.ok()) {
     if (made.status().code() == StatusCode::kTimeout) Say(WriteWaitGraph(options, nullptr));
     return fail(ProblemOf(made.status()));
@@ -254,7 +260,7 @@ ExitCode Execute(const Options& options, ranks::Peers* machines, Signals& signal
   signals.OnReport(nullptr);
   const Measured measured{engine, work.graphs};
   const ExitCode code = Conclude(options, outcome, signals.interrupted(), &measured);
-  if (options.verbose && !signals.interrupted()) SayStats(engine, options);
+  if (options.verbose && !signals.interrupted()) SayStats(engine, options, processes.why_not);
   if (outcome.status.code() == StatusCode::kTimeout) {
     // A kernel that never returns cannot be joined, so nothing is destroyed.
     SayEnds(machines);

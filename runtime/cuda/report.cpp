@@ -94,6 +94,8 @@ device::Gpu Describe(const Driver& driver, int index) {
                         Attribute(driver, device, CU_DEVICE_ATTRIBUTE_PCI_BUS_ID),
                         Attribute(driver, device, CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID));
   gpu.copy_engines = Attribute(driver, device, CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT);
+  gpu.reaches_registered =
+      Attribute(driver, device, CU_DEVICE_ATTRIBUTE_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM) != 0;
   return gpu;
 }
 

@@ -113,6 +113,11 @@ struct Collect : Operation {
   uint64_t elements = 0;       // of a part that one member gives to one: the same at all members
   const void* from = nullptr;  // null: it gives nothing
   void* to = nullptr;          // null: it gets nothing
+  // Of members that do not see each other's poison flags: an all_reduce by `max` of a byte of this
+  // device's memory, where each member says whether one of these flags is set. Where some member
+  // says so, the operation's own flag is set.
+  bool tells_flags = false;
+  std::span<const uint32_t> checks;
 };
 
 // A group of sends, receives and parts of collectives that happen together. The engine makes it for

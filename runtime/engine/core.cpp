@@ -11,6 +11,7 @@
 #include "runtime/device/sync/cores.h"
 #include "runtime/engine/death.h"
 #include "runtime/engine/execute/finish_recordings.h"
+#include "runtime/engine/load/communication/among_machines.h"
 #include "runtime/engine/load/peers/absent_gpu.h"
 #include "runtime/engine/load/prepare.h"
 #include "runtime/engine/load/support.h"
@@ -108,7 +109,7 @@ Status Core::OpenDevices() {
   if (ranks_.region != nullptr) first = device::MakeCpuBackend(ranks_.region);
   const device::AmongProcesses among = Among();
   if (const device::GpuMap own = OwnGpus(); !own.empty()) {
-    auto cuda = device::MakeCudaBackend(own, ranks_.region != nullptr ? &among : nullptr);
+    auto cuda = device::MakeCudaBackend(own, several_ranks() ? &among : nullptr);
     if (!cuda.ok()) return cuda.status();
     first = std::move(*cuda);
   }
@@ -148,14 +149,18 @@ Status Core::LoadShared() {
     elsewhere.push_back(IsElsewhere(device));
   }
   Loading("making the communicators of GPUs");
-  CGRAPH_RETURN_IF_ERROR(native_.Find(*plan_, devices_, graphs_, elsewhere, view_));
+  const MachineView machines{machines_.get(), ranks_.rank, &gpus_, totals_};
+  CGRAPH_RETURN_IF_ERROR(native_.Find(*plan_, devices_, graphs_, elsewhere, view_, machines));
+  HangWhereTold(ranks_.rank);
   ListStates();
   arenas_ = std::make_unique<Arenas>();
   Loading("allocating memory");
   CGRAPH_RETURN_IF_ERROR(arenas_->Allocate(*plan_, devices_, graphs_, native_, elsewhere, view_));
   Loading("making kernels");
   CGRAPH_RETURN_IF_ERROR(MakeWorkers());
-  return MakeWorkQueues();
+  CGRAPH_RETURN_IF_ERROR(MakeWorkQueues());
+  if (machines_ != nullptr) machines_->EndLoading();
+  return Status::Ok();
 }
 
 Status Core::MakeGraphs() {

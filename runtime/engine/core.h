@@ -192,6 +192,8 @@ class Core {
   // ranks.cpp
   Status StartRanks();
   Status AwaitRanks();
+  // Returns how long a rank waits for others while the plan is loaded; 0: for ever.
+  std::chrono::nanoseconds LoadPatience() const;
   void PlaceRanks();
   void ViewRanks();
   Status LoadRank();
@@ -253,6 +255,8 @@ class Core {
   // measurements.cpp
   void GatherMeasurements() const;
   uint32_t Captures() const;  // of this rank
+  bool CountsAsOnGpus(const plan::GraphIndex& index,
+                      std::span<const plan::CollectivePart> members) const;
   std::vector<Engine::Stats::Communicator> CommunicatorsOnGpus() const;
 
   // drive.cpp

@@ -1,4 +1,4 @@
-// The step after which a test has a rank die. It exists only in builds with CGRAPH_OMISSIONS; other
+// Where a test has a rank die, or hang. It exists only in builds with CGRAPH_OMISSIONS; other
 // builds count nothing.
 #ifndef CGRAPH_RUNTIME_ENGINE_DEATH_H_
 #define CGRAPH_RUNTIME_ENGINE_DEATH_H_
@@ -9,8 +9,10 @@
 #include <signal.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <thread>
 #endif
 
 namespace cgraph::engine {
@@ -28,7 +30,18 @@ inline void ReadDeath(uint32_t rank) {
 inline void CountStep() {
   if (steps_until_death.fetch_sub(1, std::memory_order_relaxed) == 1) raise(SIGKILL);
 }
+// Has rank R never go on once its communicators are made, where CGRAPH_HANG is "R". Others then
+// wait for it as long as the engine's time-out says, however short that is.
+inline bool SomeRankHangs() { return std::getenv("CGRAPH_HANG") != nullptr; }
+inline void HangWhereTold(uint32_t rank) {
+  const char* const text = std::getenv("CGRAPH_HANG");
+  unsigned of = 0;
+  if (text == nullptr || std::sscanf(text, "%u", &of) != 1 || of != rank) return;
+  for (;;) std::this_thread::sleep_for(std::chrono::hours(1));
+}
 #else
+constexpr bool SomeRankHangs() { return false; }
+constexpr void HangWhereTold(uint32_t) {}
 constexpr void ReadDeath(uint32_t) {}
 constexpr void CountStep() {}
 #endif

@@ -263,7 +263,8 @@ class Engine {
       uint32_t collectives = 0;        // of all graphs, on GPUs
       uint32_t by_library = 0;         // of these, carried out by NCCL
     };
-    std::vector<Communicator> communicators;  // those among GPUs of this machine
+    // Those among GPUs, but not of another machine alone.
+    std::vector<Communicator> communicators;
     uint32_t captures = 0;             // CUDA graphs of an execution: each launched as one
   };
   Stats GetStats() const;

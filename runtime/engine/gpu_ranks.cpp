@@ -31,6 +31,10 @@ constexpr auto kBetweenHeads = std::chrono::milliseconds(20);
 // The functions are called by threads of devices, which go before this does.
 device::AmongProcesses Core::Among() {
   device::AmongProcesses among;
+  if (machines_ != nullptr) {
+    among.gives_up = [this] { return ended() || machines_->GivesUp(); };
+    return among;
+  }
   among.memory = ranks_.region;
   among.failed = [this](const Status& failure) { SetDeviceFailure(failure); };
   among.gives_up = [this] {
@@ -41,7 +45,8 @@ device::AmongProcesses Core::Among() {
 
 // A library that loses a peer may notice it sooner than the system tells that a process has ended.
 void Core::EndByDevice(Status failure) {
-  if (ranks_.processes == nullptr || !AmongGpuRanks()) return End(std::move(failure));
+  const bool by_peers = (ranks_.processes != nullptr && AmongGpuRanks()) || native_.apart();
+  if (!by_peers) return End(std::move(failure));
   const auto end = std::chrono::steady_clock::now() + kTillLost;
   while (!ended() &&
          std::chrono::steady_clock::now() < end) {  // whoever hears of it ends the engine
@@ -78,7 +83,7 @@ Status Core::OpenAbsent() {
   }
   heap_ = std::make_unique<device::SharedHeap>(*devices_.front());
   exchange_ = std::make_unique<ranks::Exchange>(ranks_.rank, ranks_.count, *heap_, *ranks_.control,
-                                                Among().gives_up);
+                                                Among().gives_up, LoadPatience());
   view_.exchange = exchange_.get();
   return Status::Ok();
 }
@@ -89,7 +94,9 @@ Status Core::WithRefusals(Status own) {
   if (ranks_.processes == nullptr || !ranks_.processes->AnyLost()) return own;
   CGRAPH_RETURN_IF_ERROR(ranks_.processes->WhyGone());
   Status theirs = ranks_.processes->AwaitLoaded(kGrace);
-  const bool known = !theirs.ok() && theirs.code() != StatusCode::kTimeout;
+  // Others that have given up waiting are known, too.
+  const bool waited = theirs.code() == StatusCode::kTimeout && own.code() != StatusCode::kLost;
+  const bool known = !theirs.ok() && !waited;
   return known ? std::move(theirs) : std::move(own);
 }
 

@@ -3,12 +3,14 @@
 #include <chrono>
 #include <map>
 #include <mutex>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "runtime/engine/core.h"
+#include "runtime/engine/load/communication/collectives.h"
 #include "runtime/plan/graph_index.h"
 #include "runtime/plan/print.h"
 #include "runtime/plan/trace.h"
@@ -63,36 +65,43 @@ uint32_t Core::Captures() const {
   return captures;
 }
 
+// Returns whether all members are on GPUs, and some on another machine than others or all on this
+// one: of communicators of another machine alone it is not known here who carries them out.
+bool Core::CountsAsOnGpus(const plan::GraphIndex& index,
+                          std::span<const plan::CollectivePart> members) const {
+  std::set<uint32_t> nodes;
+  for (const plan::CollectivePart& part : members) {
+    const uint32_t device = index.device(part.instruction);
+    if (!gpus_.contains(device)) return false;
+    nodes.insert(machines_ == nullptr ? ranks_.rank : plan_->devices[device]->node);
+  }
+  return nodes.size() > 1 || nodes.contains(ranks_.rank);
+}
+
 std::vector<Engine::Stats::Communicator> Core::CommunicatorsOnGpus() const {
-  const device::GpuMap own = GpusOfMachine();
-  if (own.empty()) return {};
   std::map<uint32_t, Engine::Stats::Communicator> found;  // by the plan's number
   for (const auto& graph : graphs_) {
+    if (gpus_.empty()) break;
     plan::GraphIndex index(*plan_, *graph->plan);
     index.IndexMessages();
-    const std::span<const plan::CollectivePart> parts = index.collective_parts();
-    for (size_t first = 0; first < parts.size();) {
-      const uint32_t number = parts[first].communicator;
-      const auto members = parts.subspan(first, plan_->communicators[number].members());
-      const bool on_gpus = std::all_of(members.begin(), members.end(), [&](const auto& part) {
-        return own.contains(index.device(part.instruction));
-      });
-      if (on_gpus) {
-        Engine::Stats::Communicator& communicator = found[number];
-        if (communicator.collectives == 0) {
-          for (const plan::CollectivePart& part : members) {
-            communicator.members.push_back(
-                plan::DeviceName(*plan_, index.device(part.instruction)));
-          }
-        }
-        ++communicator.collectives;
-        communicator.by_library += native_.Of(graph->index, first) != nullptr;
+    static_cast<void>(ForEachCollective(*plan_, index, [&](size_t first, auto members) {
+      if (!CountsAsOnGpus(index, members)) return Status::Ok();
+      const uint32_t number = members.front().communicator;
+      Engine::Stats::Communicator& communicator = found[number];
+      for (const plan::CollectivePart& part : members) {
+        if (communicator.members.size() == members.size()) break;
+        communicator.members.push_back(plan::DeviceName(*plan_, index.device(part.instruction)));
       }
-      first += members.size();
-    }
+      ++communicator.collectives;
+      communicator.by_library += native_.Of(graph->index, first) != nullptr;
+      return Status::Ok();
+    }));
   }
   std::vector<Engine::Stats::Communicator> communicators;
-  for (auto& [number, communicator] : found) communicators.push_back(std::move(communicator));
+  for (auto& [number, communicator] : found) {
+    communicator.by_library += native_.CountElsewhere(number);
+    communicators.push_back(std::move(communicator));
+  }
   return communicators;
 }
 

@@ -164,11 +164,15 @@ Status Core::StartRanks() {
   return Status::Ok();
 }
 
+std::chrono::nanoseconds Core::LoadPatience() const {
+  if (options_.stall_timeout.count() == 0 || SomeRankHangs()) return options_.stall_timeout;
+  return std::max<std::chrono::nanoseconds>(options_.stall_timeout, kLoadPatience);
+}
+
 // Waits until all ranks have loaded the plan, and lets them begin.
 Status Core::AwaitRanks() {
   if (!several_ranks()) return Status::Ok();
-  std::chrono::nanoseconds patience = options_.stall_timeout;
-  if (patience.count() > 0) patience = std::max<std::chrono::nanoseconds>(patience, kLoadPatience);
+  const std::chrono::nanoseconds patience = LoadPatience();
   if (machines_ != nullptr) return machines_->AwaitLoaded(patience);
   CGRAPH_RETURN_IF_ERROR(ranks_.processes->AwaitLoaded(patience));
   for (uint32_t rank = 1; rank < ranks_.count; ++rank) {

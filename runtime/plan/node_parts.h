@@ -26,11 +26,9 @@ inline constexpr uint8_t kMayBePoisoned = 2;
 // GraphTotals: what all ranks must know of the whole graph.
 struct GraphTotals {
   uint32_t lag = 0;                   // the most of any instruction
+  bool may_fail = false;              // some operation, on whatever node
   std::vector<uint32_t> collectives;  // by communicator: those of a round
 };
-
-// Needs a graph with indexed messages.
-GraphTotals TotalsOf(const GraphIndex& index);
 
 struct NodePart {
   std::unique_ptr<Plan> plan;

@@ -203,6 +203,7 @@ Status Processes::AwaitLoaded(std::chrono::nanoseconds patience) {
   device::Deadline deadline;
   if (patience.count() > 0) deadline = Clock::now() + patience;
   std::vector<Refusal> refusals;
+  Status late;  // once one is, only what others have refused by then counts
   for (uint32_t rank = 1; rank < processes_.size(); ++rank) {
     const RankState& state = control_.states[rank];
     const auto over = [&] {
@@ -210,14 +211,10 @@ Status Processes::AwaitLoaded(std::chrono::nanoseconds patience) {
       return state.phase.load(std::memory_order_acquire) != RankState::kStarting ||
              processes_[rank].gone;
     };
-    while (!over()) {
-      if (!control_.changed.Wait(over, deadline) && !over()) {
-        if (!refusals.empty()) break;
-        return Status(StatusCode::kTimeout,
-                      fmt::format("rank {} (process {}) has not loaded the plan in {} s", rank,
-                                  processes_[rank].pid,
-                                  std::chrono::duration<double>(patience).count()));
-      }
+    while (late.ok() && !over()) {
+      if (control_.changed.Wait(over, deadline) || over()) continue;
+      if (!refusals.empty()) break;
+      late = LateAt(rank, patience);
     }
     Status status = StateOf(rank);
     if (status.code() == StatusCode::kLost && refusals.empty()) return status;
@@ -226,7 +223,17 @@ Status Processes::AwaitLoaded(std::chrono::nanoseconds patience) {
     if (refusals.empty()) deadline = Clock::now() + kRefusalPatience;
     refusals.push_back({rank, fmt::format("process {}", processes_[rank].pid), std::move(status)});
   }
-  return JoinRefusals(refusals, "rank ", "");
+  return refusals.empty() ? late : JoinRefusals(refusals, "rank ", "");
+}
+
+Status Processes::LateAt(uint32_t rank, std::chrono::nanoseconds patience) const {
+  const RankState& state = control_.states[rank];
+  const bool told = state.steps.load(std::memory_order_acquire) != 0;
+  return Status(
+      StatusCode::kTimeout,
+      fmt::format("rank {} (process {}) has not loaded the plan in {} s{}", rank,
+                  processes_[rank].pid, std::chrono::duration<double>(patience).count(),
+                  told ? fmt::format("; it has told \"{}\" last", state.step.Get()) : ""));
 }
 
 bool Processes::AnyLost() {

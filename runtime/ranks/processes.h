@@ -74,6 +74,7 @@ class Processes {
   Status StartAll(const RankProgram& program);
   Status StartOne(const RankProgram& program, uint32_t rank);
   Status StateOf(uint32_t rank);
+  Status LateAt(uint32_t rank, std::chrono::nanoseconds patience) const;
   void Watch();
   void Reap(uint32_t rank);
 

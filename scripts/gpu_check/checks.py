@@ -1,5 +1,6 @@
 """The checks: each runs programs of the kit and adds to the report what came of them."""
 import concurrent.futures
+import json
 import os
 import pathlib
 import re
@@ -229,6 +230,46 @@ def collectives(machine, report):
             continue
         status, reason = example(machine, name, one_to_one)
         report.add(f"several GPUs: {name}", status, reason)
+    process_of_each(machine, report, count)
+
+
+def process_of_each(machine, report, count):
+    """The default of plans with captures on several GPUs, a process for each, against one process:
+    the bits are equal."""
+    for name, entry in sorted(machine.manifest["plans"].items()):
+        if not 2 <= len(entry["gpus"]) <= count:
+            continue
+        problem, processes = "", 1
+        for run in entry["runs"]:
+            found, problem = same_in_one_process(machine, entry, run)
+            processes = max(processes, found)
+            if problem:
+                problem = f"graph {run['graph']}: {problem}"
+                break
+        if not problem and processes == 1:
+            report.add(f"a process for each GPU: {name}", SKIP, "it runs in one process by itself")
+            continue
+        report.add(f"a process for each GPU: {name}", FAIL if problem else PASS,
+                   problem or f"the bits of one process, with {processes}")
+
+
+def same_in_one_process(machine, entry, run):
+    """Returns how many processes a graph has, and a sentence about what is wrong."""
+    said = []
+    with tempfile.TemporaryDirectory() as folder:
+        several, problem = run_plan(machine, entry, run, folder, lambda gpus: [], "--json",
+                                    said=said)
+        if not problem:
+            one, problem = run_plan(machine, entry, run, folder, lambda gpus: [],
+                                    "--processes", "1")
+    told = json.loads(said[0]) if said and said[0].startswith("{") else {}
+    processes = len(told.get("processes", [])) or 1
+    if problem:
+        return processes, problem
+    for name in several:
+        if several[name].bytes != one[name].bytes:
+            return processes, f"{name}: {processes} processes and one have other bits"
+    return processes, ""
 
 
 def topology(machine, report):

@@ -53,6 +53,7 @@ class Runs:
         environment = dict(os.environ, LD_LIBRARY_PATH=self.options.libraries,
                            CGRAPH_EMULATED_NCCL=nccl,
                            CGRAPH_EMULATION=f"devices=2,seed={seed},endless={endless}")
+        flags += () if "--workers" in flags else ("--processes", "1")
         return subprocess.Popen([self.options.cgrun, self.folder / f"{graph}.cgplan", "-q",
                                  "--require-gpu", "--input", "x=[1, 2, 3, 4]", *flags],
                                 env=environment, text=True, stdout=subprocess.PIPE,

@@ -92,6 +92,7 @@ def fail_in_flight(options, folder):
     subprocess.run([options.cgc, "compile", "-q", folder / "several.cgraph", "-o", plan],
                    check=True)
     line = [options.cgrun, str(plan), "--require-gpu", "--inflight", "3", "-n", "100", "--json",
+            "--processes", "1",
             "--input", "x=[0,1,2,3]", "--input", "at=2"]
     failed = 0
     for call in range(900, 1300, 20):
@@ -122,7 +123,7 @@ def run(options, folder, plan, fail):
     out = folder / f"y_{fail.replace(':', '_')}.npy"
     environment = dict(os.environ, LD_LIBRARY_PATH=options.libraries,
                        CGRAPH_EMULATION=f"devices=2,seed={fail.split(':')[0]},fail={fail}")
-    line = [options.cgrun, str(plan), "-q", "--require-gpu", "--timeout", "20",
+    line = [options.cgrun, str(plan), "-q", "--require-gpu", "--timeout", "20", "--processes", "1",
             "--input", f"x={folder}/x.npy", "--input", f"at={folder}/at.npy",
             "--output", f"result={out}"]
     try:

@@ -59,6 +59,8 @@ class Runner:
         line = [self.options.cgrun, plan, "-q", *flags]
         line += ["--timeout", "20"] if "--timeout" not in flags else []
         line += ["--require-gpu"] if gpus else []
+        dealt = {"--workers", "--device-map"} & set(flags)
+        line += ["--processes", "1"] if gpus and not dealt else []
         for name, value in inputs.items():
             path = self.folder / f"in_{len(line)}.npy"
             np.save(path, value)

@@ -47,6 +47,7 @@ class Runner:
                        "CGRAPH_EMULATION": "devices=2,seed=5,protect=0"}
         environment.pop("NVTX_INJECTION64_PATH", None)
         ones = "[" + ",".join(["[" + ",".join(["0.1"] * 16) + "]"] * 16) + "]"
+        words += () if "--workers" in words else ("--processes", "1")
         done = subprocess.run([self.options.cgrun, self.plan, "--require-gpu", "--input",
                                f"x={ones}", "-n", str(EXECUTIONS), "--json", *map(str, words)],
                               env={**environment, **more}, capture_output=True, text=True,

@@ -6,9 +6,11 @@
                  [--deaths 20] [--every 1] [--gpus]
 
 `cgrun_deaths` is cgrun whose rank R is killed after its N-th step where CGRAPH_DEATH is R:N, so
-that each step of a small plan is tried in turn, or each third (--every 3). CGRAPH_SEED chooses
+that each step of a small plan is tried in turn, or each third (--every 3), and whose rank R never
+goes on while it loads the plan where CGRAPH_HANG is R. CGRAPH_SEED chooses
 which, and the times of the other deaths. With --gpus each rank has a GPU, which the environment
-emulates: it dies after it has issued its N-th step.
+emulates: it dies after it has issued its N-th step. Under mpirun NCCL then carries out what they do
+together.
 """
 import argparse
 import os
@@ -60,7 +62,8 @@ class Suite:
         self.mpi = None if options.mpi is None else mpirun.Mpi(options.mpi)
         self.plan = folder / "deaths.cgplan"
         self.gpus = options.gpus
-        program = PROGRAM.replace("node[r].cpu[0]", "gpu[r]") if self.gpus else PROGRAM
+        where = "node[r].gpu[0]" if self.mpi else "gpu[r]"
+        program = PROGRAM.replace("node[r].cpu[0]", where) if self.gpus else PROGRAM
         (folder / "deaths.cgraph").write_text(program)
         subprocess.run([options.cgc, "compile", "-q", folder / "deaths.cgraph", "-o", self.plan],
                        check=True)
@@ -71,7 +74,7 @@ class Suite:
         self.runs, self.deaths, self.every = 0, options.deaths, options.every
         self.seed = int(os.environ.get("CGRAPH_SEED", "1"))
 
-    def start(self, graph, *flags, death=None, patient=False):
+    def start(self, graph, *flags, death=None, hang=None, patient=False):
         """`patient`: the launcher lets the others live for as long as they need to say who is gone.
         (Else an MPI kills them when it notices a death, which may be before anybody else does.)"""
         self.runs += 1
@@ -86,7 +89,8 @@ class Suite:
             made = self.mpi.environment(mark) if self.mpi else {**os.environ, mpirun.MARK: mark}
             if patient:
                 made.pop("OMPI_MCA_odls_base_sigkill_timeout", None)
-            return made if death is None else made | {"CGRAPH_DEATH": death}
+            faults = {"CGRAPH_DEATH": death, "CGRAPH_HANG": hang}
+            return made | {name: fault for name, fault in faults.items() if fault is not None}
         return mpirun.Started(line, environment)
 
     def await_ranks(self, run):
@@ -144,10 +148,11 @@ def named(suite):
 def at_random(suite):
     """The same at any time: while processes start, load the plan, run, and end."""
     source = random.Random(suite.seed)
+    graph = "each" if suite.gpus and suite.mpi else "fast"  # by NCCL
     released, hung = [], 0
     for i in range(suite.deaths):
         what = f"seed {suite.seed}, death {i}"
-        run = suite.start("fast", "-n", "1000000", "--timeout", "10")
+        run = suite.start(graph, "-n", "1000000", "--timeout", "10")
         ranks = suite.await_ranks(run)
         time.sleep(source.choice([0, 0.01, 0.1, 0.3]) * source.random())
         rank = source.randrange(RANKS)
@@ -184,6 +189,24 @@ def stopped(suite):
         code, error = run.end(f"rank {rank} is stopped", 20)
         expect(code != 0 and "nothing has moved for 2 s" in error, "the time-out", error)
         expect(re.search(rf"rank {rank} \(process {pid}", error), "who is stopped", error)
+
+
+def hangs(suite):
+    """A process that never goes on while it loads the plan: others wait for it as long as the
+    time-out says, and who waits for whom is said."""
+    for rank in range(1, RANKS):
+        run = suite.start("fast", "-n", "2", "--timeout", "2", hang=str(rank), patient=True)
+        pid = suite.await_ranks(run)[rank]
+        code, error = run.end(f"rank {rank} hangs while it loads", 20)
+        expect(code != 0, f"rank {rank} hangs and the run ends well", error)
+        if suite.gpus and suite.mpi is None:
+            others = {1: "rank 0, rank 2 have", 2: "rank 0, rank 1 have"}[rank]
+            expect(f"{others} waited 2 s for rank {rank} to tell \"what GPUs read of each other\"\n"
+                   f"rank {rank} (process {pid}) has told \"what GPUs carry out together\" last"
+                   in error, "who waits for whom", error)
+        else:
+            expect(re.search(rf"rank {rank} \(process {pid}.*\) has not loaded the plan in 2 s",
+                             error), "who is waited for", error)
 
 
 def interrupted(suite):
@@ -273,11 +296,14 @@ def main():
     parser.add_argument("--deaths", type=int, default=20)
     parser.add_argument("--every", type=int, default=1)
     parser.add_argument("--gpus", action="store_true")
+    parser.add_argument("--only", action="append", default=[], help="parts, instead of all")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         suite = Suite(options, pathlib.Path(folder))
-        for part in (each_step, named, at_random, stopped, interrupted, rank_zero,
+        for part in (each_step, named, at_random, stopped, hangs, interrupted, rank_zero,
                      rank_zero_stopped, idle, two_at_once):
+            if options.only and part.__name__ not in options.only:
+                continue
             begun = time.monotonic()
             part(suite)
             print(f"{part.__name__}: ok, {time.monotonic() - begun:.1f} s", flush=True)

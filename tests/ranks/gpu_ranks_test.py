@@ -69,7 +69,7 @@ MACHINES = {
     "no IPC, but NCCL": {"CGRAPH_EMULATION": "ipc=0,seed=3"},
     "NCCL without an order": {"NCCL_LAUNCH_ORDER_IMPLICIT": "0"},
 }
-ONE, EACH, TWO = [], ["--processes", "device"], ["--processes", "2"]
+ONE, EACH, TWO = ["--processes", "1"], ["--processes", "device"], ["--processes", "2"]
 
 
 class Suite:
@@ -84,10 +84,10 @@ class Suite:
             "{'descr': '<f4', 'fortran_order': False, 'shape': (300,), }".ljust(117) + "\n"
         ).encode() + x)
 
-    def start(self, graph, *flags, machine="all", number="8"):
+    def start(self, graph, *flags, machine="all", number="8", json=True):
         given = f"x={number}" if graph in ("fails", "slow") else f"x={self.folder / 'x.npy'}"
-        line = [str(self.options.cgrun), str(self.plan), "--json", "--graph", graph,
-                "--require-gpu", "--input", given, *flags]
+        line = [str(self.options.cgrun), str(self.plan), "--graph", graph, "--require-gpu",
+                "--input", given, *(["--json"] if json else []), *flags]
 
         def environment(mark):
             made = os.environ | MACHINES[machine] | {
@@ -126,6 +126,42 @@ def same(suite):
                            ["caller, gpu[0]", "gpu[1]", "gpu[2]", "gpu[3]"], f"{what}: {said}")
                     expect(said["cuda_graphs"] == one["cuda_graphs"], f"{what}: captures {said}")
     expect(one["cuda_graphs"] > 0 or suite.outputs("chain")[1]["cuda_graphs"] > 0, "no captures")
+
+
+def default(suite):
+    """A plan with captures on several GPUs has a process for each without being asked, with the
+    results of one process; what a flag, the plan or the GPUs say against it is said with -v."""
+    expected, one = suite.outputs("chain", *ONE)
+    expect("processes" not in one, f"--processes 1: {one}")
+    for machine in ("all", "no NCCL", "no peers", "no IPC"):
+        got, said = suite.outputs("chain", machine=machine)
+        expect(got == expected, f"the default differs from one process ({machine})")
+        expect([each["devices"] for each in said.get("processes", [])] ==
+               ["caller, gpu[0]", "gpu[1]", "gpu[2]", "gpu[3]"], f"processes ({machine}): {said}")
+        expect(said["cuda_graphs"] == one["cuda_graphs"] > 0, f"captures ({machine}): {said}")
+    MACHINES["apart"] = {"CGRAPH_EMULATION": "registered=0"}
+    for why, flags, machine in (
+            ("--processes 1 says so", ONE, "all"),
+            ("--workers asks for threads of one process", ["--workers", "2"], "all"),
+            ("--device-map deals the devices",
+             ["--device-map", ",".join(f"gpu[{i}]=cuda:{i}" for i in range(4))], "all"),
+            ("--no-capture launches every kernel by itself", ["--no-capture"], "all"),
+            ("states are read and written in one process",
+             ["--save-state", str(suite.folder / "state.safetensors")], "all"),
+            ("cuda:0 reaches memory of other processes by other addresses", [], "apart")):
+        got, said = suite.outputs("chain", *flags, machine=machine)
+        expect(got == expected and "processes" not in said, f"{why}: {said}")
+        code, error = suite.start("chain", "-v", *flags, machine=machine, json=False).end(why, 60)
+        expect(code == 0, f"-v {why}: exit code {code}", error)
+        expect(f"one process serves all 4 GPUs: {why}" in error, f"why: {why}", error)
+    # What processes cannot load, one process does.
+    fallen_back = 0
+    for call in range(10, 130, 20):
+        MACHINES["failing"] = {"CGRAPH_EMULATION": f"fail={call},only=2"}
+        got, said = suite.outputs("chain", machine="failing")
+        expect(got == expected, f"call {call} of gpu[2] fails: the results")
+        fallen_back += "processes" not in said
+    expect(fallen_back > 0, "no call that fails while processes load the plan")
 
 
 def errors(suite):
@@ -226,7 +262,7 @@ def main():
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         suite = Suite(options, pathlib.Path(folder))
-        for part in (same, errors, broken, failing_calls, endless, dies, stopped,
+        for part in (same, default, errors, broken, failing_calls, endless, dies, stopped,
                      measured):
             if options.only and part.__name__ not in options.only:
                 continue

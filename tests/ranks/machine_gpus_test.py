@@ -160,6 +160,69 @@ def apart(m, plan, flags, **of_rank_1):
     return m.mpi.run(2, command, line=line)
 
 
+RAGGED = {"x": numbers(1000), "length": np.int64(77)}
+NO_NCCL = "version=21800"  # too old
+
+
+def told_of(m, done, graph):
+    """Returns what a run tells with --json, without times."""
+    expect("errors" in done.stdout, f"{graph} does not run", done.stdout + done.stderr)
+    told = json.loads(done.stdout)
+    return {key: told[key] for key in ("errors", "failures", "other_failures", "outputs")}, told
+
+
+def between(told):
+    """Returns how many collectives there are among GPUs of both machines, and how many of them
+    NCCL carries out."""
+    both = [each for each in told["communicators"]
+            if len({name.startswith("node[1]") for name in each["members"]}) == 2]
+    return sum(each["collectives"] for each in both), sum(each["by_nccl"] for each in both)
+
+
+def together(m):
+    """Collectives between machines are NCCL's where all ranks would have it so, and else go by
+    messages; with the results, states and errors of CPU threads."""
+    np.save(m.folder / "in_ragged.npy", RAGGED["x"])
+    eight = ",".join(map(str, range(1, 9)))
+    for graph, flags in (("collected", [f"x=[{eight}]", "-n", "4"]),
+                         ("ragged", [f"x={m.folder}/in_ragged.npy", "--input", "length=77",
+                                     "-n", "3"]),
+                         ("ragged", [f"x={m.folder}/in_ragged.npy", "--input", "length=0"]),
+                         ("refused_together", ["x=[1,3,2,3,4]", "--batch", "x"])):
+        line = ["--graph", graph, "--json", "-q", "--input", *flags]
+        cores = m.run(0, small(m), *line, "--device-map", "gpu[*]=cpu:0,node[1].gpu[*]=cpu:0")
+        expected, _ = told_of(m, cores, graph)
+        if graph == "refused_together":
+            expect(expected["errors"] == 1, f"what is refused: {expected}")
+        for kind in ("devices=2,seed=2,protect=0", FAST, "devices=2,seed=4,peers=0,protect=0"):
+            emulate(kind)
+            for theirs, nccl in ((None, True), (NO_NCCL, False)):
+                of_rank_1 = {} if theirs is None else {"CGRAPH_EMULATED_NCCL": theirs}
+                done = apart(m, small(m), [*line, "--require-gpu", "--timeout", "30"],
+                             **of_rank_1)
+                got, told = told_of(m, done, graph)
+                what = f"{graph} {flags} ({kind}, {'NCCL' if nccl else 'none at one rank'})"
+                expect(got == expected, f"{what}: {got}, not {expected}", done.stderr)
+                of_both, by_nccl = between(told)
+                expect(of_both > 0 and by_nccl == (of_both if nccl else 0),
+                       f"{what}: NCCL carries out {by_nccl} of {of_both}")
+    emulate("devices=2,seed=1,protect=0")
+    done = m.run(2, small(m), "--graph", "collected", "--input", f"x=[{eight}]", "-v")
+    expect(re.search(r"\d+ collectives? of gpu\[0\], .*node\[1\].*: \d+ by NCCL 2\.", done.stderr),
+           "-v says who carries collectives out", done.stderr)
+
+
+def no_start(m):
+    """NCCL that fails at one rank while communicators are made ends the load with its error; a
+    rank that dies then is named."""
+    emulate(FAST)
+    line = ["--graph", "collected", "--input", "x=[1,2,3,4,5,6,7,8]", "--timeout", "20", "-q"]
+    done = apart(m, small(m), line, CGRAPH_EMULATED_NCCL="fail=1")
+    expect(done.returncode != 0 and len(errors(done)) == 1 and
+           re.search(r"node\[1\] \(process \d+ on \S+\): .*NCCL reports", done.stderr),
+           "NCCL fails at a rank", done.stderr)
+
+
 def absent(m):
     """GPUs at one machine alone: the others' gpus are CPU threads, which is said once."""
     emulate(FAST)
@@ -218,7 +281,8 @@ def broken(m):
         if done.returncode == 0:
             continue
         failed += 1
-        expect(len(errors(done)) == 1 and "node[1].gpu[" in done.stderr, f"call {call} fails",
+        # While NCCL connects GPUs, its error is what is said, of the node.
+        expect(len(errors(done)) == 1 and "node[1]" in done.stderr, f"call {call} fails",
                done.stderr)
     expect(failed > 0, "no call of the driver fails")
 
@@ -234,7 +298,7 @@ def main():
     os.environ["LD_LIBRARY_PATH"] = options.libraries
     with tempfile.TemporaryDirectory() as name:
         m = machines_test.Machines(options, pathlib.Path(name))
-        parts = [results, on_gpus, few, absent, failures, broken]
+        parts = [results, together, no_start, on_gpus, few, absent, failures, broken]
         if options.only:
             parts = [part for part in (*parts, few_results) if part.__name__ in options.only]
         for part in parts:

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "runtime/channel/queued/unhosted_collective.h"
+#include "runtime/device/memory.h"
 #include "runtime/device/semaphore_array.h"
 #include "runtime/device/sync/semaphore.h"
 #include "runtime/plan/kinds.h"
@@ -17,14 +18,20 @@ using device::TimelineSemaphore;
 class NativeCollective : public UnhostedCollective {
  public:
   NativeCollective(const CollectiveShape& shape, std::shared_ptr<device::Communicator> communicator,
-                   SemaphoreArray arrived)
+                   const std::vector<device::Device*>& here, SemaphoreArray arrived,
+                   std::vector<device::Memory> flags)
       : UnhostedCollective(shape),
         communicator_(std::move(communicator)),
-        arrived_(std::move(arrived)) {}
+        arrived_(std::move(arrived)),
+        flags_(std::move(flags)) {
+    for (uint32_t member = 0; member < shape.members; ++member) {
+      here_.push_back(here.empty() || here[member] != nullptr);
+    }
+  }
 
   void SetEventCount(uint32_t member, device::EventCount* event_count) override {
-    for (uint32_t other = 0; other < shape_.members; ++other) {
-      if (other != member) arrived_[other].AddListener(event_count);
+    for (uint32_t other = 0; other < shape_.members && here_[member]; ++other) {
+      if (other != member && here_[other]) arrived_[other].AddListener(event_count);
     }
   }
 
@@ -37,11 +44,13 @@ class NativeCollective : public UnhostedCollective {
     // are none; and flags are to be seen behind a wait for the queue that has set them.
     if (!Moves(at) || at.queue->Looks(*at.operation)) {
       for (uint32_t other = 0; other < shape_.members; ++other) {
-        if (other == at.member) continue;
+        if (other == at.member || !here_[other]) continue;
         at.queue->Wait(&arrived_[other], at.round + 1, at.operation->tag);
       }
     }
-    for (uint32_t t = 0; t < shape_.tensors.size() && !at.empty; ++t) Collect(at, t);
+    if (at.empty) return;  // at all members
+    if (!flags_.empty()) TellFlags(at);
+    for (uint32_t t = 0; t < shape_.tensors.size(); ++t) Collect(at, t);
   }
 
  private:
@@ -53,6 +62,22 @@ class NativeCollective : public UnhostedCollective {
       if (PartBytes(at, t) != 0) return true;
     }
     return false;
+  }
+
+  // In each round in which members come, whatever is moved: they cannot know of each other whether
+  // there is anything to tell.
+  void TellFlags(const QueuedMember& at) {
+    device::Collect collect{*at.operation};
+    collect.communicator = communicator_.get();
+    collect.member = at.member;
+    collect.kind = CollectiveKind::kAllReduce;
+    collect.reduction = Reduction::kMax;
+    collect.dtype = plan::DType::u8;
+    collect.elements = 1;
+    collect.from = collect.to = flags_[at.member].data();
+    collect.tells_flags = true;
+    collect.checks = at.checks;
+    at.queue->Collect(collect);
   }
 
   void Collect(const QueuedMember& at, uint32_t tensor) {
@@ -72,6 +97,10 @@ class NativeCollective : public UnhostedCollective {
 
   std::shared_ptr<device::Communicator> communicator_;
   SemaphoreArray arrived_;  // by member
+  std::vector<bool> here_;  // by member
+  // By member that is here: a byte of its device's memory, in which flags travel. None: they do
+  // not.
+  std::vector<device::Memory> flags_;
 };
 
 }  // namespace
@@ -85,11 +114,18 @@ bool CarriesOut(const device::Device& first, const CollectiveShape& shape) {
 
 Result<std::unique_ptr<Collective>> MakeNativeCollective(
     const CollectiveShape& shape, std::shared_ptr<device::Communicator> communicator,
-    device::Device& host) {
+    const MembersHere& here, device::Device& host) {
+  std::vector<device::Memory> flags(here.tell_flags ? shape.members : 0);
+  for (size_t member = 0; member < flags.size(); ++member) {
+    if (here.devices[member] == nullptr) continue;
+    auto byte = here.devices[member]->Allocate(1, device::MemoryKind::plain, "a collective's flag");
+    if (!byte.ok()) return byte.status();
+    flags[member] = std::move(*byte);
+  }
   auto arrived = SemaphoreArray::Make(host, shape.members, "a collective");
   if (!arrived.ok()) return arrived.status();
   return std::unique_ptr<Collective>(std::make_unique<NativeCollective>(
-      shape, std::move(communicator), std::move(*arrived)));
+      shape, std::move(communicator), here.devices, std::move(*arrived), std::move(flags)));
 }
 
 }  // namespace cgraph::channel

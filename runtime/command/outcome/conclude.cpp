@@ -245,7 +245,7 @@ void SayUnwritten(const Options& options) {
                   files + (options.profile.empty() || options.trace.empty() ? " is" : " are")));
 }
 
-void SayStats(const Engine& engine, const Options& options) {
+void SayStats(const Engine& engine, const Options& options, const std::string& one_process) {
   const Engine::Stats stats = engine.GetStats();
   Say(fmt::format("{}, {} bytes of arenas, {} after the start\n", Counted(stats.workers, "worker"),
                   stats.arena_bytes, Counted(stats.allocations, "allocation")));
@@ -259,9 +259,8 @@ void SayStats(const Engine& engine, const Options& options) {
   SayGpus(stats, engine.plan());
   std::set<uint32_t> gpus;
   for (const auto& [device, gpu] : stats.gpus) gpus.insert(gpu);
-  if (stats.ranks.empty() && gpus.size() > 1) {
-    Say(fmt::format("one process serves all {} GPUs; --processes device gives each its own\n",
-                    gpus.size()));
+  if (stats.ranks.empty() && gpus.size() > 1 && !one_process.empty()) {
+    Say(fmt::format("one process serves all {} GPUs: {}\n", gpus.size(), one_process));
   }
   if (options.profile.empty()) return;
   for (const Engine::Stats::Lane& lane : stats.lanes) {

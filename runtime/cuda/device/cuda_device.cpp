@@ -33,12 +33,14 @@ Result<std::unique_ptr<CudaDevice>> CudaDevice::Make(std::string name, std::shar
                                                      Shared shared) {
   std::unique_ptr<CudaDevice> device(
       new CudaDevice(std::move(name), std::move(gpu), std::move(communicators), std::move(shared)));
-  auto pass_poison = device->gpu_->module().Find("pass_poison");
-  auto copy_guarded = device->gpu_->module().Find("copy_guarded");
-  if (!pass_poison.ok()) return pass_poison.status();
-  if (!copy_guarded.ok()) return copy_guarded.status();
-  device->pass_poison_ = *pass_poison;
-  device->copy_guarded_ = *copy_guarded;
+  for (const auto& [name, function] : {std::pair("pass_poison", &device->pass_poison_),
+                                       std::pair("show_poison", &device->show_poison_),
+                                       std::pair("take_poison", &device->take_poison_),
+                                       std::pair("copy_guarded", &device->copy_guarded_)}) {
+    auto found = device->gpu_->module().Find(name);
+    if (!found.ok()) return found.status();
+    *function = *found;
+  }
   device->watcher_ = std::thread(&CudaDevice::RunWatcher, device.get());
   return device;
 }
@@ -193,6 +195,14 @@ CUresult CudaDevice::Copy(CUstream stream, const Guard& guard, void* to, const v
 
 CUresult CudaDevice::PassPoison(CUstream stream, const Guard& guard) {
   return LaunchGrid(gpu_->driver(), stream, pass_poison_, 1, 1, guard);
+}
+
+CUresult CudaDevice::ShowPoison(CUstream stream, const Guard& guard, void* shown) {
+  return LaunchGrid(gpu_->driver(), stream, show_poison_, 1, 1, guard, shown);
+}
+
+CUresult CudaDevice::TakePoison(CUstream stream, const Guard& guard, const void* shown) {
+  return LaunchGrid(gpu_->driver(), stream, take_poison_, 1, 1, guard, shown);
 }
 
 Status CudaDevice::Upload(std::byte* to, const void* from, uint64_t bytes) {

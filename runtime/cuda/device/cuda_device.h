@@ -95,6 +95,10 @@ class CudaDevice : public device::Device {
 
   // Appends a grid that does nothing but look at its guard.
   CUresult PassPoison(CUstream stream, const Guard& guard);
+  // Append grids that write to a byte of this GPU's memory whether something is poisoned that a
+  // guard checks, and that set the guard's own flag where the byte says so.
+  CUresult ShowPoison(CUstream stream, const Guard& guard, void* shown);
+  CUresult TakePoison(CUstream stream, const Guard& guard, const void* shown);
 
   // Of the queues of this device, for the watcher: a thread that looks at them while something is
   // pending, so that who sleeps until a signal comes is woken.
@@ -127,6 +131,8 @@ class CudaDevice : public device::Device {
   std::shared_ptr<Communicators> communicators_;
   const Shared shared_;
   CUfunction pass_poison_ = nullptr;
+  CUfunction show_poison_ = nullptr;
+  CUfunction take_poison_ = nullptr;
   CUfunction copy_guarded_ = nullptr;
   uint64_t most_scratch_ = 0;
   std::vector<Graph> graphs_;

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
 #include "runtime/cuda/device/cuda_device.h"
@@ -273,63 +272,6 @@ void CudaQueue::ReportTimes(const Issued& work) {
   report.begun_ns = clock_->Take(work.begun);
   report.ended_ns = clock_->Take(work.ended);
   reports_.push_back(std::move(report));
-}
-
-// ---- collectives --------------------------------------------------------------------------------
-
-bool CudaQueue::Looks(const device::Operation& operation) const {
-  if (operation.predicate.own == device::kNoFlag) return false;
-  return device_.table(operation.bindings->graph)
-      .GuardOf(*operation.bindings, operation.predicate)
-      .looks;
-}
-
-// Every member takes part, whether or not its values are poisoned: the others wait for it. The
-// flags of the results can be set before, since the flags of all members are known by now.
-void CudaQueue::EndCollectives() {
-  if (collects_.empty()) return;
-  const CUresult current = device_.gpu()->MakeCurrent();
-  bool issues = true;
-  for (size_t i = 0; i < collects_.size(); ++i) {
-    const device::Collect& collect = collects_[i];
-    auto* communicator = static_cast<NcclCommunicator*>(collect.communicator);
-    if (i + 1 == collects_.size()) {
-      issues = BeginWork(collect, communicator);
-    } else {
-      issues = Remember({Kind::kWork, collect.tag, nullptr, 0, nullptr, nullptr, communicator});
-    }
-    if (!issues) continue;
-    const Guard guard = GuardOf(collect, nullptr);
-    if (guard.looks) Check(device_.PassPoison(stream_, guard), collect, "passing errors on");
-  }
-  Status issued = device_.Check(current, "reaching the context");
-  if (issues && issued.ok()) issued = NcclCommunicator::Issue(stream_, collects_);
-  EndWork();
-  std::lock_guard lock(mutex_);
-  if (!issued.ok()) Break(issued.message());
-  // What was remembered of them may be forgotten already: the watcher looks at broken queues, too.
-  for (const device::Collect& collect : collects_) {
-    if (broken_) static_cast<NcclCommunicator*>(collect.communicator)->Abort(why_broken_);
-  }
-  collects_.clear();
-}
-
-void CudaQueue::AbortIssued(const std::string& why) {
-  for (const Issued& issued : issued_) {
-    if (issued.communicator != nullptr) issued.communicator->Abort(why);
-  }
-}
-
-void CudaQueue::LookAtCollectives(size_t count, bool asks) {
-  std::set<const NcclCommunicator*> asked;
-  for (size_t i = 0; i < count && !broken_; ++i) {
-    NcclCommunicator* communicator = issued_[i].communicator;
-    if (communicator == nullptr) continue;
-    const bool first = asks && asked.insert(communicator).second;
-    const Status state = first ? communicator->Look() : Status::Ok();
-    if (!state.ok()) communicator->Abort(state.message());
-    if (communicator->aborted()) Break(communicator->why_aborted());
-  }
 }
 
 // ---- recording ----------------------------------------------------------------------------------

@@ -105,6 +105,9 @@ class CudaQueue : public device::Queue {
   // Breaks the queue, for good: the GPU or a communicator has failed.
   void Break(std::string why);                // under mutex_
   void BreakBy(CUresult error);               // under mutex_
+  // The poison flags that members of a collective tell each other, before and after it.
+  void ShowFlags(const device::Collect& collect);
+  void TakeFlags(const device::Collect& collect);
   void AbortIssued(const std::string& why);  // the collectives; under mutex_
   // Breaks the queue where one of the first `count` entries is a collective whose communicator was
   // aborted; `asks`: NCCL about each communicator of them, too.

@@ -57,7 +57,7 @@ Guard PoisonTable::GuardOf(const device::Bindings& bindings,
     guard.checks = reinterpret_cast<const uint32_t*>(pool.kept.data()) + kept;
     guard.count = pool.kept_before[at + predicate.checks.size()] - kept;
   }
-  guard.looks = guard.count != 0 || may_fail_[predicate.own];
+  guard.looks = guard.count != 0 || (predicate.own != device::kNoFlag && may_fail_[predicate.own]);
   return guard;
 }
 

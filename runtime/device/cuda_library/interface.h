@@ -36,6 +36,9 @@ struct Gpu {
   int minor = 0;
   std::string pci;     // "0000:1b:00.0"
   int copy_engines = 0;  // how many copies run at once beside kernels, as the driver says
+  // Whether it reaches host memory that processes share, once it is registered, by the host's
+  // address.
+  bool reaches_registered = false;
 };
 
 // GpuLibrary: one that the kernels call, as cuBLASLt.

@@ -21,12 +21,12 @@ Frame& CommGroup::FrameOf(const CommOp& part, uint64_t round) const {
   return graph_->FrameOf(static_cast<uint32_t>(round % graph_->frames.size()), part.lag);
 }
 
-bool CommGroup::Issue(channel::Pass pass, device::Queue& queue, const device::Tag& tag) {
+bool CommGroup::Issue(channel::Pass pass, device::Queue& queue, const device::Tag& tag, bool held) {
   const Slice operands = program().steps[step_].operands;
   const std::span<const CommOp> parts(program().parts.data() + operands.first, operands.count);
   bool prepared = true;  // others may wait for any part
   for (const CommOp& part : parts) prepared &= PreparePart(pass, part, queue, tag);
-  if (!prepared) return false;
+  if (!prepared || held) return false;
   for (const CommOp& part : parts) IssuePart(pass, part, queue, tag);
   if (pass == channel::Pass::kMove) queue.EndCollectives();
   return true;
@@ -158,9 +158,10 @@ void LaneQueues::Issue(const Step& step, const device::Tag& tag, const StepList&
   }
 }
 
-bool LaneQueues::IssueComm(channel::Pass pass, const Step& step, const device::Tag& tag) {
+bool LaneQueues::IssueComm(channel::Pass pass, const Step& step, const device::Tag& tag,
+                           bool held) {
   device::Queue& queue = *queues_[step.queue - 1].queue;
-  if (step.queued) return step.group->Issue(pass, queue, tag);
+  if (step.queued) return step.group->Issue(pass, queue, tag, held);
   if (pass == channel::Pass::kShow) queue.Communicate({step.group, tag});
   return true;
 }

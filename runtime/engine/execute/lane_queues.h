@@ -39,8 +39,9 @@ class CommGroup : public device::Communication {
   Progress Advance(uint64_t round, std::string& error) override;
 
   // Of a step whose queue carries it out by itself: issues one pass of it. False while the pass
-  // waits for the host, which may be in other comms that happen together with this one.
-  bool Issue(channel::Pass pass, device::Queue& queue, const device::Tag& tag);
+  // waits for the host, which may be in other comms that happen together with this one. `held`:
+  // does the host's part alone, and is false.
+  bool Issue(channel::Pass pass, device::Queue& queue, const device::Tag& tag, bool held);
 
  private:
   const StepList& program() const { return graph_->programs[work_queue_]; }
@@ -80,8 +81,8 @@ class LaneQueues {
   // Issues the step of a round, which is no comm, to its queue.
   void Issue(const Step& step, const device::Tag& tag, const StepList& program, Frame& frame);
   // Issues one pass of a comm to its queue; of one that the host drives, all with the first pass.
-  // False while the pass waits for the host.
-  bool IssueComm(channel::Pass pass, const Step& step, const device::Tag& tag);
+  // False while the pass waits for the host, or is held.
+  bool IssueComm(channel::Pass pass, const Step& step, const device::Tag& tag, bool held);
   // Records the segments of a program in all frames. kFailed where a queue cannot.
   Status Record(uint32_t graph, StepList& program, std::span<Frame> frames);
   // Issues a segment in a frame.

@@ -451,7 +451,9 @@ bool WorkQueue::IssueComms() {
 }
 
 // Goes on with one pass of the comms that happen together, of which the step in progress is the
-// first. Returns the first of them that waits, their count if none does. Those that the work queue
+// first. Returns the first of them that waits, their count if none does. Devices begin collectives
+// of their own in the order of issue, which must be one order at all ranks: a comm that has such
+// waits for those before it, whatever else these wait for. Those that the work queue
 // drives itself may take more than one pass, since they wait for what queues do in later ones; the
 // last pass waits for them.
 uint32_t WorkQueue::IssuePass(channel::Pass pass) {
@@ -459,13 +461,16 @@ uint32_t WorkQueue::IssuePass(channel::Pass pass) {
   const Step* steps = track_->program->steps.data();
   const uint32_t count = steps[first].subject;
   uint32_t waiting = count;
+  bool held = false;
   for (uint32_t i = 0; i < count; ++i) {
     if (comms_issued_[i]) continue;
     step_ = first + i;
     const Step& step = steps[step_];
     const bool own = step.queue == 0;
-    comms_issued_[i] = own ? RunOwn(step) != Outcome::kPending
-                           : queues_.IssueComm(pass, step, {graph_, step_, track_->round});
+    comms_issued_[i] =
+        own ? RunOwn(step) != Outcome::kPending
+            : queues_.IssueComm(pass, step, {graph_, step_, track_->round}, held && step.native);
+    held |= pass == channel::Pass::kMove && step.native && !comms_issued_[i];
     if (!comms_issued_[i] && (!own || pass == kPasses.back())) waiting = std::min(waiting, i);
   }
   return waiting;

@@ -404,7 +404,7 @@ class Preparer {
               static_cast<uint32_t>(program.parts.size());
           AddSend(program, instruction, p);
         } else if (graph_.parts[p].part() == plan::Part::collective) {
-          AddCollectivePart(program, instruction, p);
+          step.native |= AddCollectivePart(program, instruction, p);
         }
       }
     }
@@ -472,7 +472,8 @@ class Preparer {
     program.parts.push_back(part);
   }
 
-  void AddCollectivePart(StepList& program, uint32_t instruction, uint32_t p) {
+  // Returns whether a communicator of devices carries it out.
+  bool AddCollectivePart(StepList& program, uint32_t instruction, uint32_t p) {
     CommOp part = NewPart(program, instruction, p);
     part.kind = CommOp::Kind::kCollective;
     part.poison_flag = poison_flags_.of_part[p];
@@ -498,6 +499,7 @@ class Preparer {
       part.checks = AddChecks(program, checks);
     }
     program.parts.push_back(part);
+    return members != 0 && p_.native->Of(number_, first) != nullptr;
   }
 
   void AddReceive(StepList& program, uint32_t instruction, uint32_t p) {

@@ -39,6 +39,10 @@ Machines::Machines(Core& core, ranks::Peers& peers, uint32_t first_tag)
       messenger_(peers.messenger),
       next_tag_(first_tag),
       buffers_(messenger_.count()),
+      agreement_(
+          messenger_, [this] { return was_interrupted_ = Interrupted(); }, core.LoadPatience(),
+          [this](const std::vector<uint32_t>& ranks) { return NamesOf(ranks); }),
+      has_loaded_(messenger_.count(), false),
       last_message_ns_(messenger_.count()),
       clocks_(messenger_.count()) {
   for (std::atomic<int64_t>& last : last_message_ns_) last = NowNs();
@@ -102,16 +106,46 @@ Status Machines::AwaitLoaded(std::chrono::nanoseconds timeout) {
   CGRAPH_RETURN_IF_ERROR(ranks::JoinRefusals(refusals_, "node[", "]"));
   started_ = !late;
   if (!late) return Status::Ok();
+  std::vector<uint32_t> missing;
+  for (uint32_t rank = 1; rank <= others; ++rank) {
+    if (!has_loaded_[rank]) missing.push_back(rank);
+  }
   return Status(StatusCode::kTimeout,
-                fmt::format("{} of {} other ranks have not loaded the plan in {} s",
-                            others - loaded_.load(), others,
+                fmt::format("{} {} not loaded the plan in {} s", NamesOf(missing),
+                            missing.size() == 1 ? "has" : "have",
                             std::chrono::duration<double>(timeout).count()));
+}
+
+// Returns "rank 1 (process 7 on b), rank 2 (process 8 on c)"; of many, the first and how many more.
+std::string Machines::NamesOf(const std::vector<uint32_t>& ranks) const {
+  constexpr size_t kNamed = 4;
+  std::string names;
+  for (size_t i = 0; i < std::min(ranks.size(), kNamed); ++i) {
+    names +=
+        fmt::format("{}rank {} ({})", i == 0 ? "" : ", ", ranks[i], ProcessOf(ranks[i]).Text());
+  }
+  if (ranks.size() > kNamed) names += fmt::format(" and {} more", ranks.size() - kNamed);
+  return names;
 }
 
 std::pair<uint64_t, uint64_t> Machines::WeightsOf(uint32_t rank) const {
   std::lock_guard lock(mutex_);
   const auto found = weights_.find(rank);
   return found == weights_.end() ? std::pair<uint64_t, uint64_t>() : found->second;
+}
+
+bool Machines::Interrupted() const {
+  if (messenger_.given_up() || core_.ended()) return true;
+  std::lock_guard lock(mutex_);
+  return !refusals_.empty() || !load_error_.ok();
+}
+
+bool Machines::GivesUp() {
+  if (loading_.load(std::memory_order_relaxed)) {
+    messenger_.Poll();
+    return was_interrupted_ = Interrupted();
+  }
+  return messenger_.given_up();
 }
 
 bool Machines::Refused() const {
@@ -133,7 +167,11 @@ Status Machines::JoinRefusal(Status own) {
            Clock::now() > end;
   });
   std::lock_guard lock(mutex_);
-  refusals_.push_back({0, ProcessOf(0).Text(), std::move(own)});
+  if (!load_error_.ok()) return load_error_;
+  // What another rank has brought about is that one's to say.
+  if (!was_interrupted_ || refusals_.empty()) {
+    refusals_.push_back({0, ProcessOf(0).Text(), std::move(own)});
+  }
   return ranks::JoinRefusals(refusals_, "node[", "]");
 }
 
@@ -226,8 +264,8 @@ std::string Machines::SilentRanks() const {
 // ---- the others ---------------------------------------------------------------------------------
 
 void Machines::SetWeights(std::vector<uint32_t> numbers) {
-  first_rank_ = std::make_unique<AskedFirstRank>(messenger_, std::move(numbers),
-                                                 [this] { return core_.ended(); });
+  first_rank_ = std::make_unique<AskedFirstRank>(
+      messenger_, std::move(numbers), [this] { return core_.ended(); }, core_.LoadPatience());
 }
 
 void Machines::Loaded(const Status& status, uint64_t read_bytes, uint64_t sent_bytes) {
@@ -379,6 +417,20 @@ void Machines::RunThread() {
   }
 }
 
+void Machines::OnLoaded(uint32_t from, const MachineMessage& message, std::string_view text) {
+  std::string process = ProcessOf(from).Text();
+  {
+    std::lock_guard lock(mutex_);
+    has_loaded_[from] = true;
+    if (message.loaded.code == StatusCode::kOk) {
+      weights_[from] = {message.loaded.read_bytes, message.loaded.sent_bytes};
+    } else {
+      refusals_.push_back({from, std::move(process), {message.loaded.code, std::string(text)}});
+    }
+  }
+  loaded_.fetch_add(1, std::memory_order_release);
+}
+
 bool Machines::Dispatch(uint32_t from, std::span<const std::byte> bytes) {
   const auto [message, text] = Read(bytes);
   switch (message.kind) {
@@ -388,17 +440,11 @@ bool Machines::Dispatch(uint32_t from, std::span<const std::byte> bytes) {
     case MachineMessage::kWeights:
       if (first_rank_ != nullptr) first_rank_->OnAnswer(message, text);
       break;
+    case MachineMessage::kAgree:
+      agreement_.OnMessage(from, text);
+      break;
     case MachineMessage::kLoaded:
-      if (message.loaded.code == StatusCode::kOk) {
-        std::lock_guard lock(mutex_);
-        weights_[from] = {message.loaded.read_bytes, message.loaded.sent_bytes};
-      }
-      if (message.loaded.code != StatusCode::kOk) {
-        std::string process = ProcessOf(from).Text();
-        std::lock_guard lock(mutex_);
-        refusals_.push_back({from, std::move(process), {message.loaded.code, std::string(text)}});
-      }
-      loaded_.fetch_add(1, std::memory_order_release);
+      OnLoaded(from, message, text);
       break;
     case MachineMessage::kRound:
       core_.AcceptRound(message.graph,
@@ -421,7 +467,7 @@ bool Machines::Dispatch(uint32_t from, std::span<const std::byte> bytes) {
       }
       break;
     case MachineMessage::kDeviceFailed:
-      core_.End(Status(message.loaded.code, std::string(text)));
+      core_.EndByDevice(Status(message.loaded.code, std::string(text)));
       break;
     case MachineMessage::kEnd:
       core_.End(Status(StatusCode::kClosed, "rank 0 has ended the engine"));

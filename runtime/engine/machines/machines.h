@@ -27,6 +27,7 @@
 #include "runtime/channel/channel.h"
 #include "runtime/device/sync/event_count.h"
 #include "runtime/engine/engine.h"
+#include "runtime/engine/machines/agreement.h"
 #include "runtime/engine/machines/sent_weights.h"
 #include "runtime/plan/node_parts.h"
 #include "runtime/plan/plan.h"
@@ -92,6 +93,14 @@ class Machines final : private ranks::Listener {
   std::string SilentRanks() const;
   bool IsSilent(uint32_t rank) const { return SilenceOf(rank).has_value(); }
 
+  // While the plan is loaded: what ranks agree on.
+  Agreement& agreement() { return agreement_; }
+  // Returns whether nobody is to wait for other ranks any more; goes on with messages while the
+  // plan is loaded, since whoever waits for a device's library does not.
+  bool GivesUp();
+  // The devices, communicators and memory are there: from now on a worker goes on with messages.
+  void EndLoading() { loading_.store(false, std::memory_order_relaxed); }
+
   // At the others: tells rank 0 that the plan is loaded, or why not, and how many bytes of weights
   // came from where; hears a message of rank 0.
   void Loaded(const Status& status, uint64_t read_bytes, uint64_t sent_bytes);
@@ -120,11 +129,14 @@ class Machines final : private ranks::Listener {
     return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
   }
   std::optional<std::chrono::nanoseconds> SilenceOf(uint32_t rank) const;  // where it is long
+  bool Interrupted() const;
   bool Refused() const;
   bool AnswerQuestions();
   bool PollOnce();
   void RunThread();
   void OnLost(const ranks::Supervision::Lost& lost);
+  void OnLoaded(uint32_t from, const MachineMessage& message, std::string_view text);
+  std::string NamesOf(const std::vector<uint32_t>& ranks) const;
   void OnFailure(uint32_t from, const MachineMessage& message, std::string_view text);
   void Report();
   void SendAnswers();
@@ -147,10 +159,14 @@ class Machines final : private ranks::Listener {
 
   // Rank 0: how far the others are.
   WeightQuestions questions_;
-  mutable std::mutex mutex_;  // of the next four
+  Agreement agreement_;
+  std::atomic<bool> loading_{true};
+  bool was_interrupted_ = false;  // by another rank, while this one loaded the plan
+  mutable std::mutex mutex_;      // of the next five
   Status load_error_;
   std::vector<ranks::Refusal> refusals_;
   std::map<uint32_t, std::pair<uint64_t, uint64_t>> weights_;  // by rank: bytes read, and sent
+  std::vector<bool> has_loaded_;                               // by rank: has told so, or why not
   bool started_ = false;  // all have loaded the plan: who is lost now ends the engine
   std::atomic<uint32_t> loaded_{0}, ended_{0};
   std::vector<std::atomic<int64_t>> last_message_ns_;  // when, on the steady clock, by rank

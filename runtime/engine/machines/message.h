@@ -30,6 +30,7 @@ struct MachineMessage {
     kPlan,          // load this part of a plan
     kAskWeights,    // what are your weights?
     kWeights,       // they are
+    kAgree,         // what a rank says while it loads the plan; or: what all have agreed on
     kLoaded,        // it is loaded, or why not
     kRound,         // run a round of a graph
     kProgress,      // of a work queue

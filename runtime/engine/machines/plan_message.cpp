@@ -73,7 +73,8 @@ SharedText MakeSharedText(const EngineOptions& options, uint32_t first_tag,
   Append(std::span(placement.worker_of_work_queue), shared.text);
   Append(std::span(placement.work_queue_of_lane), shared.text);
   for (const plan::GraphTotals& of_graph : totals) {
-    Append(std::span(&of_graph.lag, 1), shared.text);
+    const uint32_t words[] = {of_graph.lag, of_graph.may_fail};
+    Append(std::span<const uint32_t>(words), shared.text);
     Append(std::span(of_graph.collectives), shared.text);
   }
   return shared;
@@ -111,9 +112,10 @@ Result<PlanMessage> ReadPlanMessage(const MachineMessage& message, std::string_v
   told.placement.worker_of_work_queue = TakeEntries<uint32_t>(options.work_queues, text);
   told.placement.work_queue_of_lane = TakeEntries<uint32_t>(options.lanes, text);
   for (uint32_t g = 0; g < options.graphs && !text.empty(); ++g) {
-    const std::vector<uint32_t> lag = TakeEntries<uint32_t>(1, text);
-    if (lag.empty()) break;
-    told.totals.push_back({lag[0], TakeEntries<uint32_t>(options.communicators, text)});
+    const std::vector<uint32_t> words = TakeEntries<uint32_t>(2, text);
+    if (words.size() < 2) break;
+    told.totals.push_back(
+        {words[0], words[1] != 0, TakeEntries<uint32_t>(options.communicators, text)});
   }
   told.part.weights = TakeEntries<uint32_t>(options.weights, text);
   auto part = plan::FromBytes({reinterpret_cast<const uint8_t*>(text.data()), text.size()});

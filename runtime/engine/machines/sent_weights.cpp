@@ -123,8 +123,20 @@ Result<AskedFirstRank::Answer> AskedFirstRank::AskFirst(MachineMessage question,
   answer_.reset();
   question.kind = MachineMessage::kAskWeights;
   SendMessage(messenger_, 0, question, text);
-  PollUntil(messenger_, [&] { return answer_.has_value() || ended_(); });
+  const auto end = std::chrono::steady_clock::now() + patience_;
+  bool late = false;
+  PollUntil(messenger_, [&] {
+    late = patience_.count() > 0 && std::chrono::steady_clock::now() > end;
+    return answer_.has_value() || ended_() || late;
+  });
   if (answer_) return std::move(*answer_);
+  if (late && !ended_()) {
+    return Status(
+        StatusCode::kTimeout,
+        fmt::format("rank 0 has not answered in {} s which weights it has: it is stopped, "
+                    "or still loads the plan itself",
+                    std::chrono::duration<double>(patience_).count()));
+  }
   return Status(StatusCode::kClosed, "rank 0 has ended the engine");
 }
 

@@ -9,6 +9,7 @@
 #ifndef CGRAPH_RUNTIME_ENGINE_MACHINES_SENT_WEIGHTS_H_
 #define CGRAPH_RUNTIME_ENGINE_MACHINES_SENT_WEIGHTS_H_
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -46,9 +47,13 @@ class WeightQuestions {
 class AskedFirstRank final : public FirstRank {
  public:
   // `numbers`: of the rank's slices in the whole plan; `ended`: rank 0 has ended the engine.
+  // `patience`: how long an answer is waited for; 0: for ever.
   AskedFirstRank(ranks::Messenger& messenger, std::vector<uint32_t> numbers,
-                 std::function<bool()> ended)
-      : messenger_(messenger), numbers_(std::move(numbers)), ended_(std::move(ended)) {}
+                 std::function<bool()> ended, std::chrono::nanoseconds patience)
+      : messenger_(messenger),
+        numbers_(std::move(numbers)),
+        ended_(std::move(ended)),
+        patience_(patience) {}
 
   Result<std::optional<std::vector<uint8_t>>> Ask(uint32_t weight, const plan::WeightFile& slice,
                                                   const device::OperandType& out,
@@ -72,6 +77,7 @@ class AskedFirstRank final : public FirstRank {
   ranks::Messenger& messenger_;
   const std::vector<uint32_t> numbers_;
   const std::function<bool()> ended_;
+  const std::chrono::nanoseconds patience_;
   std::optional<Answer> answer_;
 };
 

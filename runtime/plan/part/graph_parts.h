@@ -29,6 +29,7 @@ class GraphParts {
   GraphParts(const Plan& plan, const Graph& graph);
 
   const GraphIndex& index() const { return index_; }
+  bool may_fail() const { return others_flags_ != 0; }  // some operation of the graph
   std::unique_ptr<Graph> Of(uint32_t node, SharedTables& shared);
 
  private:

@@ -7,6 +7,9 @@
 
 namespace cgraph::plan {
 
+namespace {
+
+// `may_fail` is left out.
 GraphTotals TotalsOf(const GraphIndex& index) {
   GraphTotals totals;
   for (const Instruction& at : index.graph().instructions) {
@@ -19,12 +22,17 @@ GraphTotals TotalsOf(const GraphIndex& index) {
   return totals;
 }
 
+}  // namespace
+
 NodeParts::NodeParts(const Plan& plan) : plan_(plan) {
   for (const auto& graph : plan.graphs) {
     graphs_.push_back(std::make_unique<GraphParts>(plan, *graph));
   }
   if (plan.start) graphs_.push_back(std::make_unique<GraphParts>(plan, *plan.start));
-  for (const auto& graph : graphs_) totals_.push_back(TotalsOf(graph->index()));
+  for (const auto& graph : graphs_) {
+    totals_.push_back(TotalsOf(graph->index()));
+    totals_.back().may_fail = graph->may_fail();
+  }
 }
 
 NodeParts::~NodeParts() = default;

@@ -22,6 +22,11 @@ struct alignas(128) RankState {
   uint32_t captures = 0;      // CUDA graphs of an execution, on its GPUs
   StatusCode code = StatusCode::kOk;  // kFailed: why
   SharedText<4096> text;
+  // What the rank has told others while it loads the plan (exchange.h): how often, and what it was
+  // about the last time.
+  std::atomic<uint32_t> steps{0};
+  SharedText<64> step;
+  std::atomic<int32_t> process{0};  // its number; 0: it has told nothing
   // A device of the rank has failed as a whole: why. Written once, by the rank, before anybody can
   // see what has come of it.
   std::atomic<bool> device_failed{false};

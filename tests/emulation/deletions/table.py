@@ -5,6 +5,7 @@ may be shortened to its beginning and end by `...`.
 """
 QUEUE = "runtime/cuda/device/cuda_queue.cpp"
 END = "runtime/cuda/device/cuda_queue_end.cpp"
+COLLECTIVES = "runtime/cuda/device/cuda_queue_collectives.cpp"
 DEVICE = "runtime/cuda/device/cuda_device.cpp"
 TABLE = "runtime/cuda/device/poison_table.cpp"
 NCCL = "runtime/cuda/collectives/nccl_communicator.cpp"
@@ -38,7 +39,7 @@ DELETIONS = [
      "      awaited_[front.semaphore] = front.value;\n    }\n", "    }\n"),
     ("releasing a stream that is ended", END,
      "      if (issued.kind == Kind::kWait) awaited_[issued.semaphore] = issued.value;\n", ""),
-    ("errors of communicators behind the first one", QUEUE,
+    ("errors of communicators behind the first one", COLLECTIVES,
      "const bool first = asks && asked", "const bool first = asks && asked.empty() && asked"),
     ("waiting until a communicator is aborted", QUEUE,
      "return (!aborting && FailIssued(come)) || any;",
@@ -111,7 +112,9 @@ DELETIONS = [
     ("the flags that an operation checks", TABLE,
      "guard.count = pool.kept_before[at + predicate.checks.size()] - kept;", "guard.count = 0;"),
     ("that an operation looks at flags", TABLE,
-     "guard.looks = guard.count != 0 || may_fail_[predicate.own];", "guard.looks = false;"),
+     "guard.looks = guard.count != 0 || (predicate.own != device::kNoFlag && "
+     "may_fail_[predicate.own]);",
+     "guard.looks = false;"),
     ("the flag on the GPU", CODE,
      "  *const_cast<volatile uint8_t*>(guard.flags + guard.own) = 1;\n", ""),
     ("the flag on the host", CODE,

@@ -57,6 +57,8 @@ void SetOption(Options& options, std::string_view word, std::string_view value) 
     options.peers = number(1) != 0;
   } else if (word == "ipc") {
     options.ipc = number(1) != 0;
+  } else if (word == "registered") {
+    options.registered = number(1) != 0;
   } else if (word == "memops") {
     options.memops = number(1) != 0;
   } else if (word == "protect") {

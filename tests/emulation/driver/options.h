@@ -26,6 +26,7 @@ struct Options {
   bool count = false;    // misuse is counted; else it aborts
   bool peers = true;     // devices can reach each other's memory
   bool ipc = true;       // processes can open devices' memory of each other
+  bool registered = true;  // devices reach registered host memory by the host's address
   bool memops = true;    // streams can write and await words of 64 bits
   bool protect = true;   // the host cannot touch devices' memory while nothing runs there
   bool pageable = false; // copies of pageable memory are no misuse in the steady state

@@ -147,11 +147,13 @@ int EndGroup() {
       SharedState& state = rank->communicator->shared();
       StateLock state_lock(state);
       for (const SharedState::Member& other : state.members) {
-        if (other.device != rank->device || TheWorld().several_ranks) continue;
+        if (other.device != rank->device || other.machine != TheWorld().machine) continue;
+        if (TheWorld().several_ranks) continue;
         rank->error = kInvalidUsage;
         TheWorld().last_error = "Duplicate GPU detected";
       }
       state.members[rank->rank].device = rank->device;
+      state.members[rank->rank].machine = TheWorld().machine;
       status = nccl::kInProgress;
     }
     for (auto& launch : ended.launches) {

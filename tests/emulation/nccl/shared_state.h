@@ -69,6 +69,7 @@ struct SharedState {
 
   struct Member {
     int device = -1;  // -1: has not come
+    int machine = 0;  // whose device it is
     bool finalized = false;
     bool connects = false;                // has called a collective
     bool exchanges[kMostNcclRanks] = {};  // by peer: has called for one

@@ -25,6 +25,15 @@ const char* FromEnvironment(const char* name) {
   return value != nullptr ? value : "";
 }
 
+// Returns the rank that a launcher of MPI programs has given this process; 0 without one.
+int MachineOfThis() {
+  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"}) {
+    const std::string rank(FromEnvironment(name));
+    if (!rank.empty()) return std::atoi(rank.c_str());
+  }
+  return 0;
+}
+
 using Call = NcclCall;
 
 using Bytes = NcclBuffer;
@@ -139,6 +148,7 @@ World::World()
               std::string_view(FromEnvironment("NCCL_LAUNCH_ORDER_IMPLICIT")) == "1"),
       connects_at_once(std::string_view(FromEnvironment("NCCL_RUNTIME_CONNECT")) == "0"),
       tells_version(std::string_view(FromEnvironment("NCCL_DEBUG")) == "VERSION"),
+      machine(MachineOfThis()),
       several_ranks(options.version >= kFirstSeveralRanks &&
                     std::string_view(FromEnvironment("NCCL_MULTI_RANK_GPU_ENABLE")) == "1"),
       fail_at(options.fail) {}

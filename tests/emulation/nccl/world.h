@@ -112,6 +112,8 @@ struct World {
   const bool ordered;             // NCCL_LAUNCH_ORDER_IMPLICIT, of versions that know it
   const bool connects_at_once;    // NCCL_RUNTIME_CONNECT=0
   const bool tells_version;       // NCCL_DEBUG=VERSION
+  // Whose devices these are: processes that mpirun has started are on a machine each.
+  const int machine;
   const bool several_ranks;       // on one GPU: NCCL_MULTI_RANK_GPU_ENABLE, since 2.30
   std::mutex mutex;
   using Name = std::pair<int, uint64_t>;  // of an id: the process that made it, and a number there

@@ -177,7 +177,8 @@ TEST_CASE("a rank gets the slices of rank 0, whatever it has itself") {
     Network network(2, number);
     const FirstRankThread rank0(network.wire(0), weight, first.path());
     ranks::Messenger messenger(network.wire(1));
-    engine::AskedFirstRank asked(messenger, {0}, [] { return false; });
+    engine::AskedFirstRank asked(
+        messenger, {0}, [] { return false; }, std::chrono::nanoseconds(0));
     const Ears ears(messenger, [&](uint32_t, const MachineMessage& message, std::string_view text) {
       asked.OnAnswer(message, text);
     });

@@ -183,7 +183,8 @@ class Maker {
       const channel::CollectiveShape& shape, std::span<const plan::CollectivePart> slots,
       size_t first, const std::vector<bool>& on_queue, bool& hosted) {
     if (auto communicator = p_.native->Of(out_.index, first)) {
-      return channel::MakeNativeCollective(shape, std::move(communicator), Host());
+      return channel::MakeNativeCollective(shape, std::move(communicator), MembersHere(slots),
+                                           Host());
     }
     std::vector<uint32_t> numbers;
     std::vector<device::Device*> devices;  // null: another rank's
@@ -201,6 +202,18 @@ class Maker {
     auto carried = MakeCarried(shape, slots);
     if (!carried.ok()) return carried.status();
     return channel::MakeHostedCollective(shape, std::move(carried->first), on_queue, Host());
+  }
+
+  // Returns which members are on this machine, where some are on another one.
+  channel::MembersHere MembersHere(std::span<const plan::CollectivePart> slots) const {
+    channel::MembersHere here;
+    if (AreHere(RanksOf(slots))) return here;
+    for (const plan::CollectivePart& slot : slots) {
+      const uint32_t lane = index_.lane(slot.instruction);
+      here.devices.push_back(IsHere(lane) ? &DeviceOfLane(lane) : nullptr);
+    }
+    here.tell_flags = p_.totals[out_.index].may_fail;
+    return here;
   }
 
   // Makes a collective that the host drives, and says whether it is the local carrier's.

@@ -6,6 +6,7 @@
 
 #include "runtime/channel/queued/native_collective.h"
 #include "runtime/engine/load/arenas.h"
+#include "runtime/engine/load/communication/among_machines.h"
 #include "runtime/engine/load/communication/among_ranks.h"
 #include "runtime/engine/load/communication/collectives.h"
 #include "runtime/plan/kinds.h"
@@ -17,7 +18,8 @@ namespace cgraph::engine {
 Status NativeCollectives::Find(const plan::Plan& plan,
                                const std::vector<std::unique_ptr<device::Device>>& devices,
                                const std::vector<std::unique_ptr<LoadedGraph>>& graphs,
-                               const std::vector<bool>& elsewhere, const RankView& view) {
+                               const std::vector<bool>& elsewhere, const RankView& view,
+                               const MachineView& machines) {
   if (view.exchange != nullptr) {
     for (const auto& graph : graphs) uses_.emplace_back(graph->plan->arenas.size(), false);
     return FindAmongRanks(plan, devices, graphs, view, *this);
@@ -34,6 +36,11 @@ Status NativeCollectives::Find(const plan::Plan& plan,
       return FindOne(*graph, index, devices, elsewhere, first, parts);
     }));
   }
+  if (machines.machines == nullptr) return Status::Ok();
+  CGRAPH_RETURN_IF_ERROR(FindAmongMachines(plan, devices, graphs, machines, *this));
+  std::sort(found_.begin(), found_.end(), [](const Found& a, const Found& b) {
+    return std::pair(a.graph->index, a.first) < std::pair(b.graph->index, b.first);
+  });
   return Status::Ok();
 }
 
@@ -73,11 +80,20 @@ void NativeCollectives::Add(const plan::GraphIndex& index,
     found.members.push_back({index.lane(at.instruction), operands.first(part.inputs()),
                              operands.subspan(part.inputs())});
   }
-  if (std::find(communicators_.begin(), communicators_.end(), found.communicator) ==
-      communicators_.end()) {
-    communicators_.push_back(found.communicator);
-  }
+  AddCommunicator(found.communicator);
   found_.push_back(std::move(found));
+}
+
+void NativeCollectives::AddApart(Found found) {
+  apart_ = true;
+  AddCommunicator(found.communicator);
+  found_.push_back(std::move(found));
+}
+
+void NativeCollectives::AddCommunicator(const std::shared_ptr<device::Communicator>& communicator) {
+  const bool known =
+      std::find(communicators_.begin(), communicators_.end(), communicator) != communicators_.end();
+  if (!known) communicators_.push_back(communicator);
 }
 
 std::shared_ptr<device::Communicator> NativeCollectives::Of(uint32_t graph, size_t first) const {
@@ -157,6 +173,7 @@ Status NativeCollectives::Register(const Arenas& arenas, const workers::Placemen
     for (const Found& found : found_) {
       if (found.communicator == communicator) layout.Add(found);
     }
+    if (layout.blocks.empty()) continue;  // some of its members are on other machines
     uint64_t least = UINT64_MAX;
     for (const device::Memory* block : layout.blocks) {
       layout.fits = layout.fits && block != nullptr;

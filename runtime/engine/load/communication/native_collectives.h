@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <vector>
@@ -24,20 +25,31 @@
 namespace cgraph::engine {
 
 class Arenas;
+struct MachineView;
 
 class NativeCollectives {
  public:
-  // Makes the communicators that devices have for collectives of the graphs, in the order of these;
-  // none between machines, or for another one: `elsewhere` says which devices are on such. `view`:
-  // of ranks of this machine, which agree on each communicator and join it together.
-  // kFailed with the error of a device's library, kLost where another rank has ended.
+  // Makes the communicators that devices have for collectives of the graphs, in the order of these.
+  // Where ranks serve them, of this machine (`view`) or of several (`machines`), these agree on
+  // each communicator and join it together. `elsewhere` says which devices are on other machines.
+  // kFailed with the error of a device's library, kLost where another rank has ended, kTimeout
+  // where one does not come.
   Status Find(const plan::Plan& plan, const std::vector<std::unique_ptr<device::Device>>& devices,
               const std::vector<std::unique_ptr<LoadedGraph>>& graphs,
-              const std::vector<bool>& elsewhere, const RankView& view);
+              const std::vector<bool>& elsewhere, const RankView& view,
+              const MachineView& machines);
 
   // Returns who carries out the collective of a graph whose first part is this one, among all parts
   // of collectives; null: not a communicator.
   std::shared_ptr<device::Communicator> Of(uint32_t graph, size_t first) const;
+  // Returns how many collectives of a communicator, in a round of each graph, are carried out by
+  // communicators of other ranks alone; known to rank 0.
+  uint32_t CountElsewhere(uint32_t communicator) const {
+    const auto found = elsewhere_.find(communicator);
+    return found == elsewhere_.end() ? 0 : found->second;
+  }
+  // Returns whether some communicator has members on other machines.
+  bool apart() const { return apart_; }
   // Returns whether values of such collectives lie in an arena of a graph.
   bool Uses(uint32_t graph, uint32_t arena) const { return uses_[graph][arena]; }
 
@@ -60,7 +72,7 @@ class NativeCollectives {
     CollectiveKind kind = CollectiveKind::kBarrier;
     uint32_t root = 0;
     std::shared_ptr<device::Communicator> communicator;
-    std::vector<Member> members;
+    std::vector<Member> members;  // none: some are on other machines
   };
   struct Layout;
   Status FindOne(LoadedGraph& graph, const plan::GraphIndex& index,
@@ -68,9 +80,18 @@ class NativeCollectives {
                  const std::vector<bool>& elsewhere, size_t first,
                  std::span<const plan::CollectivePart> parts);
   void Add(const plan::GraphIndex& index, std::span<const plan::CollectivePart> parts, Found found);
+  // Adds a collective some of whose members are on other machines: its memory is not registered.
+  void AddApart(Found found);
+  void AddElsewhere(uint32_t communicator, uint32_t collectives) {
+    elsewhere_.emplace(communicator, collectives);
+  }
+  void AddCommunicator(const std::shared_ptr<device::Communicator>& communicator);
   friend class CommunicatorsAmongRanks;
+  friend class CommunicatorsAmongMachines;
 
-  std::vector<Found> found_;
+  std::vector<Found> found_;  // in the order of the graphs and of their collectives
+  std::map<uint32_t, uint32_t> elsewhere_;
+  bool apart_ = false;
   std::vector<std::vector<bool>> uses_;  // per graph, per arena
   std::vector<std::shared_ptr<device::Communicator>> communicators_;
 };
