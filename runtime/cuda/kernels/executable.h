@@ -18,8 +18,14 @@
 
 namespace cgraph::cuda {
 
+// Of work memory, and of each part that a kernel divides it into.
+inline constexpr uint64_t kScratchAlignment = 256;
+constexpr uint64_t AlignScratch(uint64_t bytes) {
+  return (bytes + kScratchAlignment - 1) / kScratchAlignment * kScratchAlignment;
+}
+
 // Call: one launch of an executable. `scratch` has as many bytes as the executable asks for,
-// aligned to 256; what lies there is gone after the call.
+// aligned to kScratchAlignment; what lies there is gone after the call.
 struct Call {
   CUstream stream = nullptr;
   Guard guard;

@@ -11,8 +11,6 @@
 namespace cgraph::cuda {
 namespace {
 
-constexpr uint64_t kAlignment = 256;
-
 // One operand of a step: an input or the output of the whole kernel, or a temporary.
 struct OperandRef {
   enum { kInput, kTemporary, kOutput } kind;
@@ -115,7 +113,7 @@ ExecutableResult MakeFused(const Target& target, const Launcher& launcher,
     offsets.push_back(scratch);
     auto bytes = static_cast<uint64_t>(plan::DTypeBytes(dtype));
     for (int i = 0; i < outputs[0].rank; ++i) bytes *= static_cast<uint64_t>(outputs[0].dims[i]);
-    scratch += (bytes + kAlignment - 1) / kAlignment * kAlignment;
+    scratch += AlignScratch(bytes);
   }
   return ExecutableResult(
       std::make_unique<Chain>(std::move(steps), std::move(offsets), scratch));

@@ -7,8 +7,6 @@
 namespace cgraph::cuda {
 namespace {
 
-constexpr uint64_t kAlignment = 256;
-
 int64_t EntryBytesOf(DType dtype) { return plan::DTypeBytes(dtype) == 8 ? 16 : 8; }
 
 ExecutableResult MakeOrdered(const Making& making, int dim, bool descending) {
@@ -48,7 +46,7 @@ Result<RowOrder> RowOrder::Make(const Making& making, const device::OperandType&
   order.along_ = shape.along;
   order.kept_ = kept;
   const auto bytes = static_cast<uint64_t>(shape.rows * shape.along * entry_bytes);
-  order.buffer_ = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  order.buffer_ = AlignScratch(bytes);
   return order;
 }
 

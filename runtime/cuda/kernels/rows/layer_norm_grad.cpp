@@ -8,7 +8,6 @@
 namespace cgraph::cuda {
 namespace {
 
-constexpr uint64_t kAlignment = 256;
 constexpr int64_t kThreadsEnough = int64_t{1} << 16, kLeastRows = 16;  // of a part
 
 class LayerNormGrad final : public CudaExecutable {
@@ -72,7 +71,7 @@ class LayerNormGrad final : public CudaExecutable {
     const int64_t wanted = kThreadsEnough / std::max<int64_t>(count_, 1);
     parts_ = std::max<int64_t>(std::min(wanted, rows / kLeastRows), 1);
     const uint64_t bytes = static_cast<uint64_t>(rows) * 2 * sizeof(double);
-    partials_ = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+    partials_ = AlignScratch(bytes);
   }
 
   Launcher launcher_;
