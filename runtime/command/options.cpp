@@ -122,7 +122,7 @@ void AddFlags(CLI::App& app, Options& options, Raw& raw) {
       ->check(CLI::Range(1u, 1024u));
   app.add_option("--processes", raw.processes,
                  "processes that drive the plan, this one among them: device, for one for each "
-                 "device, or a number")
+                 "device, as it is where a plan has captures on several GPUs, or a number")
       ->option_text("device|N");
   app.add_option("--device-map", options.device_map,
                  "the GPU or core that each logical device is: gpu[0]=cuda:0,gpu[1]=cpu:1, or "

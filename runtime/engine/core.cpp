@@ -149,9 +149,10 @@ Status Core::LoadShared() {
     elsewhere.push_back(IsElsewhere(device));
   }
   Loading("making the communicators of GPUs");
+  HangWhereTold(ranks_.rank, "before");
   const MachineView machines{machines_.get(), ranks_.rank, &gpus_, totals_};
   CGRAPH_RETURN_IF_ERROR(native_.Find(*plan_, devices_, graphs_, elsewhere, view_, machines));
-  HangWhereTold(ranks_.rank);
+  HangWhereTold(ranks_.rank, "behind");
   ListStates();
   arenas_ = std::make_unique<Arenas>();
   Loading("allocating memory");

@@ -4,6 +4,7 @@
 #define CGRAPH_RUNTIME_ENGINE_DEATH_H_
 
 #include <cstdint>
+#include <string_view>
 
 #ifdef CGRAPH_OMISSIONS
 #include <signal.h>
@@ -12,6 +13,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <string>
 #include <thread>
 #endif
 
@@ -30,18 +32,18 @@ inline void ReadDeath(uint32_t rank) {
 inline void CountStep() {
   if (steps_until_death.fetch_sub(1, std::memory_order_relaxed) == 1) raise(SIGKILL);
 }
-// Has rank R never go on once its communicators are made, where CGRAPH_HANG is "R". Others then
-// wait for it as long as the engine's time-out says, however short that is.
+// Has rank R never go on while it loads the plan, where CGRAPH_HANG is "R:before" or "R:behind":
+// its communicators. Others then wait for it as long as the engine's time-out says, however short
+// that is.
 inline bool SomeRankHangs() { return std::getenv("CGRAPH_HANG") != nullptr; }
-inline void HangWhereTold(uint32_t rank) {
+inline void HangWhereTold(uint32_t rank, std::string_view place) {
   const char* const text = std::getenv("CGRAPH_HANG");
-  unsigned of = 0;
-  if (text == nullptr || std::sscanf(text, "%u", &of) != 1 || of != rank) return;
+  if (text == nullptr || text != std::to_string(rank) + ":" + std::string(place)) return;
   for (;;) std::this_thread::sleep_for(std::chrono::hours(1));
 }
 #else
 constexpr bool SomeRankHangs() { return false; }
-constexpr void HangWhereTold(uint32_t) {}
+constexpr void HangWhereTold(uint32_t, std::string_view) {}
 constexpr void ReadDeath(uint32_t) {}
 constexpr void CountStep() {}
 #endif

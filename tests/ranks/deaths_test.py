@@ -7,10 +7,10 @@
 
 `cgrun_deaths` is cgrun whose rank R is killed after its N-th step where CGRAPH_DEATH is R:N, so
 that each step of a small plan is tried in turn, or each third (--every 3), and whose rank R never
-goes on while it loads the plan where CGRAPH_HANG is R. CGRAPH_SEED chooses
-which, and the times of the other deaths. With --gpus each rank has a GPU, which the environment
-emulates: it dies after it has issued its N-th step. Under mpirun NCCL then carries out what they do
-together.
+goes on while it loads the plan where CGRAPH_HANG is R:before or R:behind, its communicators.
+CGRAPH_SEED chooses which, and the times of the other deaths. With --gpus each rank has a GPU, which
+the environment emulates: it dies after it has issued its N-th step. Under mpirun NCCL then carries
+out what they do together.
 """
 import argparse
 import os
@@ -194,19 +194,28 @@ def stopped(suite):
 def hangs(suite):
     """A process that never goes on while it loads the plan: others wait for it as long as the
     time-out says, and who waits for whom is said."""
-    for rank in range(1, RANKS):
-        run = suite.start("fast", "-n", "2", "--timeout", "2", hang=str(rank), patient=True)
+    for rank, place in ((1, "before"), (2, "before"), (1, "behind"), (2, "behind")):
+        what = f"rank {rank} hangs {place} its communicators"
+        run = suite.start("fast", "-n", "2", "--timeout", "2", hang=f"{rank}:{place}",
+                          patient=True)
         pid = suite.await_ranks(run)[rank]
-        code, error = run.end(f"rank {rank} hangs while it loads", 20)
-        expect(code != 0, f"rank {rank} hangs and the run ends well", error)
+        code, error = run.end(what, 20)
+        expect(code != 0, f"{what} and the run ends well", error)
         if suite.gpus and suite.mpi is None:
             others = {1: "rank 0, rank 2 have", 2: "rank 0, rank 1 have"}[rank]
-            expect(f"{others} waited 2 s for rank {rank} to tell \"what GPUs read of each other\"\n"
-                   f"rank {rank} (process {pid}) has told \"what GPUs carry out together\" last"
-                   in error, "who waits for whom", error)
+            told = "has told nothing yet"
+            if place == "behind":
+                told = f'(process {pid}) has told "what GPUs carry out together" last'
+            step = "what GPUs " + ("carry out together" if place == "before" else
+                                   "read of each other")
+            words = f'{others} waited 2 s for rank {rank} to tell "{step}"\nrank {rank} {told}'
+        elif suite.gpus and place == "before":
+            words = rf'rank 0 has waited 2 s for rank {rank} \(process {pid} on \S+\) to tell ' \
+                    '"what GPUs carry out together"'
         else:
-            expect(re.search(rf"rank {rank} \(process {pid}.*\) has not loaded the plan in 2 s",
-                             error), "who is waited for", error)
+            words = rf"rank {rank} \(process {pid}.*\) has not loaded the plan in 2 s"
+        found = words in error or re.search(words, error)
+        expect(found, f"{what}: who waits for whom", error)
 
 
 def interrupted(suite):

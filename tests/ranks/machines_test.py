@@ -133,6 +133,7 @@ CASES = [  # graph, inputs, flags
     ("spread", {"x": EIGHT}, ["-n", "3"]),
     ("collected", {"x": EIGHT}, ["-n", "30"]),
     ("members_beside", {"x": EIGHT}, ["-n", "3"]),
+    ("ragged", {"x": numbers(1000), "length": np.int64(77)}, ["-n", "3"]),
 ]
 
 
