@@ -67,8 +67,10 @@ class Fixer {
   }
 
   // Rewrites in rounds until nothing is left; each round writes the file, which the next one reads.
+  // A file that does not compile any more gets its text back.
   ExitCode FixFile(const std::string& path, llvm::json::OStream* json) {
     int64_t written = 0;
+    std::string original;
     for (int round = 0;; ++round) {
       Sources sources;
       Diagnostics diagnostics(sources);
@@ -81,6 +83,10 @@ class Fixer {
       // What is written instead may itself be deprecated, in a circle.
       const bool goes_on = round < kMostRounds && exit_code == kSuccess;
       if (goes_on) fixes = InnermostFixes(diagnostics, SourceId(0));
+      if (round > 0 && exit_code != kSuccess) {
+        if (Status status = WriteText(path, original); !status.ok()) return ReportStatus(status);
+        written = 0;
+      }
       if (fixes.empty()) {
         if (json != nullptr)
           WriteJson(diagnostics, *json);
@@ -90,6 +96,7 @@ class Fixer {
         return exit_code;
       }
       std::string text = sources[SourceId(0)].text;
+      if (round == 0) original = text;
       for (auto fix = fixes.rbegin(); fix != fixes.rend(); ++fix) {
         text.replace(fix->range.begin, fix->range.end - fix->range.begin, fix->text);
       }

@@ -13,7 +13,7 @@ import sys
 
 import numpy as np
 
-from encoder import ROOT, Encoder, pad
+from encoder import ROOT, Encoder, pad, expect_files
 from reference import NumPyEncoder, TorchEncoder, load_safetensors
 
 TOLERANCE = 1e-5
@@ -36,6 +36,7 @@ def main():
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build" / "release")
     parser.add_argument("--weights", type=pathlib.Path, default=ROOT / "build" / "minilm")
     options = parser.parse_args()
+    expect_files(options.weights)
     weights = load_safetensors(options.weights / "model.safetensors")
     references = {"NumPy": NumPyEncoder(weights)}
     if importlib.util.find_spec("torch"):

@@ -5,6 +5,7 @@ since shapes are static; a micro-batch has about as many tokens whatever the len
 """
 import pathlib
 import subprocess
+import sys
 import tempfile
 
 import numpy as np
@@ -15,6 +16,13 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 LENGTHS = (16, 32, 64, 128, 256)
 TOKENS = 1024  # of a micro-batch, at most
+
+
+def expect_files(folder):
+    """Ends the program with a sentence where the model or its vocabulary is not there."""
+    for name in ("model.safetensors", "vocab.txt"):
+        if not (folder / name).exists():
+            sys.exit(f"there is no {folder / name}: examples/minilm/fetch.py fetches it (84 MB)")
 
 
 class Encoder:

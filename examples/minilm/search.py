@@ -65,6 +65,7 @@ def main():
     parser.add_argument("--best", type=int, default=3)
     options = parser.parse_args()
     texts = options.texts.read_text().splitlines() if options.texts else descriptions()
+    expect_files(options.weights)
     encoder = Encoder(options.weights, options.build)
     vectors = vectors_of(texts, options.weights, encoder)
     sentences = options.sentences or QUESTIONS

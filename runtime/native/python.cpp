@@ -91,7 +91,10 @@ Result<std::string> LoadInterpreter() {
 }
 
 std::string ModuleName(const std::string& path) {
-  if (path.starts_with(kInstalled)) return path.substr(sizeof kInstalled - 1);
+  if (path.starts_with(kInstalled)) {  // of "python:package.module" the package
+    const std::string name = path.substr(sizeof kInstalled - 1);
+    return name.substr(0, name.find('.'));
+  }
   const std::filesystem::path file = std::filesystem::absolute(path).lexically_normal();
   return (file.has_filename() ? file : file.parent_path()).stem().string();
 }

@@ -94,6 +94,8 @@ RunningCall::RunningCall(const char* place, const char* code) {
 
 RunningCall::~RunningCall() { running_code = nullptr; }
 
+bool IsInsideCall() { return running_code != nullptr; }
+
 void ReportCrashes() {
   for (int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) {
     struct sigaction action {};

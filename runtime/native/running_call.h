@@ -15,6 +15,9 @@ class RunningCall {
   RunningCall& operator=(const RunningCall&) = delete;
 };
 
+// Whether this thread is inside native code.
+bool IsInsideCall();
+
 // Makes the process say, before it dies of SIGSEGV, SIGBUS, SIGFPE, SIGILL or SIGABRT inside native
 // code, which code it was, on standard error. It dies of the signal all the same. Native code that
 // calls exit() is said, too, and ends the process with a failure. For programs that own their

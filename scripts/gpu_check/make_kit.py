@@ -173,7 +173,8 @@ def examples(emulated):
     weights of examples/minilm are fetched by a script of its own."""
     for path in sorted((ROOT / "examples").rglob("*.cgraph")):
         name = "_".join(path.relative_to(ROOT / "examples").with_suffix("").parts)
-        if path.name == "stages.cgraph" or path.parent.name in ("embed", "costs", "minilm"):
+        if path.name == "stages.cgraph" or path.parent.name in ("embed", "costs", "minilm",
+                                                                  "torch_actors"):
             continue
         if not emulated or name in EMULATED:
             yield name, path

@@ -16,8 +16,8 @@
 
 namespace cgraph::interpreter {
 
-// Returns a plan that has only this graph, with one execution in flight: a caller gets no second
-// execution of one graph in before the first of another.
+// Returns a plan that has only this graph. A caller gets no second execution of one graph in before
+// the first of another, and takes results at once.
 std::unique_ptr<plan::Plan> InSequence(const plan::Plan& plan,
                                        const std::vector<uint32_t>& graphs);
 

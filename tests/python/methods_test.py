@@ -458,5 +458,73 @@ class Command(unittest.TestCase):
         self.assertIn("it is a folder", done.stderr)
 
 
+ODD = """import torch_like
+def forever(x):
+    while True:
+        pass
+def turned(x, out):
+    filled = torch_like.asarray(out)
+    filled[:] = x
+    return filled.T
+def unaware(x):
+    return torch_like.asarray(x) + 1
+""".replace("torch_like", "numpy")
+ODD_PROGRAM = """import std.tensor
+actor Odd() {
+  state w: f32[2] = ones()
+  method forever(x: f32[2, 2]) -> f32[2, 2] = extern "python:odd:forever"
+  method turned(x: f32[2, 2]) -> f32[2, 2] = extern "python:odd:turned"
+  method unaware(x: f32[2, 2]) -> f32[2, 2] = extern "python:odd:unaware"
+}
+place odd = Odd() on cpu[0]
+place other = Odd() on cpu[1]
+graph forever(x: f32[2, 2]) -> f32[2, 2] { return odd.forever(x) }
+graph turned(x: f32[2, 2]) -> f32[2, 2] { return other.turned(x) }
+graph unaware(x: f32[2, 2]) -> f32[2, 2] { return odd.unaware(x) }
+"""
+HANGS = """import sys, warnings
+import cgraph
+import numpy as np
+warnings.simplefilter("always")
+with cgraph.Engine("odd.cgplan", libraries=["odd.py"], timeout=1) as engine:
+    try:
+        engine.forever(np.ones((2, 2), np.float32))
+    except cgraph.TimeoutError as error:
+        print("timed out")
+try:
+    engine.stats()
+except cgraph.ClosedError:
+    print("closed")
+"""
+
+
+class Odd(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.path = pathlib.Path(self.folder.name)
+        (self.path / "odd.py").write_text(ODD)
+        self.plan = cgraph.compile(ODD_PROGRAM)
+        self.plan.save(self.path / "odd.cgplan")
+
+    def test_what_does_not_end_is_abandoned(self):
+        done = subprocess.run([sys.executable, "-c", HANGS], cwd=self.path, text=True, timeout=30,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              env=dict(os.environ, PYTHONPATH=support.OPTIONS.package))
+        self.assertEqual((done.returncode, done.stdout), (0, "timed out\nclosed\n"), done.stderr)
+        self.assertIn("a method of the engine does not end", done.stderr)
+
+    def test_functions(self):
+        x = np.arange(4, dtype=np.float32).reshape(2, 2)
+        with cgraph.Engine(self.plan, libraries=[self.path / "odd.py"]) as engine:
+            np.testing.assert_array_equal(engine.turned(x), x.T)
+            np.testing.assert_array_equal(engine.unaware(x), x + 1)
+        with self.assertRaisesRegex(cgraph.InputError, "an object of the type Odd"):
+            cgraph.Engine(self.plan, libraries=[self])
+        with self.assertRaisesRegex(cgraph.InputError, "name the file"):
+            with cgraph.Engine(self.plan, libraries=[self.path / "odd.py"]) as engine:
+                engine.save_state(self.path / "states.pt")
+
+
 if __name__ == "__main__":
     support.main()

@@ -17,6 +17,7 @@ import std.tensor
 actor Sum(start: float) {
   state w: f32[2, 3] = full(start)
   state half: bf16[2] = zeros()
+  state pair: (low: f32, high: f32) = (low: 1.0, high: 2.0)
   state steps: i64 = 0
   method add(x: f32[2, 3], ms: i64) -> f32[2, 3] {
     sleep(ms)
@@ -47,13 +48,15 @@ class States(unittest.TestCase):
     def test_read(self):
         with self.engine() as engine:
             self.assertEqual(list(engine.state), ["sums[0]", "sums[1]", "idle"])
-            self.assertEqual(set(engine.state["idle"]), {"w", "half", "steps"})
+            self.assertEqual(set(engine.state["idle"]), {"w", "half", "steps", "pair.low",
+                                                         "pair.high"})
             before = engine.state["sums[1]"]["w"]
             engine.add(x=X, ms=0)
             np.testing.assert_array_equal(engine.state["sums[1]"]["w"], X + 1)
             np.testing.assert_array_equal(before, np.ones((2, 3)))  # a copy
             self.assertEqual(engine.state["sums[0]"]["steps"].item(), 1)
             self.assertEqual(engine.state["idle"]["half"].tolist(), [0, 0])
+            self.assertEqual(engine.state["idle"]["pair.high"].item(), 2)
             shared = np.asarray(before)
             del before
         np.testing.assert_array_equal(shared, np.ones((2, 3)))

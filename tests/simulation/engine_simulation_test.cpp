@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -89,7 +90,11 @@ std::string TrySeed(TrialOptions options, Counts& counts) {
   death.rank = static_cast<uint32_t>(1 + random() % (result.points.size() - 1));
   const uint64_t points = result.points[death.rank], loaded = result.loaded[death.rank];
   // Mostly while it executes.
-  death.point = random() % 4 == 0 ? random() % points : loaded + random() % (points - loaded);
+  switch (random() % 6) {
+    case 0: death.point = random() % points; break;
+    case 1: death.point = points - 1 - random() % std::min<uint64_t>(points - loaded, 300); break;
+    default: death.point = loaded + random() % (points - loaded); break;
+  }
   return TryDeath(options, death, counts);
 }
 

@@ -51,7 +51,6 @@ const Row kRows[] = {
     {"a rank that is lost while all end is waited for", {.omitted = {Omission::kLostAtEnd}}},
     {"a message comes twice", {.wire = WireFault::kTwice}},
     {"a message never comes", {.wire = WireFault::kLost}},
-    {"a message overtakes another with its tag", {.wire = WireFault::kOrder}},
     {"a receive is over before its bytes are there", {.wire = WireFault::kEarly}},
 };
 

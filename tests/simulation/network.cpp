@@ -140,9 +140,6 @@ uint64_t Network::BeginSend(uint32_t from, uint32_t to, uint32_t tag, const std:
     message->eager = true;
   }
   message->unfilled = fails && wire_fault_ == WireFault::kEarly;
-  if (wire_fault_ == WireFault::kOrder && tag != ranks::kControlTag && queue.size() > 1) {
-    std::swap(queue.back(), queue[queue.size() - 2]);
-  }
   return last_;
 }
 

@@ -33,7 +33,6 @@ enum class WireFault {
   kNone,
   kTwice,  // a message comes twice
   kLost,   // a message never comes
-  kOrder,  // a message overtakes one with the same tag
   kEarly,  // a receive is over before its bytes are there
 };
 

@@ -1,8 +1,11 @@
 #include "runtime/python/binding/engine_handle.h"
 
 #include <algorithm>
+#include <condition_variable>
+#include <mutex>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include <fmt/format.h>
@@ -63,11 +66,15 @@ Result<EngineOptions> OptionsOf(const LoadArguments& arguments, plan::Plan& plan
   return options;
 }
 
-Result<std::unique_ptr<Engine>> LoadPlan(const PlanHandle& handle, const LoadArguments& arguments) {
+Result<std::unique_ptr<Engine>> LoadPlan(const PlanHandle& handle, const LoadArguments& arguments,
+                                         const std::shared_ptr<std::atomic<bool>>& timed_out) {
   auto plan = plan::FromBytes(handle.Bytes());
   if (!plan.ok()) return plan.status();
   auto options = OptionsOf(arguments, **plan);
   if (!options.ok()) return options.status();
+  options->timed_out = [timed_out](const Status& status) {
+    if (status.code() == StatusCode::kTimeout) timed_out->store(true);
+  };
   return Engine::Load(std::move(*plan), *options);
 }
 
@@ -87,12 +94,14 @@ bool MayHang(const plan::Plan& plan, const LoadArguments& arguments) {
 }
 
 std::shared_ptr<EngineHandle> Load(const PlanHandle& plan, const LoadArguments& arguments) {
+  const auto timed_out = std::make_shared<std::atomic<bool>>(false);
   auto made = [&] {
     const WithoutGil unlocked;
-    return LoadPlan(plan, arguments);
+    return LoadPlan(plan, arguments, timed_out);
   }();
   if (!made.ok()) RaiseStatus(made.status(), During::kLoad);
-  return std::make_shared<EngineHandle>(std::move(*made), MayHang(plan.plan(), arguments));
+  return std::make_shared<EngineHandle>(std::move(*made), MayHang(plan.plan(), arguments),
+                                        Seconds(arguments.timeout), timed_out);
 }
 
 nb::dict StatsOf(EngineHandle& handle) {
@@ -123,13 +132,38 @@ auto Unlocked(F&& f) {
 
 EngineHandle::~EngineHandle() {
   if (!engine_.usable()) return;
-  Close();
+  // Python's collector may come upon it inside a method, on a worker, which cannot wait for itself.
+  if (native::IsInsideCall()) {
+    EndLater();
+    return;
+  }
+  try {
+    Close();
+  } catch (nb::python_error& error) {
+    error.discard_as_unraisable("the end of an engine");
+  }
+  if (!engine_.usable()) return;  // abandoned
   // Threads that wait hold the handle, so nobody is inside the engine.
   const WithoutGil unlocked;
   engine_->reset();
 }
 
+void EngineHandle::EndLater() {
+  struct Rest {
+    OfThisProcess<std::unique_ptr<Engine>> engine;
+    std::vector<Running> orphans;
+    std::vector<BorrowedInputs> kept;
+  };
+  auto* rest = new Rest{std::move(engine_), std::move(orphans_), std::move(kept_)};
+  std::thread([rest] {
+    rest->engine->reset();
+    const nb::gil_scoped_acquire locked;  // inputs are Python's
+    delete rest;
+  }).detach();
+}
+
 Engine& EngineHandle::Use() {
+  if (abandoned_) Raise("ClosedError", "the engine was closed");
   if (!engine_.usable()) {
     Raise("Error", fmt::format("this engine was made in process {}, and its threads are not in a "
                                "process forked from it; make an engine after the fork, or start "
@@ -153,12 +187,62 @@ void EngineHandle::Sweep() {
   }
 }
 
+// Returns false where it takes longer than anybody waits for, and raises what Ctrl-C does.
+bool EngineHandle::TearDownInTime() {
+  struct Teardown {
+    std::mutex mutex;
+    std::condition_variable changed;
+    bool over = false;
+  };
+  const auto teardown = std::make_shared<Teardown>();
+  std::thread([teardown, engine = engine_->get()] {
+    engine->Teardown();
+    const std::lock_guard lock(teardown->mutex);
+    teardown->over = true;
+    teardown->changed.notify_all();
+  }).detach();
+  constexpr std::chrono::milliseconds kSlice(100);
+  constexpr std::chrono::seconds kAfterTimeout(1);
+  using Clock = std::chrono::steady_clock;
+  const auto patience = timed_out_->load() ? kAfterTimeout : patience_;
+  for (const Clock::time_point begun = Clock::now();;) {
+    {
+      const WithoutGil unlocked;
+      std::unique_lock lock(teardown->mutex);
+      if (teardown->changed.wait_for(lock, kSlice, [&] { return teardown->over; })) return true;
+    }
+    if (PyErr_CheckSignals() != 0) return false;
+    if (patience.count() > 0 && Clock::now() - begun > patience) return false;
+  }
+}
+
+// What runs may still read and write everything that the engine has.
+void EngineHandle::Abandon() {
+  abandoned_ = true;
+  static_cast<void>(new auto(std::move(engine_)));   // NOLINT
+  static_cast<void>(new auto(std::move(orphans_)));  // NOLINT
+  static_cast<void>(new auto(std::move(kept_)));     // NOLINT
+}
+
 void EngineHandle::Close() {
   if (!engine_.usable()) return;
-  Unlocked([&] {
-    const std::lock_guard lock(closing_);
-    (**engine_).Teardown();
-  });
+  std::unique_lock lock(closing_, std::defer_lock);
+  {
+    const WithoutGil unlocked;
+    lock.lock();
+  }
+  if (!engine_.usable() || std::exchange(closed_, true)) return;
+  if (!TearDownInTime()) {
+    Abandon();
+    if (PyErr_Occurred() != nullptr) throw nb::python_error();
+    PyErr_WarnEx(
+        PyExc_RuntimeWarning,
+        "a method of the engine does not end: it is abandoned with the engine, whose memory "
+        "stays taken",
+        1);
+    if (PyErr_Occurred() != nullptr) throw nb::python_error();
+    return;
+  }
   torn_down_ = true;
   // Letting go may run code of Python's, which may come here.
   const std::vector<Running> orphans = std::exchange(orphans_, {});

@@ -8,6 +8,8 @@
 
 #include <unistd.h>
 
+#include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <memory>
 #include <mutex>
@@ -37,8 +39,15 @@ inline bool MayStillRead(const Status& status) {
 
 class EngineHandle {
  public:
-  EngineHandle(std::unique_ptr<Engine> engine, bool may_hang)
-      : engine_(std::move(engine)), pid_(getpid()), may_hang_(may_hang) {}
+  // `patience`: how long Close() waits for what runs; 0: for ever. `timed_out`: set when a time-out
+  // has ended the engine.
+  EngineHandle(std::unique_ptr<Engine> engine, bool may_hang, std::chrono::nanoseconds patience,
+               std::shared_ptr<std::atomic<bool>> timed_out)
+      : engine_(std::move(engine)),
+        pid_(getpid()),
+        may_hang_(may_hang),
+        patience_(patience),
+        timed_out_(std::move(timed_out)) {}
   EngineHandle(const EngineHandle&) = delete;
   ~EngineHandle();  // Close()
 
@@ -58,7 +67,8 @@ class EngineHandle {
   // Lets go of adopted executions that are over.
   void Sweep();
 
-  // Tears the engine down, without the GIL. Again does nothing.
+  // Tears the engine down, without the GIL. Again does nothing. A kernel that does not end in time,
+  // or before Ctrl-C, is abandoned with the engine, which stays as it is; a warning says so.
   void Close();
 
  private:
@@ -73,11 +83,20 @@ class EngineHandle {
     }
   }
 
+  // Ends the engine on a thread of its own.
+  void EndLater();
+  bool TearDownInTime();
+  void Abandon();
+
   OfThisProcess<std::unique_ptr<Engine>> engine_;
   const int pid_;
   const bool may_hang_;
+  const std::chrono::nanoseconds patience_;
+  const std::shared_ptr<std::atomic<bool>> timed_out_;
   std::mutex closing_;
-  bool torn_down_ = false;
+  bool closed_ = false;     // Close() was called; under closing_
+  bool torn_down_ = false;  // nothing runs any more
+  bool abandoned_ = false;
   std::vector<Running> orphans_;
   std::vector<BorrowedInputs> kept_;
 };

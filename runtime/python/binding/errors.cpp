@@ -34,7 +34,10 @@ const char* ClassOf(StatusCode code, During during) {
 }  // namespace
 
 void RaiseBuiltin(PyObject* type, const std::string& message) {
-  PyErr_SetString(type, message.c_str());
+  // A long text may have been cut inside a character.
+  const nb::object text = nb::steal(
+      PyUnicode_DecodeUTF8(message.data(), static_cast<Py_ssize_t>(message.size()), "replace"));
+  if (text.is_valid()) PyErr_SetObject(type, text.ptr());
   throw nb::python_error();
 }
 

@@ -97,6 +97,9 @@ class Engine:
     def save_state(self, path):
         """Writes all states into a .safetensors file, whole or not at all. Warns where actors have
         objects in native code or Python, which keep more than states."""
+        if not os.fspath(path).endswith(".safetensors"):
+            raise InputError(f"states are written as .safetensors; name the file "
+                             f"{os.fspath(path)}.safetensors")
         note = _runtime.save_states(self._runtime, os.fspath(path))
         if note:
             import warnings
@@ -173,8 +176,12 @@ def _library(given):
     """What the engine takes: a path, or "python:name" of a module, a class or a function."""
     if isinstance(given, types.ModuleType):
         return f"python:{given.__name__.partition('.')[0]}"
-    if callable(given) and hasattr(given, "__module__"):
+    if isinstance(given, (type, types.FunctionType)):
         return f"python:{given.__module__.partition('.')[0]}"
+    if not isinstance(given, (str, os.PathLike)):
+        raise InputError(
+            f"`libraries` was given an object of the type {type(given).__name__}; give the module, "
+            "class or function: each place makes an object of its own, from the actor's parameters")
     path = os.fspath(given)
     return path if path.startswith("python:") else os.path.abspath(path)
 

@@ -13,7 +13,7 @@ class States(Mapping):
         self._engine = engine
         self._places = {}
         for whole in _runtime.state_names(engine):
-            place, _, name = whole.rpartition(".")
+            place, _, name = whole.partition(".")  # the state may be a part, "pair.x"
             self._places.setdefault(place, []).append(name)
 
     def __getitem__(self, place):

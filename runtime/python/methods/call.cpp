@@ -1,5 +1,8 @@
 #include "runtime/python/methods/call.h"
 
+#include <cxxabi.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstring>
 #include <string_view>
@@ -23,12 +26,14 @@ struct Method {
     PyObject* name;
     int32_t count;  // of the next states
     bool several;   // given as a tuple
+    bool is_taken;  // the function has a parameter of that name
   };
 
   std::string symbol;
   PyObject* function = nullptr;  // or the name of a method of the object
   bool is_of_object = false;
   bool takes_out = false;
+  PyObject* taken = nullptr;  // names of its parameters, or None: any
 
   bool is_prepared = false;
   std::vector<Parameter> parameters;
@@ -96,16 +101,18 @@ bool PrepareStates(Method& method, const cgraph_call& call) {
     if (name == nullptr) return false;  // a plan's text may be anything
     PyList_SetItem(names.get(), i, name);
   }
-  const Reference groups = CallHelper("group", names);
+  Py_INCREF(method.taken);
+  const Reference groups = CallHelper("group", names, Reference(method.taken));
   for (Py_ssize_t i = 0; groups && i < PyTuple_Size(groups.get()); ++i) {
     Method::States states{};
-    int several = 0;
-    if (PyArg_ParseTuple(PyTuple_GetItem(groups.get(), i), "Oip", &states.name, &states.count,
-                         &several) == 0) {
+    int several = 0, is_taken = 0;
+    if (PyArg_ParseTuple(PyTuple_GetItem(groups.get(), i), "Oipp", &states.name, &states.count,
+                         &several, &is_taken) == 0) {
       return false;
     }
     Py_INCREF(states.name);
     states.several = several != 0;
+    states.is_taken = is_taken != 0;
     method.states.push_back(states);
   }
   return static_cast<bool>(groups);
@@ -150,7 +157,8 @@ bool Keywords(const Method& method, const cgraph_call& call, Views& views, Refer
   if (!keywords) return false;
   int32_t next = 0;
   for (const Method::States& states : method.states) {
-    if (!AddKeyword(keywords.get(), states.name, call.states + next, states.count, states.several,
+    if (states.is_taken &&
+        !AddKeyword(keywords.get(), states.name, call.states + next, states.count, states.several,
                     next >= call.read_count, call.state_names[next], views)) {
       return false;
     }
@@ -160,6 +168,17 @@ bool Keywords(const Method& method, const cgraph_call& call, Views& views, Refer
   static PyObject* const out = PyUnicode_InternFromString("out");
   return AddKeyword(keywords.get(), out, call.results, call.result_count, call.result_count != 1,
                     true, "out", views);
+}
+
+// Calls a method. Where the interpreter ends meanwhile, it ends the thread when that asks for the
+// lock again, and what the thread has would be destroyed without it; so the thread stays here
+// instead, until the process is gone.
+Reference CallMethod(PyObject* callee, const Reference& arguments, const Reference& keywords) {
+  try {
+    return Reference(PyObject_Call(callee, arguments.get(), keywords.get()));
+  } catch (const abi::__forced_unwind&) {
+    for (;;) pause();
+  }
 }
 
 std::string WithError(std::string problem) {
@@ -174,12 +193,16 @@ Method* MakeMethod(const char* symbol, PyObject* found) {
   method->function = PyTuple_GetItem(found, 0);
   method->is_of_object = PyUnicode_Check(method->function) != 0;
   method->takes_out = PyTuple_GetItem(found, 1) == Py_True;
+  method->taken = PyTuple_GetItem(found, 2);
+  Py_INCREF(method->taken);
   Py_INCREF(method->function);
   return method;
 }
 
 std::string Call(Method& method, const cgraph_call& call) {
   if (!method.is_prepared) {
+    method.parameters.clear();
+    method.states.clear();
     if (!PrepareParameters(method, call) || !PrepareStates(method, call)) return TakeError();
     method.is_prepared = true;
   }
@@ -195,7 +218,7 @@ std::string Call(Method& method, const cgraph_call& call) {
     if (callee == nullptr || !arguments || !Keywords(method, call, views, keywords)) {
       return TakeError();
     }
-    const Reference returned(PyObject_Call(callee, arguments.get(), keywords.get()));
+    const Reference returned = CallMethod(callee, arguments, keywords);
     if (!returned) return TakeError();
     const bool in_place = method.takes_out && returned.get() == Py_None;
     if (!in_place) problem = CopyResults(returned.get(), call.results, call.result_count);

@@ -99,15 +99,20 @@ def _package_of(member):
 
 
 def find(symbol):
-    """Returns the function, or the name of a method; and whether it takes `out`."""
+    """Returns the function, or the name of a method; whether it takes `out`; and the names of what
+    it takes, or None where that is anything."""
     member, owner = _member(symbol)
     if not callable(member):
         raise LookupError(f"`{symbol}` cannot be called")
     try:
-        takes_out = "out" in inspect.signature(member).parameters
+        parameters = inspect.signature(member).parameters
     except (TypeError, ValueError):  # not written in Python
-        takes_out = False
-    return (member if owner is None else symbol.rpartition(".")[2]), takes_out
+        parameters, names = {}, None
+    else:
+        takes_all = any(each.kind is each.VAR_KEYWORD for each in parameters.values())
+        names = None if takes_all else tuple(parameters)
+    found = member if owner is None else symbol.rpartition(".")[2]
+    return found, "out" in parameters, names
 
 
 def create(symbols, parameters):
@@ -119,14 +124,16 @@ def create(symbols, parameters):
     return None
 
 
-def group(names):
-    """["w", "p[0]", "p[1]"] is (("w", 1, False), ("p", 2, True)): the keywords of states."""
+def group(names, taken):
+    """["w", "p[0]", "p[1]"] is (("w", 1, False, True), ("p", 2, True, True)): the keywords of
+    states, and last whether the function takes them; `taken`: what find() says of that."""
     found = {}
     for name in names:
         root = name.replace(".", "[").partition("[")[0]
         count, _ = found.get(root, (0, False))
         found[root] = (count + 1, root != name)
-    return tuple((root, count, several) for root, (count, several) in found.items())
+    return tuple((root, count, several, taken is None or root in taken)
+                 for root, (count, several) in found.items())
 
 
 def describe(error):

@@ -65,12 +65,15 @@ std::string CopyTensor(const Source& from, const DLTensor& to) {
     dense = dense && (from.strides[d] == stride || to.shape[d] == 1);
   }
   char* target = static_cast<char*>(cgraph_data(&to));
-  if (target == from.data || cgraph_size(&to) == 0) return "";  // was written where it belongs
+  if (cgraph_size(&to) == 0 || (dense && target == from.data)) return "";  // is where it belongs
   if (dense) {
     std::memmove(target, from.data, static_cast<size_t>(stride));
-  } else {
-    Copy(from, 0, from.data, target);
+    return "";
   }
+  // It may be a view of the result's own memory, such as a transposed `out`.
+  std::vector<char> copied(static_cast<size_t>(stride));
+  Copy(from, 0, from.data, copied.data());
+  std::memcpy(target, copied.data(), copied.size());
   return "";
 }
 
@@ -106,8 +109,16 @@ std::string CopyBuffer(PyObject* value, const DLTensor& to) {
 // A capsule of the value; a tensor of PyTorch's that has a history of gradients leaves it behind.
 Reference CapsuleOf(PyObject* value) {
   Reference capsule(PyObject_CallMethod(value, "__dlpack__", nullptr));
-  if (capsule || PyObject_HasAttrString(value, "detach") == 0) return capsule;
-  PyErr_Clear();
+  if (capsule) return capsule;
+  PyObject *type, *error, *traceback;
+  PyErr_Fetch(&type, &error, &traceback);  // which a look for an attribute would lose
+  if (PyObject_HasAttrString(value, "detach") == 0) {
+    PyErr_Restore(type, error, traceback);
+    return capsule;
+  }
+  Py_XDECREF(type);
+  Py_XDECREF(error);
+  Py_XDECREF(traceback);
   const Reference detached(PyObject_CallMethod(value, "detach", nullptr));
   return Reference(detached ? PyObject_CallMethod(detached.get(), "__dlpack__", nullptr) : nullptr);
 }

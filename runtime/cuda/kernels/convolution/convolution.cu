@@ -1,6 +1,7 @@
 // Convolutions and their gradients as matrix products whose operands are read where they lie: a
 // block adds up a tile from strips of both in shared memory. f16 and bf16 are added up in f32. The
-// terms of an element are added in the order of k, so its bits depend on nothing else.
+// terms of an element are added in the order of k; those of a gradient of weights, which are many,
+// in parts that are added up afterwards, of which there are as many as the shape says.
 #include "runtime/cuda/kernels/convolution/arguments.h"
 #include "runtime/cuda/kernels/device_numbers.h"
 #include "runtime/device/numbers/binary_format.h"
