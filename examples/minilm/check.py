@@ -13,7 +13,7 @@ import sys
 
 import numpy as np
 
-from encoder import ROOT, Encoder, pad, expect_files
+from encoder import ROOT, Encoder, expect_files, pad
 from reference import NumPyEncoder, TorchEncoder, load_safetensors
 
 TOLERANCE = 1e-5

@@ -16,7 +16,7 @@ import time
 
 import numpy as np
 
-from encoder import ROOT, Encoder
+from encoder import ROOT, Encoder, expect_files
 
 QUESTIONS = ["draw a diagram of nodes and edges", "cut a video into pieces", "look at the stars",
              "write music as notes on paper", "which process eats all my memory?",
