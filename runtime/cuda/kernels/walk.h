@@ -18,9 +18,13 @@ struct Walk {
   int64_t strides[operands][kMaxRank];  // in elements
 };
 
+// Fills a walk where it lies. As a function that returned it, it was miscompiled for GPUs by CUDA
+// 13.0: the result took the place of `out` on the stack before the elements of `out` were counted,
+// which nothing but a GPU shows.
 template <int operands>
-constexpr Walk<operands> WalkOf(const Dims (&in)[operands], const Dims& out) {
-  Walk<operands> walk{out.elements(), 0, {}, {}};
+constexpr void FillWalk(const Dims (&in)[operands], const Dims& out, Walk<operands>& walk) {
+  walk.count = out.elements();
+  walk.rank = 0;
   int64_t sizes[operands] = {};  // of the dimensions of each operand that are behind
   for (int o = 0; o < operands; ++o) sizes[o] = 1;
   CGRAPH_KEEP_LOOP for (int i = 1; i <= out.rank; ++i) {
@@ -50,7 +54,6 @@ constexpr Walk<operands> WalkOf(const Dims (&in)[operands], const Dims& out) {
     walk.extents[0] = 1;
     for (int o = 0; o < operands; ++o) walk.strides[o][0] = 1;
   }
-  return walk;
 }
 
 }  // namespace cgraph::cuda

@@ -11,7 +11,7 @@ struct Elementwise {
   View in[operands];
   View out;
   int64_t known = false;  // whether the host knew all extents; else `walk` is made on the device
-  Walk<operands> walk;
+  Walk<operands> walk = {};
 };
 
 static_assert(kDense<Elementwise<3>>);

@@ -33,7 +33,8 @@ template <int operands>
                                            Walk<operands>& walk) {
   Dims dims[operands];
   CGRAPH_KEEP_LOOP for (int o = 0; o < operands; ++o) dims[o] = DimsOf(in[o]);
-  walk = WalkOf(dims, DimsOf(out));
+  const Dims whole = DimsOf(out);
+  FillWalk(dims, whole, walk);
 }
 
 // Returns where the operands' elements lie that go into element `at` of the result.

@@ -22,7 +22,7 @@ std::unique_ptr<CudaExecutable> MakeLoop(const Launcher& launcher, CUfunction fu
       in[o] = BoundsOf(call.inputs[o]);
     }
     const Dims out = BoundsOf(arguments.out);
-    arguments.walk = WalkOf(in, out);
+    FillWalk(in, out, arguments.walk);
     return launcher.Items(call, function, out.elements(), arguments);
   });
 }

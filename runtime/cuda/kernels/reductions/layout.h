@@ -36,8 +36,10 @@ struct Layout {
 // Which dimensions are reduced: all; one; or those that the result lacks or has with extent 1.
 inline constexpr int32_t kAllDims = -1, kBroadcastDims = -2;
 
-constexpr Layout LayoutOf(const Dims& x, const Dims& out, int32_t dim) {
-  Layout layout{{0, 1, {}, {}}, {0, 1, {}, {}}};
+// Fills a layout where it lies; it is not returned for the reason that FillWalk() has (walk.h).
+constexpr void FillLayout(const Dims& x, const Dims& out, int32_t dim, Layout& layout) {
+  layout.columns.rank = layout.along.rank = 0;
+  layout.columns.count = layout.along.count = 1;
   int64_t stride = 1;
   CGRAPH_KEEP_LOOP for (int i = 1; i <= x.rank; ++i) {
     const int64_t extent = x.of[x.rank - i];
@@ -50,7 +52,6 @@ constexpr Layout LayoutOf(const Dims& x, const Dims& out, int32_t dim) {
   }
   // Nothing is written beyond the result, whatever the operand's extents are.
   layout.columns.count = out.elements();
-  return layout;
 }
 
 // What the kernels of reductions take.

@@ -31,7 +31,8 @@ void Divide(const Division& division, Reduction& reduction) {
 ExecutableResult MakeReduction(const Making& making, const char* name, int dim) {
   Result<CUfunction> function = making.Find(name, making.in(0).dtype);
   if (!function.ok()) return function.status();
-  const Layout bounds = LayoutOf(BoundsOf(making.in(0)), BoundsOf(making.out()), dim);
+  Layout bounds = {};
+  FillLayout(BoundsOf(making.in(0)), BoundsOf(making.out()), dim, bounds);
   const int64_t columns = bounds.columns.count, along = bounds.along.count;
   const bool contiguous = bounds.along.rank > 0 && bounds.along.strides[0] == 1;
   const Division division = DivisionOf(columns, along, contiguous);
@@ -46,7 +47,7 @@ ExecutableResult MakeReduction(const Making& making, const char* name, int dim) 
     reduction.parts = parts;
     reduction.partials = call.scratch;
     reduction.known = IsKnown(reduction.x) && IsKnown(reduction.out);
-    reduction.layout = LayoutOf(BoundsOf(reduction.x), BoundsOf(reduction.out), dim);
+    FillLayout(BoundsOf(reduction.x), BoundsOf(reduction.out), dim, reduction.layout);
     Divide(division, reduction);
     const CUresult result =
         launcher.Blocks(call, function, division.Groups(columns) * parts, kThreads, reduction);

@@ -71,7 +71,8 @@ class Reducer {
         reinterpret_cast<Words<8>*>(&layout)[i] = from[i];
       }
     } else if (threadIdx.x == 0) {
-      layout = LayoutOf(DimsOf(reduction.x), DimsOf(reduction.out), reduction.dim);
+      const Dims x = DimsOf(reduction.x), out = DimsOf(reduction.out);
+      FillLayout(x, out, reduction.dim, layout);
     }
     __syncthreads();
   }
