@@ -167,7 +167,6 @@ struct Manner {
 std::unique_ptr<Outcome> LaunchOnce(CudaExecutable& executable, const Trial& trial,
                                     std::vector<Buffer> in, const Manner& manner) {
   auto outcome = std::make_unique<Outcome>();
-  outcome->log.entries = &outcome->failure;
   outcome->out = BuffersOf(trial.out, 0);
   const std::unique_ptr<Staging> staging = MakeStaging();
   std::vector<std::vector<int64_t>> extents;  // on the device
@@ -201,6 +200,7 @@ std::unique_ptr<Outcome> LaunchOnce(CudaExecutable& executable, const Trial& tri
   const auto put = [&](auto* what, size_t bytes) {
     return static_cast<decltype(what)>(staging->Put(what, bytes));
   };
+  outcome->log.entries = put(&outcome->failure, sizeof outcome->failure);
   Call call;
   call.guard = {.checks = put(checks, sizeof checks),
                 .flags = put(outcome->flags, sizeof outcome->flags),
