@@ -168,13 +168,16 @@ EMULATED = ["counter", "digits_digits", "kv_decode", "mesh", "overlap", "pipelin
             "ping_pong_devices", "tensor_parallel_mlp", "two_towers", "two_way"]
 
 
+# Folders of examples that a kit leaves out: a program that embeds the engine; what is made to be
+# simulated, of which one takes 4 GB; weights that a script fetches; libraries and modules of methods.
+LEFT_OUT = ("embed", "costs", "minilm", "native", "torch_actors")
+
+
 def examples(emulated):
-    """Names and paths. Those of examples/costs are made to be simulated: one takes 4 GB. The
-    weights of examples/minilm are fetched by a script of its own."""
+    """Names and paths."""
     for path in sorted((ROOT / "examples").rglob("*.cgraph")):
         name = "_".join(path.relative_to(ROOT / "examples").with_suffix("").parts)
-        if path.name == "stages.cgraph" or path.parent.name in ("embed", "costs", "minilm",
-                                                                  "torch_actors"):
+        if path.name == "stages.cgraph" or path.parent.name in LEFT_OUT:
             continue
         if not emulated or name in EMULATED:
             yield name, path
