@@ -169,7 +169,8 @@ EMULATED = ["counter", "digits_digits", "kv_decode", "mesh", "overlap", "pipelin
 
 
 # Folders of examples that a kit leaves out: a program that embeds the engine; what is made to be
-# simulated, of which one takes 4 GB; weights that a script fetches; libraries and modules of methods.
+# simulated, of which one takes 4 GB; weights that a script fetches; libraries and modules of
+# methods.
 LEFT_OUT = ("embed", "costs", "minilm", "native", "torch_actors")
 
 

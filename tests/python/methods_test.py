@@ -337,20 +337,23 @@ class OneProcess(Base, unittest.TestCase):
             cgraph.Engine(plan, libraries=[twice], processes="device")
 
     def test_cost(self):
-        """A call costs no more than 1 us over a plain one; the fastest of 20."""
-        calls, plan = 200, STAGE.partition("graph g")[0].replace("SYMBOL", "method_stages:nothing")
+        """A call costs no more than 1 us over a plain one; the fastest of 100, in one of ten
+        tries: other programs can take the cores during a whole try."""
+        calls, plan = 500, STAGE.partition("graph g")[0].replace("SYMBOL", "method_stages:nothing")
         plan = plan.replace("f(x: f32[3]) -> f32[3]", "f(x: f32[3])")
         for name, count in (("one", 1), ("many", calls + 1)):
             plan += f"graph {name}(x: f32[3]) -> f32[3] {{\n"
             plan += "  a.f(x)\n" * count + "  return x\n}\n"
 
         def fastest(call):
-            return min(timeit.repeat(call, number=1, repeat=20))
+            return min(timeit.repeat(call, number=1, repeat=100))
         with self.load(cgraph.compile(plan)) as engine:
-            methods = (fastest(lambda: engine.many(X)) - fastest(lambda: engine.one(X))) / calls
-        plainly = fastest(lambda: [twice(X) for _ in range(calls)]) / calls
-        self.assertLess(methods - plainly, 1e-6)
-        self.assertGreater(methods, 0)
+            for _ in range(10):
+                methods = (fastest(lambda: engine.many(X)) - fastest(lambda: engine.one(X))) / calls
+                plainly = fastest(lambda: [twice(X) for _ in range(calls)]) / calls
+                if 0 < methods < plainly + 1e-6:
+                    return
+        self.fail(f"a method costs {methods * 1e6:.2f} us, a plain call {plainly * 1e6:.2f}")
 
     def test_nothing_is_closed(self):
         """A program that ends with engines that are open, at work, or held by a cycle."""
