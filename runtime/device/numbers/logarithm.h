@@ -48,7 +48,10 @@ CGRAPH_INLINE constexpr T LogOf(T x) {
   T y = LogOfParts(n, m - T(1));
   y = x > std::numeric_limits<T>::max() ? x : y;  // infinity
   y = x == 0 ? -std::numeric_limits<T>::infinity() : y;
-  return x >= 0 ? y : std::numeric_limits<T>::quiet_NaN();
+  y = x < 0 ? std::numeric_limits<T>::quiet_NaN() : y;
+  // Not one comparison with what is negative: of a magnitude, ptxas of CUDA 13.0 takes x >= 0 to be
+  // true even where it is NaN.
+  return x != x ? x : y;
 }
 
 }  // namespace cgraph::device
