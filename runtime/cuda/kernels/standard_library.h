@@ -134,10 +134,6 @@ constexpr float copysign(float x, float sign) { return __builtin_copysignf(x, si
 constexpr double copysign(double x, double sign) { return __builtin_copysign(x, sign); }
 __device__ inline float sqrt(float x) { return ::sqrtf(x); }
 __device__ inline double sqrt(double x) { return ::sqrt(x); }
-__device__ inline float sin(float x) { return ::sinf(x); }
-__device__ inline double sin(double x) { return ::sin(x); }
-__device__ inline float cos(float x) { return ::cosf(x); }
-__device__ inline double cos(double x) { return ::cos(x); }
 __device__ inline float trunc(float x) { return ::truncf(x); }
 __device__ inline double trunc(double x) { return ::trunc(x); }
 constexpr bool signbit(float x) { return (bit_cast<uint32_t>(x) >> 31) != 0; }

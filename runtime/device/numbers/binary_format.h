@@ -2,10 +2,10 @@
 // multiply-add.
 //
 // The functions here and in exponential.h, logarithm.h and normal_distribution.h have no branches,
-// tables or calls, so that loops of them vectorise. Where they fuse a product and a sum they call
-// Fma, which rounds once on every machine; elsewhere the build forbids fusing, so every machine
-// gives the same bits. A processor without the instruction (x86 before 2013) leaves Fma to the C
-// library, which is many times slower.
+// tables or calls, so that loops of them vectorise; those of trigonometry.h have, for large angles.
+// Where they fuse a product and a sum they call Fma, which rounds once on every machine; elsewhere
+// the build forbids fusing, so every machine gives the same bits. A processor without the
+// instruction (x86 before 2013) leaves Fma to the C library, which is many times slower.
 //
 // They are constexpr so that nvcc compiles them for GPUs, too. There, a function that reads an
 // array which is a static member traps, so arrays of coefficients are local.

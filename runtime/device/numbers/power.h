@@ -9,22 +9,9 @@
 
 #include "runtime/device/numbers/exponential.h"
 #include "runtime/device/numbers/logarithm.h"
+#include "runtime/device/numbers/two_numbers.h"
 
 namespace cgraph::device {
-
-// A number as the sum of two, the second of which is less than a unit in the last place of the
-// first.
-struct TwoNumbers {
-  double high, low;
-};
-CGRAPH_INLINE constexpr TwoNumbers SumOfTwo(double a, double b) {  // Knuth's, for any a and b
-  const double sum = a + b, part = sum - a;
-  return {sum, (a - (sum - part)) + (b - part)};
-}
-CGRAPH_INLINE constexpr TwoNumbers ProductOfTwo(double a, double b) {
-  const double product = a * b;
-  return {product, Fma(a, b, -product)};
-}
 
 // ln x of a positive number, 0 or infinity for those.
 CGRAPH_INLINE constexpr TwoNumbers LogInTwo(double x) {

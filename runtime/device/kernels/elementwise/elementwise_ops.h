@@ -11,6 +11,7 @@
 #include "runtime/device/numbers/logarithm.h"
 #include "runtime/device/numbers/normal_distribution.h"
 #include "runtime/device/numbers/power.h"
+#include "runtime/device/numbers/trigonometry.h"
 
 namespace cgraph::device {
 
@@ -157,11 +158,11 @@ struct Rsqrt {
 };
 struct Sin {
   template <typename T>
-  static constexpr T Of(T x) { return std::sin(x); }
+  CGRAPH_INLINE static constexpr T Of(T x) { return SinOf(x); }
 };
 struct Cos {
   template <typename T>
-  static constexpr T Of(T x) { return std::cos(x); }
+  CGRAPH_INLINE static constexpr T Of(T x) { return CosOf(x); }
 };
 
 // OfHalf: for an f16 or bf16 argument, whose result is rounded to that dtype.
