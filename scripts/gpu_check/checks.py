@@ -5,6 +5,7 @@ import os
 import pathlib
 import re
 import tempfile
+import time
 
 from gpu_check import nccl, npy
 from gpu_check.machine import last_line
@@ -163,9 +164,14 @@ def examples(machine, report):
     """All examples, captured and eager, against each other and against the CPU."""
     names = sorted(machine.manifest["plans"])
     workers = 4 if (os.cpu_count() or 1) >= 8 and not machine.emulated else 1
+
+    def timed(name):
+        start = time.monotonic()
+        return example(machine, name), time.monotonic() - start
+
     with concurrent.futures.ThreadPoolExecutor(workers) as pool:
-        for name, (status, reason) in zip(names, pool.map(lambda n: example(machine, n), names)):
-            report.add(f"example {name}", status, reason)
+        for name, ((status, reason), seconds) in zip(names, pool.map(timed, names)):
+            report.add(f"example {name}", status, reason, seconds)
 
 
 # What compute-sanitizer looks at: a tool, a name, and the command. Races in shared memory and wrong
