@@ -33,7 +33,7 @@ bool Touches(const Work& work, const Allocation& allocation) {
          std::any_of(addresses.begin(), addresses.end(), inside);
 }
 
-CUresult FreeMemory(Machine& machine, std::byte* start, bool pinned) {
+CUresult FreeMemory(Machine& machine, Lock& lock, std::byte* start, bool pinned) {
   const Allocation* const allocation = machine.memory.Find(start);
   if (allocation == nullptr || allocation->start != start ||
       allocation->kind != Allocation::Kind::kOwn || (allocation->device == kHost) != pinned) {
@@ -51,8 +51,9 @@ CUresult FreeMemory(Machine& machine, std::byte* start, bool pinned) {
                        static_cast<void*>(start), opener));
     return CUDA_ERROR_INVALID_VALUE;
   }
-  machine.memory.Free(*allocation);
-  return CUDA_SUCCESS;
+  const CUresult drained = Drain(machine, lock, CurrentContext());
+  if (drained == CUDA_SUCCESS) machine.memory.Free(*allocation);
+  return drained;
 }
 
 // Waits for the copy only where host memory is that the driver does not copy behind the caller's
@@ -126,9 +127,9 @@ CUresult cuMemAlloc(CUdeviceptr* address, size_t bytes) {
 }
 
 CUresult cuMemFree(CUdeviceptr address) {
-  return Serve(calls::k_cuMemFree, [&](Machine& machine, Lock&) {
+  return Serve(calls::k_cuMemFree, [&](Machine& machine, Lock& lock) {
     if (address == 0) return CUDA_SUCCESS;
-    return FreeMemory(machine, At(address), false);
+    return FreeMemory(machine, lock, At(address), false);
   });
 }
 
@@ -145,8 +146,8 @@ CUresult cuMemHostAlloc(void** address, size_t bytes, unsigned flags) {
 }
 
 CUresult cuMemFreeHost(void* address) {
-  return Serve(calls::k_cuMemFreeHost, [&](Machine& machine, Lock&) {
-    return FreeMemory(machine, static_cast<std::byte*>(address), true);
+  return Serve(calls::k_cuMemFreeHost, [&](Machine& machine, Lock& lock) {
+    return FreeMemory(machine, lock, static_cast<std::byte*>(address), true);
   });
 }
 
@@ -160,7 +161,7 @@ CUresult cuMemHostRegister(void* start, size_t bytes, unsigned flags) {
 }
 
 CUresult cuMemHostUnregister(void* start) {
-  return Serve(calls::k_cuMemHostUnregister, [&](Machine& machine, Lock&) {
+  return Serve(calls::k_cuMemHostUnregister, [&](Machine& machine, Lock& lock) {
     const Allocation* const allocation = machine.memory.Find(start);
     if (allocation == nullptr || allocation->start != start ||
         allocation->kind != Allocation::Kind::kRegistered) {
@@ -171,8 +172,9 @@ CUresult cuMemHostUnregister(void* start) {
         idle != CUDA_SUCCESS) {
       return idle;
     }
-    machine.memory.Unregister(*allocation);
-    return CUDA_SUCCESS;
+    const CUresult drained = Drain(machine, lock, CurrentContext());
+    if (drained == CUDA_SUCCESS) machine.memory.Unregister(*allocation);
+    return drained;
   });
 }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <thread>
@@ -75,6 +76,12 @@ Machine& TheMachine() {
 CUcontext& CurrentContext() {
   thread_local CUcontext current = nullptr;
   return current;
+}
+
+void WaitForDrain(Machine& machine, Lock& lock, const CallKind& kind) {
+  const CUcontext context = CurrentContext();
+  if (context == nullptr || (kind.rules & (kAsks | kApart)) != 0) return;
+  machine.drained.wait(lock, [&] { return !context->draining; });
 }
 
 CUresult BeginCall(Machine& machine, const CallKind& kind) {
@@ -191,6 +198,19 @@ CUresult WaitForStream(Machine& machine, Lock& lock, CUstream stream) {
   machine.scheduler.Append(stream, {RecordEvent{completion}});
   const bool done = machine.scheduler.WaitUntil(lock, [&] { return completion->done; });
   return done ? CUDA_SUCCESS : CUDA_ERROR_LAUNCH_FAILED;
+}
+
+CUresult Drain(Machine& machine, Lock& lock, CUcontext context) {
+  context->draining = true;
+  const bool idle = machine.scheduler.WaitUntil(lock, [&] {
+    const std::vector<CUstream>& streams = machine.scheduler.streams();
+    return std::all_of(streams.begin(), streams.end(), [&](const CUstream_st* each) {
+      return each->context != context || Scheduler::Idle(*each);
+    });
+  });
+  context->draining = false;
+  machine.drained.notify_all();
+  return idle ? CUDA_SUCCESS : CUDA_ERROR_LAUNCH_FAILED;
 }
 
 }  // namespace cgraph::emulation

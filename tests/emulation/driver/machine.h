@@ -5,6 +5,7 @@
 #include <cuda.h>
 
 #include <array>
+#include <condition_variable>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -69,6 +70,7 @@ struct Machine {
   uint64_t fail_at = 0;
   bool fail_sticky = false;
   bool steady = false;
+  std::condition_variable drained;  // a context is not draining any more
 };
 
 // Made by the first call, with the options of the environment; then it stays.
@@ -76,6 +78,8 @@ Machine& TheMachine();
 // The context that is current in the calling thread; null when there is none.
 CUcontext& CurrentContext();
 
+// Waits until the calling thread's call is not held up by one that drains its context.
+void WaitForDrain(Machine& machine, Lock& lock, const CallKind& kind);
 // Returns what the call fails with before it does anything, or CUDA_SUCCESS.
 CUresult BeginCall(Machine& machine, const CallKind& kind);
 CUresult EndCall(Machine& machine, Lock& lock, const CallKind& kind, CUresult result);
@@ -85,6 +89,7 @@ template <typename Body>
 CUresult Serve(const CallKind& kind, const Body& body) {
   Machine& machine = TheMachine();
   Lock lock(machine.mutex);
+  WaitForDrain(machine, lock, kind);
   const CUresult refused = BeginCall(machine, kind);
   if (refused != CUDA_SUCCESS) return refused;
   return EndCall(machine, lock, kind, body(machine, lock));
@@ -94,6 +99,11 @@ CUresult Serve(const CallKind& kind, const Body& body) {
 CUresult BadHandle(const std::string& what);
 // Waits for the work that was issued to a stream; CUDA_ERROR_LAUNCH_FAILED after a fault.
 CUresult WaitForStream(Machine& machine, Lock& lock, CUstream stream);
+// Waits until the device of a context has done all that was issued, as a driver does before it frees
+// memory or loads code. Meanwhile it holds up other threads' calls in the context, but for those
+// that only ask. So it is on an H200 with the driver of CUDA 13.0. CUDA_ERROR_LAUNCH_FAILED after a
+// fault.
+CUresult Drain(Machine& machine, Lock& lock, CUcontext context);
 
 // Finds the stream of a handle, where null is the current context's default stream. One that was
 // destroyed, or belongs to another context than the current one, is a misuse.

@@ -4,7 +4,6 @@
 #include <cuda.h>
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstring>
 
 #include "tests/emulation/driver/host_object.h"
@@ -51,23 +50,19 @@ CUresult LoadCode(Machine& machine, Lock& lock, CUfunction function, const CUstr
     Misuse(fmt::format("the kernel {} is loaded in the steady state", function->kernel->name));
   }
   function->loaded = true;
-  const bool idle = machine.scheduler.WaitUntil(lock, [&] {
-    const std::vector<CUstream>& streams = machine.scheduler.streams();
-    return std::all_of(streams.begin(), streams.end(), [&](const CUstream_st* each) {
-      return each->context != function->context || Scheduler::Idle(*each);
-    });
-  });
-  return idle ? CUDA_SUCCESS : CUDA_ERROR_LAUNCH_FAILED;
+  return Drain(machine, lock, function->context);
 }
 
 }  // namespace
 
 CUresult cuModuleLoadData(CUmodule* handle, const void* image) {
-  return Serve(calls::k_cuModuleLoadData, [&](Machine& machine, Lock&) {
+  return Serve(calls::k_cuModuleLoadData, [&](Machine& machine, Lock& lock) {
     uint32_t magic = 0;
     std::memcpy(&magic, image, sizeof(magic));
     const HostKernels* const kernels = magic == kHostObject ? LoadHostObject(image) : nullptr;
     if (magic != kFatBinary && kernels == nullptr) return CUDA_ERROR_INVALID_IMAGE;
+    const CUresult drained = Drain(machine, lock, CurrentContext());
+    if (drained != CUDA_SUCCESS) return drained;
     CUmodule module = machine.modules.Make();
     module->context = CurrentContext();
     module->kernels = kernels;
@@ -77,8 +72,10 @@ CUresult cuModuleLoadData(CUmodule* handle, const void* image) {
 }
 
 CUresult cuModuleUnload(CUmodule module) {
-  return Serve(calls::k_cuModuleUnload, [&](Machine& machine, Lock&) {
+  return Serve(calls::k_cuModuleUnload, [&](Machine& machine, Lock& lock) {
     if (!machine.modules.Lives(module)) return BadHandle("a module");
+    const CUresult drained = Drain(machine, lock, CurrentContext());
+    if (drained != CUDA_SUCCESS) return drained;
     for (const auto& [name, function] : module->functions) machine.functions.Destroy(function);
     machine.modules.Destroy(module);
     return CUDA_SUCCESS;

@@ -47,6 +47,7 @@ struct CUctx_st {
   int retained = 0;
   cgraph::emulation::DeviceSet peers = 0;  // whose memory it has access to
   CUstream default_stream = nullptr;
+  bool draining = false;  // a call waits until the device has done everything
 };
 
 struct CUstream_st {

@@ -1,9 +1,12 @@
 // Memory of the emulated devices: allocations, copies, fills, and who may touch what.
 #include <cuda.h>
 
+#include <atomic>
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <cstring>
 #include <numeric>
+#include <thread>
 #include <vector>
 
 #include "tests/emulation/death.h"
@@ -126,6 +129,35 @@ TEST_CASE("memory is not freed while work on it is not done") {
   CHECK_THAT(counted.Sentence(), Contains("is freed while a wait for 1"));
   __atomic_store_n(gate, 1, __ATOMIC_RELEASE);
   CHECK(gpu.Read(stream, words, 4) == std::vector<int64_t>{1, 2, 3, 4});
+}
+
+TEST_CASE("freeing memory waits for all streams, and holds up what others issue") {
+  Gpu gpu;
+  CUstream stream = gpu.Stream(), other = gpu.Stream();
+  int64_t* const gate = gpu.Pinned(1);
+  const CUdeviceptr words = gpu.Words(4);
+  CUdeviceptr unused;
+  CHECK_DONE(cuMemAlloc(&unused, 8));
+  CHECK_DONE(cuStreamWaitValue64(stream, AddressOf(gate), 1, 0));
+  std::atomic<int> freed = 0, issued = 0;
+  std::thread frees([&] {
+    cuCtxSetCurrent(gpu.context());
+    freed = cuMemFree(unused) == CUDA_SUCCESS ? 1 : -1;
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  std::thread issues([&] {
+    cuCtxSetCurrent(gpu.context());
+    issued = cuMemsetD8Async(words, 0, 8, other) == CUDA_SUCCESS ? 1 : -1;
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  CHECK(freed == 0);
+  CHECK(issued == 0);
+  CHECK(cuStreamQuery(stream) == CUDA_ERROR_NOT_READY);
+  __atomic_store_n(gate, 1, __ATOMIC_RELEASE);
+  frees.join();
+  issues.join();
+  CHECK(freed == 1);
+  CHECK(issued == 1);
 }
 
 TEST_CASE("a copy from pageable memory is staged when it is called") {
