@@ -99,9 +99,9 @@ CUresult Serve(const CallKind& kind, const Body& body) {
 CUresult BadHandle(const std::string& what);
 // Waits for the work that was issued to a stream; CUDA_ERROR_LAUNCH_FAILED after a fault.
 CUresult WaitForStream(Machine& machine, Lock& lock, CUstream stream);
-// Waits until the device of a context has done all that was issued, as a driver does before it frees
-// memory or loads code. Meanwhile it holds up other threads' calls in the context, but for those
-// that only ask. So it is on an H200 with the driver of CUDA 13.0. CUDA_ERROR_LAUNCH_FAILED after a
+// Waits until the device of a context has done all that was issued, as a driver does before it
+// frees memory or loads code (seen on an H200 with the driver of CUDA 13.0). Meanwhile other
+// threads' calls in the context wait, but for those that only ask. CUDA_ERROR_LAUNCH_FAILED after a
 // fault.
 CUresult Drain(Machine& machine, Lock& lock, CUcontext context);
 
