@@ -107,9 +107,24 @@ class InsteadWriter {
     return is_operand && loose ? "(" + text + ")" : text;
   }
 
+  // Returns a name of the declaring file as the calling file writes it: with a qualifier where it
+  // would mean something else by itself, such as the file's own `embedding`.
+  std::string Callee(const std::string& name) {
+    const Module& from = declared_.module;
+    const auto takes_it = [&](const Import& import) {
+      return import.unqualified && import.module != &from && import.module->names.contains(name);
+    };
+    const bool other = scope_.module.names.contains(name) ||
+                       std::ranges::any_of(scope_.module.imports, takes_it);
+    if (!qualifier_.empty() || &scope_.module == &from || !other) return qualifier_ + name;
+    const auto import = std::ranges::find(scope_.module.imports, &from, &Import::module);
+    complete_ &= import != scope_.module.imports.end();
+    return complete_ ? import->qualifier + "." + name : "";
+  }
+
   std::string Operand(const syntax::Expr& parent, ExprId id) {
     const auto* call = std::get_if<syntax::CallExpr>(&parent.node);
-    if (call != nullptr && call->callee == id) return qualifier_ + TextOf(File(), id);
+    if (call != nullptr && call->callee == id) return Callee(TextOf(File(), id));
     return Bound(id, IsLoose(parent) || std::holds_alternative<syntax::IndexExpr>(parent.node) ||
                          std::holds_alternative<syntax::FieldExpr>(parent.node));
   }
