@@ -1,4 +1,4 @@
-// Rows by index: gather_rows (an embedding) and its gradient, which adds rows up; causal_mask.
+// Rows by index: the kernels of `embedding` and its gradient, which adds rows up; causal_mask.
 #include <algorithm>
 #include <limits>
 #include <vector>
@@ -23,7 +23,7 @@ bool GatherRows(const Tensor& table, const Tensor& index, const Tensor& out, std
   const int64_t count = index.elements();
   for (int64_t i = 0; i < count; ++i) {
     const int64_t at = index.as<int64_t>()[i];
-    if (!IsRow("gather_rows", at, table.dims[0], i, error)) return false;
+    if (!IsRow("embedding", at, table.dims[0], i, error)) return false;
     CopyBytes(out.as<char>() + i * row, table.as<char>() + at * row, row);
   }
   return true;
@@ -48,7 +48,7 @@ class GatherRowsGradKernel final : public Kernel {
     const Tensor& index = inputs[0];
     const Tensor& out = outputs[0];
     for (int64_t i = 0; i < index.elements(); ++i) {
-      if (!IsRow("gather_rows_grad", index.as<int64_t>()[i], out.dims[0], i, error)) return false;
+      if (!IsRow("embedding_grad", index.as<int64_t>()[i], out.dims[0], i, error)) return false;
     }
     const int64_t row = Product(out, 1, out.rank);
     if constexpr (kIsHalf<T>) {

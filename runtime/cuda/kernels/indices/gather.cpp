@@ -34,7 +34,7 @@ ExecutableResult MakeGatherRows(const Making& making) {
     return launcher.Items(Checked(call), function, words, table, indices, call.outputs[0].data,
                           width);
   };
-  return ExecutableOf(launch, OptionsOf("gather_rows", 0));
+  return ExecutableOf(launch, OptionsOf("embedding", 0));
 }
 
 ExecutableResult MakeGatherRowsGrad(const Making& making) {
@@ -68,7 +68,7 @@ ExecutableResult MakeGatherRowsGrad(const Making& making) {
     return result;
   };
   const auto rows = static_cast<uint64_t>(making.out().dims[0]);
-  return ExecutableOf(launch, OptionsOf("gather_rows_grad", rows * sizeof(RowUses)));
+  return ExecutableOf(launch, OptionsOf("embedding_grad", rows * sizeof(RowUses)));
 }
 
 }  // namespace cgraph::cuda
