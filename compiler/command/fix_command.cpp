@@ -66,8 +66,17 @@ class Fixer {
     return worst;
   }
 
+  static Status Undo(const std::string& path, const std::string& original, bool circle) {
+    CGRAPH_RETURN_IF_ERROR(WriteText(path, original));
+    llvm::errs() << "cgc fix: " << path << " is as it was: with its fixes written, "
+                 << (circle ? "as many are left" : "it does not compile")
+                 << "; write them by hand. Of the rewritten text:\n";
+    return Status::Ok();
+  }
+
   // Rewrites in rounds until nothing is left; each round writes the file, which the next one reads.
-  // A file that does not compile any more gets its text back.
+  // A file that does not compile any more, or in which something is always left, gets its text
+  // back.
   ExitCode FixFile(const std::string& path, llvm::json::OStream* json) {
     int64_t written = 0;
     std::string original;
@@ -80,14 +89,14 @@ class Fixer {
       options.stop_after = Phase::kProgram;
       const ExitCode exit_code = Compile(options, sources, diagnostics).exit_code;
       std::vector<Fix> fixes;
+      if (exit_code == kSuccess) fixes = InnermostFixes(diagnostics, SourceId(0));
       // What is written instead may itself be deprecated, in a circle.
-      const bool goes_on = round < kMostRounds && exit_code == kSuccess;
-      if (goes_on) fixes = InnermostFixes(diagnostics, SourceId(0));
-      if (round > 0 && exit_code != kSuccess) {
-        if (Status status = WriteText(path, original); !status.ok()) return ReportStatus(status);
+      const bool circle = round == kMostRounds && !fixes.empty();
+      if ((round > 0 && exit_code != kSuccess) || circle) {
+        if (Status status = Undo(path, original, circle); !status.ok()) return ReportStatus(status);
         written = 0;
       }
-      if (fixes.empty()) {
+      if (fixes.empty() || circle) {
         if (json != nullptr)
           WriteJson(diagnostics, *json);
         else

@@ -2,9 +2,10 @@
 // that loads the plan, submits and gives results.
 //
 // Every rank of one machine loads the plan in the same order, so everything that lanes share has
-// one address in all of them (ranks/region.h). A rank makes kernels for its own work queue only.
-// Objects in the region are made by each rank, with the same content; so nobody uses one before all
-// have loaded. Ranks of other machines load their parts of the plan (machines/plan_message.h).
+// one address in all of them (ranks/shared/region.h). A rank makes kernels for its own work queue
+// only. Objects in the region are made by each rank, with the same content; so nobody uses one
+// before all have loaded. Ranks of other machines load their parts of the plan
+// (machines/plan_message.h).
 #include <fmt/format.h>
 #include <unistd.h>
 

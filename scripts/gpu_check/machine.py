@@ -80,7 +80,10 @@ class Machine:
 
     def program(self, name):
         path = self.kit / "bin" / name
-        return path if path.exists() else None
+        if not path.exists():
+            raise FileNotFoundError(f"the kit has no bin/{name}; make it again with "
+                                    "scripts/gpu-check --pack")
+        return path
 
     def begin_step(self, seconds):
         """From now on left() is the time of a step, which ends before the whole check does."""

@@ -169,7 +169,7 @@ class Group:
             self.report.compare(each.name, value, unit, anchor.text or ", ".join(
                 name.lstrip("=") for name in anchor.names),
                 anchor.moves / middle if each.moves else middle / 1e3,
-                statistics.median(ratios), anchor.aim)
+                statistics.median(ratios), anchor.aim, at_least=each.moves != 0)
             told += 1
         if told == 0:
             self.report.number(each.name, value, unit)

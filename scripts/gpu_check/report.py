@@ -23,18 +23,18 @@ class Report:
         self.numbers.append({"name": name, "value": value, "unit": unit,
                              "emulated": self.emulated})
 
-    def compare(self, name, value, unit, anchor, anchor_value, ratio, aim=0, both_ways=False):
+    def compare(self, name, value, unit, anchor, anchor_value, ratio, aim=0, at_least=False,
+                both_ways=False):
         """A figure beside that of an anchor in the same rounds. `aim`: what the ratio should not
-        exceed, or, in GB/s, what it should reach; with `both_ways` neither may be as many times
-        the other; 0: none."""
+        exceed, or reach with `at_least`; with `both_ways` neither may be as many times the other;
+        0: none."""
         entry = {"name": name, "value": value, "unit": unit, "emulated": self.emulated,
                  "anchor": anchor, "anchor_value": anchor_value, "ratio": ratio}
         if aim:
-            more = unit == "GB/s"
             entry |= {"aim": f"{1 / aim:.2f} to {aim:.2f}" if both_ways else
-                      f"{'at least' if more else 'at most'} {aim:.2f}",
+                      f"{'at least' if at_least else 'at most'} {aim:.2f}",
                       "reached": 1 / aim <= ratio <= aim if both_ways else
-                      ratio >= aim if more else ratio <= aim}
+                      ratio >= aim if at_least else ratio <= aim}
         self.numbers.append(entry)
 
     def failed(self):

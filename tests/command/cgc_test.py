@@ -649,8 +649,11 @@ def fix(cgc):
     cgc.write("wrong.cgraph", OLD.replace("-> (f32,", "-> (f33,"))
     says(cgc("fix", "wrong.cgraph", status=1)[1], "[E0304]")
     expect("t.max_dim" in (cgc.folder / "wrong.cgraph").read_text(), "a wrong program stays")
-    cgc.write("circle.cgraph", "import lib\ngraph g(x: f32[2]) -> f32[2] { return circle(x) }\n")
-    says(cgc("fix", "circle.cgraph")[1], "`circle` is deprecated")
+    circle = "import lib\ngraph g(x: f32[2]) -> f32[2] { return circle(x) }\n"
+    cgc.write("circle.cgraph", circle)
+    says(cgc("fix", "circle.cgraph")[1], "circle.cgraph is as it was: with its fixes written, as "
+         "many are left", "`circle` is deprecated")
+    expect((cgc.folder / "circle.cgraph").read_text() == circle, "no round of a circle is kept")
     says(cgc("fix", "-", status=2)[1], "it rewrites files")
     commented = ("import std.tensor\n"
                  "graph g(x: f32[2]) -> f32 { return sum_dim(x, /* all */ dim: 0) }\n")

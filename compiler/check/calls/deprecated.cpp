@@ -3,16 +3,34 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <type_traits>
 
 #include <fmt/format.h>
 
+#include "compiler/check/calls/calls.h"
+#include "compiler/check/names.h"
 #include "compiler/syntax/children.h"
 
 namespace cgraph::check {
 namespace {
 
 using syntax::ExprId;
+
+// Returns what a name means by itself in a file; null where it means nothing there, or several
+// things.
+const Symbol* Meaning(const Module& module, const std::string& name) {
+  const auto own = module.names.find(name);
+  if (own != module.names.end()) return &own->second;
+  const Symbol* meaning = nullptr;
+  for (const Import& import : module.imports) {
+    const auto found = import.module->names.find(name);
+    if (!import.unqualified || found == import.module->names.end()) continue;
+    if (meaning != nullptr && meaning != &found->second) return nullptr;
+    meaning = &found->second;
+  }
+  return meaning;
+}
 
 // Writes what a declaration says to write instead, with a call's arguments for its parameters.
 class InsteadWriter {
@@ -107,24 +125,35 @@ class InsteadWriter {
     return is_operand && loose ? "(" + text + ")" : text;
   }
 
-  // Returns a name of the declaring file as the calling file writes it: with a qualifier where it
-  // would mean something else by itself, such as the file's own `embedding`.
-  std::string Callee(const std::string& name) {
-    const Module& from = declared_.module;
-    const auto takes_it = [&](const Import& import) {
-      return import.unqualified && import.module != &from && import.module->names.contains(name);
+  // Returns a name that stands in the declaring file as the calling file writes it: with a
+  // qualifier where it would mean something else by itself, such as the file's own `embedding`.
+  // What the calling file has no name for, such as a dimension of the declaration, makes the text
+  // incomplete.
+  std::string Named(const std::string& name) {
+    if (bound_.contains(name)) return name;
+    const Symbol* const symbol = Meaning(declared_.module, name);
+    const Module& here = scope_.module;
+    const bool builtin = FindBuiltin(name) || ParseCollective(name);
+    if (symbol == nullptr && builtin && !HasName(here, name)) return name;
+    const auto has_it = [&](const Import& import) {
+      const auto found = import.module->names.find(name);
+      return found != import.module->names.end() && &found->second == symbol;
     };
-    const bool other = scope_.module.names.contains(name) ||
-                       std::ranges::any_of(scope_.module.imports, takes_it);
-    if (!qualifier_.empty() || &scope_.module == &from || !other) return qualifier_ + name;
-    const auto import = std::ranges::find(scope_.module.imports, &from, &Import::module);
-    complete_ &= import != scope_.module.imports.end();
+    const auto as_written = [&](const Import& import) {
+      return import.qualifier + "." == qualifier_ && has_it(import);
+    };
+    if (symbol != nullptr && std::ranges::any_of(here.imports, as_written)) {
+      return qualifier_ + name;
+    }
+    if (symbol != nullptr && Meaning(here, name) == symbol) return name;
+    const auto import = std::ranges::find_if(here.imports, has_it);
+    complete_ &= symbol != nullptr && import != here.imports.end();
     return complete_ ? import->qualifier + "." + name : "";
   }
 
   std::string Operand(const syntax::Expr& parent, ExprId id) {
     const auto* call = std::get_if<syntax::CallExpr>(&parent.node);
-    if (call != nullptr && call->callee == id) return Callee(TextOf(File(), id));
+    if (call != nullptr && call->callee == id) return Text(id);
     return Bound(id, IsLoose(parent) || std::holds_alternative<syntax::IndexExpr>(parent.node) ||
                          std::holds_alternative<syntax::FieldExpr>(parent.node));
   }
@@ -132,6 +161,12 @@ class InsteadWriter {
   std::string Text(ExprId id) {
     if (const auto sum = Sum(id)) return std::to_string(*sum);
     const syntax::Expr& expr = Instead(id);
+    if (const auto* name = std::get_if<syntax::NameExpr>(&expr.node)) return Named(name->name);
+    if (const auto* each = std::get_if<syntax::Comprehension>(&expr.node)) {
+      for (const syntax::Comprehension::Clause& clause : each->clauses) {
+        for (const syntax::Name& name : clause.pattern) bound_.insert(name.text);
+      }
+    }
     std::vector<ExprId> operands;
     syntax::ForEachChild(expr, [&](auto child) {
       if constexpr (std::is_same_v<decltype(child), ExprId>) operands.push_back(child);
@@ -155,13 +190,10 @@ class InsteadWriter {
   const syntax::CallExpr& call_;
   const Deprecation& declared_;
   const Arguments& given_;
-  std::string qualifier_;  // of the callee, with its dot
+  std::string qualifier_;         // of the callee, with its dot
+  std::set<std::string> bound_;  // by comprehensions in what is written instead
   bool complete_ = true;
 };
-
-}  // namespace
-
-namespace {
 
 // Returns whether a comment stands between the arguments: what is written instead would lose it.
 bool HasComment(const Scope& scope, const syntax::CallExpr& node, Range call) {

@@ -201,6 +201,10 @@ CUresult WaitForStream(Machine& machine, Lock& lock, CUstream stream) {
 }
 
 CUresult Drain(Machine& machine, Lock& lock, CUcontext context) {
+  if (const Work* const endless = machine.scheduler.endless(); endless != nullptr) {
+    Misuse(fmt::format("a call waits for {}, which never ends", NameOf(*endless)));
+    return CUDA_ERROR_UNKNOWN;
+  }
   context->draining = true;
   const bool idle = machine.scheduler.WaitUntil(lock, [&] {
     const std::vector<CUstream>& streams = machine.scheduler.streams();

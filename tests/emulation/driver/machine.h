@@ -101,8 +101,8 @@ CUresult BadHandle(const std::string& what);
 CUresult WaitForStream(Machine& machine, Lock& lock, CUstream stream);
 // Waits until the device of a context has done all that was issued, as a driver does before it
 // frees memory or loads code (seen on an H200 with the driver of CUDA 13.0). Meanwhile other
-// threads' calls in the context wait, but for those that only ask. CUDA_ERROR_LAUNCH_FAILED after a
-// fault.
+// threads' calls in the context wait, but for those that only ask or say nothing about its state. A
+// misuse behind a kernel that never ends. CUDA_ERROR_LAUNCH_FAILED after a fault.
 CUresult Drain(Machine& machine, Lock& lock, CUcontext context);
 
 // Finds the stream of a handle, where null is the current context's default stream. One that was
