@@ -20,6 +20,7 @@
 #include "compiler/elaborate/elaborate.h"
 #include "compiler/elaborate/frame.h"
 #include "compiler/elaborate/places/places.h"
+#include "compiler/elaborate/values/quotients.h"
 
 namespace cgraph::elaborate {
 
@@ -87,6 +88,7 @@ struct ElaborationContext {
   bool speculative = false;
 
   ArithmeticMode arithmetic = ArithmeticMode::kNormal;
+  RoundedQuotients rounded;
   Backtrace backtrace;
   Budget budget;
 };

@@ -10,6 +10,7 @@
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/values/arithmetic.h"
 #include "compiler/elaborate/values/make.h"
+#include "compiler/elaborate/values/quotients.h"
 #include "compiler/elaborate/elaboration_context.h"
 
 namespace cgraph::elaborate {
@@ -48,6 +49,11 @@ Value ApplyOperator(ElaborationContext& elaboration, BinaryOperator op, const Ac
            fmt::format("{} is not divisible by {}: a dimension must divide exactly", *begin, *end));
     return Value();
   }
+  if (folded.value && op == BinaryOperator::kDivide && begin && end && *begin % *end != 0) {
+    RememberQuotient(elaboration, context.range, *begin, *end);
+  }
+  if (folded.value && b.value.As<double>()) WarnOfQuotientAsFloat(elaboration, a.value, a.range);
+  if (folded.value && a.value.As<double>()) WarnOfQuotientAsFloat(elaboration, b.value, b.range);
   if (folded.value) return *folded.value;
   if (!folded.problem.empty()) {
     Diagnostic& diagnostic =

@@ -9,6 +9,7 @@
 #include "compiler/elaborate/types/unify.h"
 #include "compiler/elaborate/values/arithmetic.h"
 #include "compiler/elaborate/values/make.h"
+#include "compiler/elaborate/values/quotients.h"
 #include "compiler/elaborate/elaboration_context.h"
 
 namespace cgraph::elaborate {
@@ -24,7 +25,10 @@ Value CoerceCompileTime(ElaborationContext& elaboration, const Value& value,
       break;
     case Kind::kFloat:
       if (value.As<double>()) return value;
-      if (const int64_t* number = value.As<int64_t>()) return Value(static_cast<double>(*number));
+      if (const int64_t* number = value.As<int64_t>()) {
+        WarnOfQuotientAsFloat(elaboration, value, range);
+        return Value(static_cast<double>(*number));
+      }
       break;
     case Kind::kBool:
       if (value.As<bool>()) return value;
@@ -63,6 +67,9 @@ Value CoerceTensor(ElaborationContext& elaboration, const Value& value, program:
   }
   graph::Type actual{dtype ? *dtype : NaturalDType(value), {}};
   if (!BindDType(elaboration, type, actual.dtype, frame, subject, range)) return Value();
+  if (ClassOf(actual.dtype) == DTypeClass::kFloating) {
+    WarnOfQuotientAsFloat(elaboration, value, range);
+  }
   Encoded encoded = EncodeNumber(value, actual.dtype);
   if (!encoded.problem.empty()) {
     Report(elaboration, Code::kE0515, range,
