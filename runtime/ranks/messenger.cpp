@@ -24,9 +24,11 @@ void Messenger::Listen(uint32_t tag, Listener* listener) {
 
 void Messenger::Send(uint32_t to, uint32_t tag, std::span<const std::byte> message,
                      std::atomic<bool>* busy) {
-  busy->store(true, std::memory_order_relaxed);
   std::lock_guard lock(mutex_);
-  sends_.push_back({wire_.BeginSend(to, tag, message.data(), message.size()), busy, nullptr});
+  const Wire::Request request = wire_.BeginSend(to, tag, message.data(), message.size());
+  if (LeavesAtOnce(request, message.size())) return;
+  busy->store(true, std::memory_order_relaxed);
+  sends_.push_back({request, busy, nullptr});
 }
 
 void Messenger::SendCopy(uint32_t to, uint32_t tag, std::span<const std::byte> first,
@@ -83,7 +85,19 @@ Messenger::Copy Messenger::CopyOf(std::span<const std::byte> first,
 
 void Messenger::BeginSend(uint32_t to, uint32_t tag, Copy copy) {
   const Wire::Request request = wire_.BeginSend(to, tag, copy->data(), copy->size());
+  if (LeavesAtOnce(request, copy->size())) return KeepFree(std::move(copy));
   sends_.push_back({request, nullptr, std::move(copy)});
+}
+
+// Returns whether a message that was begun has left already, as small ones mostly have. Of others
+// it does not ask: the wire would go on with all that is under way, which is for Poll() to do.
+bool Messenger::LeavesAtOnce(Wire::Request request, uint64_t bytes) {
+  constexpr uint64_t kSmall = 8 << 10;
+  return bytes <= kSmall && wire_.Over(request);
+}
+
+void Messenger::KeepFree(Copy copy) {
+  if (copy->capacity() <= kMostPooled) copies_.push_back(std::move(copy));
 }
 
 void Messenger::SendPostponed() {
@@ -131,39 +145,43 @@ bool Messenger::PollSends() {
       sends_[i].busy->store(false, std::memory_order_release);
       any = true;
     }
-    if (Copy& copy = sends_[i].copy; copy != nullptr && copy->capacity() <= kMostPooled) {
-      copies_.push_back(std::move(copy));
-    }
+    if (Copy& copy = sends_[i].copy; copy != nullptr) KeepFree(std::move(copy));
     if (i + 1 < sends_.size()) sends_[i] = std::move(sends_.back());
     sends_.pop_back();
   }
   return any;
 }
 
+// Delivers what has come before it asks for more: where nothing more has come, to ask is a call of
+// the system, which would hold up the message that somebody waits for.
 bool Messenger::PollReceives() {
   constexpr int kMost = 16;  // at a time, so that whoever polls can do something else as well
-  for (int i = 0; i < kMost; ++i) {
+  bool any = false;
+  for (size_t i = 0; i < receives_.size();) {
+    if (!TryDeliver(i, any)) ++i;
+  }
+  for (int i = 0; i < kMost && !any; ++i) {
     const std::optional<Wire::Incoming> message = wire_.Probe();
     if (!message) break;
     Begin(*message);
-  }
-  bool any = false;
-  for (size_t i = 0; i < receives_.size();) {
-    Receiving& at = receives_[i];
-    if (!at.arrived) at.arrived = wire_.Over(at.request);
-    // A message waits for those that its rank sent before with the same tag.
-    const bool behind = std::any_of(
-        receives_.begin(), receives_.begin() + i,
-        [&](const Receiving& earlier) { return earlier.from == at.from && earlier.tag == at.tag; });
-    if (!at.arrived || behind) {
-      ++i;
-      continue;
-    }
-    Receiving message = std::move(at);
-    receives_.erase(receives_.begin() + i);
-    any |= Deliver(std::move(message));
+    TryDeliver(receives_.size() - 1, any);
   }
   return any;
+}
+
+// Returns false where the message has to wait: until it is there, and for those that its rank sent
+// before with the same tag.
+bool Messenger::TryDeliver(size_t i, bool& any) {
+  Receiving& at = receives_[i];
+  if (!at.arrived) at.arrived = wire_.Over(at.request);
+  const bool behind = std::any_of(
+      receives_.begin(), receives_.begin() + static_cast<ptrdiff_t>(i),
+      [&](const Receiving& earlier) { return earlier.from == at.from && earlier.tag == at.tag; });
+  if (!at.arrived || behind) return false;
+  Receiving message = std::move(at);
+  receives_.erase(receives_.begin() + static_cast<ptrdiff_t>(i));
+  any |= Deliver(std::move(message));
+  return true;
 }
 
 bool Messenger::Deliver(Receiving message) {

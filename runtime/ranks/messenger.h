@@ -107,7 +107,8 @@ class Messenger {
   uint32_t unused_tag() const { return unused_tag_; }
   void UseTagsBelow(uint32_t tag) { unused_tag_ = std::max(unused_tag_, tag); }
 
-  // Sends whole message units. `*busy` is set, and cleared when the memory may be written again.
+  // Sends whole message units. `*busy` is set until the memory may be written again; not at all
+  // where that is at once.
   void Send(uint32_t to, uint32_t tag, std::span<const std::byte> message, std::atomic<bool>* busy);
   // Sends a copy of a message of two parts.
   void SendCopy(uint32_t to, uint32_t tag, std::span<const std::byte> first,
@@ -173,10 +174,13 @@ class Messenger {
 
   Copy CopyOf(std::span<const std::byte> first, std::span<const std::byte> second);
   void BeginSend(uint32_t to, uint32_t tag, Copy copy);
+  bool LeavesAtOnce(Wire::Request request, uint64_t bytes);
+  void KeepFree(Copy copy);
   void SendPostponed();
   static void NoteDelay(const Postponed& answer);
   bool PollSends();
   bool PollReceives();
+  bool TryDeliver(size_t i, bool& any);
   bool Deliver(Receiving message);
   bool DeliverEarly();
   void Begin(const Wire::Incoming& message);

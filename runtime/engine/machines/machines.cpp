@@ -274,8 +274,9 @@ void Machines::Loaded(const Status& status, uint64_t read_bytes, uint64_t sent_b
   SendMessage(messenger_, 0, message, status.message());
 }
 
-// Reports an execution's failures before the progress that ends it.
-void Machines::Report() {
+// Reports an execution's failures before the progress that ends it. `positions`: also where work
+// queues are that have finished nothing, which takes a look at the clock.
+void Machines::Report(bool positions) {
   std::unique_lock lock(report_mutex_, std::try_to_lock);
   if (!lock.owns_lock()) return;
   reported_.resize(core_.work_queues_.size());
@@ -291,7 +292,7 @@ void Machines::Report() {
     }
     ReportHeads(w);
     if (progress.done == reported.done) {
-      if (progress.at == reported.at) continue;
+      if (progress.at == reported.at || !positions) continue;
       const auto now = Clock::now();
       if (now - reported.when < kPositionInterval) continue;
       reported.when = now;
@@ -354,16 +355,17 @@ void Machines::ReportFailures(uint32_t work_queue) {
 
 bool Machines::Poll() {
   polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-  return PollOnce();
+  return PollOnce(/*positions=*/false);
 }
 
-bool Machines::PollOnce() {
+// Reports first: rank 0 may wait for what the worker has just finished, and to look for messages
+// takes a call of the system.
+bool Machines::PollOnce(bool positions) {
+  const bool others = messenger_.rank() != 0;
+  if (others) Report(positions);
   bool any = messenger_.Poll();
   for (channel::Channel* channel : relays_) any |= channel->Relay();
-  if (messenger_.rank() != 0) {
-    Report();
-    SendAnswers();
-  }
+  if (others) SendAnswers();
   // Workers that wait for a message to leave are not notified of that otherwise.
   for (size_t w = 0; w < core_.workers_.size() && any; ++w) {
     if (core_.IsHere(static_cast<uint32_t>(w))) core_.workers_[w]->event_count->Notify();
@@ -404,7 +406,8 @@ void Machines::RunThread() {
       sent = time;
       SendMessage(messenger_, 0, {.kind = MachineMessage::kAlive});
     }
-    while (!polled && PollOnce()) {
+    if (polled && messenger_.rank() != 0) Report(/*positions=*/true);
+    while (!polled && PollOnce(/*positions=*/true)) {
       moved = true;
       if (polls_.load(std::memory_order_relaxed) != now) break;
     }

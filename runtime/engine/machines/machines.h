@@ -132,13 +132,13 @@ class Machines final : private ranks::Listener {
   bool Interrupted() const;
   bool Refused() const;
   bool AnswerQuestions();
-  bool PollOnce();
+  bool PollOnce(bool positions);
   void RunThread();
   void OnLost(const ranks::Supervision::Lost& lost);
   void OnLoaded(uint32_t from, const MachineMessage& message, std::string_view text);
   std::string NamesOf(const std::vector<uint32_t>& ranks) const;
   void OnFailure(uint32_t from, const MachineMessage& message, std::string_view text);
-  void Report();
+  void Report(bool positions);
   void SendAnswers();
   void SendMeasurements();
   void AlignClocks();

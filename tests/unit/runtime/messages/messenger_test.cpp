@@ -326,6 +326,63 @@ TEST_CASE("Poll() says whether anything has come that somebody may wait for") {
   }
 }
 
+// PromptWire: of rank 0 of two; everything is over at once, and what it is asked is counted.
+class PromptWire final : public ranks::Wire {
+ public:
+  uint32_t rank() const override { return 0; }
+  uint32_t count() const override { return 2; }
+  uint32_t most_tag() const override { return 1; }
+  std::string library() const override { return "none"; }
+  Request BeginSend(uint32_t, uint32_t, const void*, uint64_t) override { return 0; }
+  std::optional<Incoming> Probe() override {
+    ++probes;
+    if (coming == 0) return std::nullopt;
+    --coming;
+    return Incoming{1, 1, kMessageUnit, 0};
+  }
+  Request BeginReceive(const Incoming&, void* to) override {
+    std::memcpy(to, Write(1, kMessageUnit).data(), kMessageUnit);
+    return 0;
+  }
+  bool Over(Request) override { return true; }
+  void Finish() override {}
+  void Abort(int) override { std::abort(); }
+
+  int coming = 0, probes = 0;
+};
+
+TEST_CASE("a message that somebody may wait for is heard before the wire is asked for more") {
+  PromptWire wire;
+  Messenger messenger(wire);
+  Reader reader(2);
+  messenger.Listen(1, &reader);
+  wire.coming = 2;
+  REQUIRE(messenger.Poll());
+  REQUIRE((reader.numbers[1].size() == 1 && wire.probes == 1));
+  REQUIRE(messenger.Poll());
+  REQUIRE((reader.numbers[1].size() == 2 && wire.probes == 2));
+  reader.waited_for = false;
+  wire.coming = 2;
+  REQUIRE(!messenger.Poll());
+  REQUIRE((reader.numbers[1].size() == 4 && wire.probes == 5));
+  REQUIRE(reader.broken == 0);
+  messenger.Listen(1, nullptr);
+}
+
+TEST_CASE("a small message that has left at once is not under way") {
+  PromptWire wire;
+  Messenger messenger(wire);
+  const std::vector<std::byte> small = Write(1, 64), large = Write(2, 1 << 20);
+  std::atomic<bool> busy{false};
+  messenger.SendCopy(1, 1, small);
+  messenger.Send(1, 1, small, &busy);
+  REQUIRE((!busy && !messenger.under_way()));
+  messenger.Send(1, 1, large, &busy);
+  REQUIRE((busy && messenger.under_way()));
+  messenger.Poll();
+  REQUIRE((!busy && !messenger.under_way()));
+}
+
 TEST_CASE("any thread may send and poll") {
   constexpr uint32_t kRanks = 3, kEach = 300;
   Network network(kRanks, 1);
