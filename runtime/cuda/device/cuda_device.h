@@ -48,6 +48,9 @@ class CudaDevice : public device::Device {
       std::span<const device::OperandType> outputs) override;
   Result<std::unique_ptr<device::Executable>> MakeUpload(
       std::unique_ptr<device::Source> source) override;
+  Result<std::unique_ptr<device::Executable>> MakeQueueCode(
+      std::unique_ptr<device::QueueCode> code) override;
+  bool LetsFree() override;
   Result<std::unique_ptr<device::Queue>> OpenQueue(const device::QueueOptions& options) override;
   bool queues_host_waits() const override { return false; }
   bool host_reaches_memory() const override { return false; }
