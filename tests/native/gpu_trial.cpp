@@ -123,4 +123,13 @@ int32_t gpu_learn(const cgraph_call* call) {
   return Is(call, "error") ? cgraph_fail(call, "an error, as asked") : failed;
 }
 
+// Writes the state to standard error, which waits for the stream.
+int32_t gpu_show(const cgraph_call* call) {
+  float bias[3] = {};
+  CUresult result = cuStreamSynchronize(static_cast<CUstream>(call->stream));
+  if (result == CUDA_SUCCESS) result = cuMemcpyDtoH(bias, AddressOf(call->states[0]), sizeof bias);
+  std::fprintf(stderr, "bias %g %g %g\n", bias[0], bias[1], bias[2]);
+  return Failed(call, result);
+}
+
 }  // extern "C"
