@@ -3,7 +3,7 @@
 they are given, what goes wrong in them, and when they are not called.
 
   gpu_test.py --cgc cgc --cgrun cgrun --libraries build/release/emulated:build/release \\
-      --folder build/release/tests
+      --folder build/release/tests --softmax build/release/examples/libsoftmax.so
 
 The streams of the emulation run as late and in as strange an order as CUDA allows, by the seed.
 """
@@ -17,9 +17,11 @@ import tempfile
 
 import numpy as np
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "tests" / "reference"), str(ROOT / "tests" / "support")]
 import expectations  # noqa: E402
 from expectations import expect, says  # noqa: E402
+from normal import normal  # noqa: E402
 
 ROWS = 5
 PROGRAM = """import std.tensor
@@ -57,6 +59,9 @@ graph chain(x: f32[5, 3]) -> f32[5, 3] inflight 3 {
   let a = layer[0].up(trial[0].roll(layer[0].up(x)))
   let b = trial[1].roll(trial[1].roll(layer[1].up(a)))
   return layer[0].up(trial[0].roll(b))
+}
+graph between(x: f32[5, 3]) -> f32[5, 3] {
+  return layer[0].up(layer[0].up(trial[0].roll(layer[0].up(layer[0].up(x)))))
 }
 graph rows(x: f32[n <= 5, 3]) -> f32[n, 3] { return trial[0].roll(x) }
 graph astray(x: f32[5, 3]) -> f32[5, 3] {
@@ -253,31 +258,86 @@ def libraries(runs):
     expect(done.returncode == 0, "a library for the CPU on a gpu that is a core", done.stderr)
 
 
+def plan_of(runs):
+    done = subprocess.run([runs.args.cgc, "plan", "--json", runs.plan], check=True,
+                          capture_output=True, text=True, timeout=60)
+    told = json.loads(done.stdout)
+    libraries = [kernel.get("library") for kernel in told["kernels"]]
+    return told, lambda at: at["kind"] == "call" and libraries[at["subject"]]
+
+
 def captures(runs):
-    """Calls of native code stand outside captures; a plan in which one does not still is right."""
-    told = json.loads(subprocess.run([runs.args.cgc, "plan", "--json", runs.plan], check=True,
-                                     capture_output=True, text=True, timeout=60).stdout)
-    native = [i for i, kernel in enumerate(told["kernels"]) if kernel.get("library")]
+    """Calls of native code stand outside captures; a plan in which one does not is right, too."""
+    told, is_native = plan_of(runs)
     inside = outside = 0
     for graph in told["graphs"]:
         for at in graph["instructions"]:
-            if at["kind"] != "call":
-                continue
-            if at["subject"] in native:
-                expect(at.get("capture_id", 0) == 0, f"{graph['name']}: a native call is captured")
+            if is_native(at):
+                expect(at["capture_id"] == 0, f"{graph['name']}: a native call is captured")
                 outside += 1
-            inside += at.get("capture_id", 0) != 0
+            inside += at["capture_id"] != 0
     expect(inside > 0 and outside > 0, f"{inside} captured calls, {outside} native ones")
+    altered = runs.folder / "altered.cgplan"
+    graph = next(graph for graph in told["graphs"] if graph["name"] == "between")
+    join_captures(graph["instructions"], is_native)
+    (runs.folder / "altered.json").write_text(json.dumps(told))
+    subprocess.run([runs.args.cgc, "plan", "--from-json", runs.folder / "altered.json", "-o",
+                    altered], check=True, timeout=60)
+    x = numbers()
+    wanted = up(up(roll(up(up(x, 1), 1)), 1), 1)
+    for plan in (runs.plan, altered):
+        for seed in (1, 2, 3):
+            y = runs.result("between", x, plan=plan, seed=seed)
+            expect(np.array_equal(y, wanted), f"between, {plan.name}: {y} is not {wanted}")
+
+
+def join_captures(instructions, is_native):
+    """Makes one capture of a native call and of the calls before and behind it."""
+    at = next(i for i, instruction in enumerate(instructions) if is_native(instruction))
+    first, last = at, at
+    while instructions[first - 1]["kind"] == "call":
+        first -= 1
+    while instructions[last + 1]["kind"] == "call":
+        last += 1
+    expect(last - first >= 4, f"the native call stands between {last - first} calls")
+    for instruction in instructions[first:last + 1]:
+        instruction["capture_id"] = instructions[first]["capture_id"]
+        instruction["flags"] |= 4  # may be captured
+
+
+def example(runs):
+    """The CUDA kernel of examples/native, whose library works on CPU threads, too. (The emulation
+    lacks what CUDA's runtime library calls of the driver.)"""
+    if not runs.args.softmax.exists():
+        print("SKIPPED: the example in CUDA, which nothing has compiled")
+        return
+    plan = runs.folder / "on_gpu.cgplan"
+    subprocess.run([runs.args.cgc, "compile", "-q", ROOT / "examples/native/on_gpu.cgraph", "-o",
+                    plan], check=True, timeout=60)
+    x = np.random.default_rng(7).standard_normal((9, 96)).astype(np.float32)
+    np.save(runs.folder / "x.npy", x)
+    done = subprocess.run([runs.args.cgrun, plan, "-q", "--lib", runs.args.softmax, "--input",
+                           f"x={runs.folder}/x.npy", "--output", f"result={runs.folder}/y.npy",
+                           "--device-map", "gpu[0]=cpu:0"], capture_output=True, text=True,
+                          timeout=60, check=False)
+    expect(done.returncode == 0, "the example in CUDA, on CPU threads", done.stderr)
+    first, last = (normal(seed, (96, 96)) * 0.1 for seed in (1, 2))
+    scores = np.exp(x @ first / 0.5)
+    wanted = scores / scores.sum(axis=1, keepdims=True) @ last
+    y = np.load(runs.folder / "y.npy")
+    expect(np.allclose(y, wanted, atol=1e-5), f"the example in CUDA: {y} is not {wanted}")
 
 
 TESTS = (order, out_of_order, extents, objects, states, errors, failures_before, libraries,
-         captures)
+         captures, example)
 
 
 def main():
     parser = argparse.ArgumentParser()
     for flag in ("--cgc", "--cgrun", "--libraries", "--folder"):
         parser.add_argument(flag, required=True)
+    parser.add_argument("--softmax", type=pathlib.Path, required=True,
+                        help="the library of examples/native/softmax.cu, where it was compiled")
     parser.add_argument("--only", choices=[test.__name__ for test in TESTS])
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
