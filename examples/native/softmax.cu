@@ -1,4 +1,4 @@
-// The method of Softmax in on_gpu.cgraph, as a CUDA kernel: softmax(x / temperature) of each row. It
+// The method of Softmax in on_gpu.cgraph as a CUDA kernel: softmax(x / temperature) of each row. It
 // only gives the stream of the call its work. On CPU threads, where there is no stream, it loops.
 //
 //   nvcc -O2 -shared -Xcompiler -fPIC -arch=all-major -I runtime/native -o libsoftmax.so

@@ -27,7 +27,7 @@ ROWS = 5
 PROGRAM = """import std.tensor
 import std.debug
 actor GpuTrial() {
-  state bias: f32[3] = zeros()
+  state bias: f32[3] = zeros() + 7
   method roll(x: f32[n <= 5, 3], how: str = "well") -> f32[n, 3]
     = extern "libcgraph_gpu_trial.so:gpu_roll" reads bias cost(flops: 1)
   method last(x: f32[5, 3]) -> f32[5, 3] = extern "libcgraph_gpu_trial.so:gpu_last" reads bias
@@ -53,6 +53,7 @@ actor Layer(k: float) {
   }
 }
 place trial[i in 0..2] = GpuTrial() on gpu[i]
+place other = GpuTrial() on gpu[0]
 place layer[i in 0..2] = Layer(i + 1) on gpu[i]
 
 graph chain(x: f32[5, 3]) -> f32[5, 3] inflight 3 {
@@ -68,6 +69,7 @@ graph astray(x: f32[5, 3]) -> f32[5, 3] {
   return layer[0].up(trial[0].roll(layer[0].up(x), how: "astray"))
 }
 graph last(x: f32[5, 3]) -> f32[5, 3] inflight 3 { return trial[0].last(layer[0].up(x)) }
+graph both(x: f32[5, 3]) -> f32[5, 3] { return trial[0].last(x) + other.last(3 * x) }
 graph learn(x: f32[5, 3]) -> f32[3] {
   trial[1].learn(layer[1].up(x))
   return trial[1].shown(zeros())
@@ -95,6 +97,10 @@ MADE = """
 graph made(x: f32[5, 3], length: i64) -> f32[m <= 5, 3] {
   return trial[0].roll(layer[0].head(x, length))
 }
+"""
+REFUSED = """
+place refused = GpuTrial() on gpu[1]
+graph refuse(x: f32[5, 3]) -> f32[5, 3] { return refused.roll(x) }
 """
 PLAIN = """import std.tensor
 actor Trial() {
@@ -168,6 +174,11 @@ def order(runs):
             expect(np.array_equal(y, wanted), f"chain, seed {seed}, {flags}: {y} is not {wanted}")
     y = runs.result("chain", x, "--batch", "x", "--device-map", "gpu[0]=cuda:0,gpu[1]=cuda:0")
     expect(np.array_equal(y, wanted), "chain, both gpus on one GPU")
+    profile = ("--profile", runs.folder / "profile.json")
+    y = runs.result("chain", x, "--batch", "x", *profile)
+    expect(np.array_equal(y, wanted), "chain, with --profile")
+    told = (runs.folder / "profile.json").read_text()
+    says(told, "trial[0].roll", "trial[1].roll")
     y = runs.result("chain", x, "--batch", "x", "--processes", "device")
     expect(np.array_equal(y, wanted), "chain, a process for each GPU")
 
@@ -201,6 +212,9 @@ def objects(runs):
         expect(done.returncode == 0 and np.array_equal(y, wanted), f"last: {y}", done.stderr)
         says(done.stderr, "created: trial[0]\n", "created: trial[1]\n",
              "destroyed: trial[0], calls 5\n", "destroyed: trial[1], calls 0\n")
+        y = runs.result("both", x, "--batch", "x", seed=seed)
+        before = np.concatenate([np.zeros((ROWS, 3)), *x[:-1]])
+        expect(np.array_equal(y, 4 * before), f"two places on one GPU: {y}")
 
 
 def states(runs):
@@ -208,12 +222,12 @@ def states(runs):
     np.save(runs.folder / "other.npy", 9 * x + 1)
     for seed in (1, 2, 3):
         bias = runs.result("learn", x, seed=seed)
-        expect(np.array_equal(bias, up(x, 2)[0]), f"learn: the state is {bias}")
+        expect(np.array_equal(bias, [*up(x, 2)[0, :2], 7]), f"learn: the state is {bias}")
         done = runs.run("fail_learn", x, "--input", f"y={runs.folder}/other.npy", seed=seed,
                         result=False)
         expect(done.returncode == 1, "fail_learn succeeds", done.stderr)
         says(done.stderr, "trial[1].learn", "failed: an error, as asked",
-             f"bias {x[0, 0]:g} {x[0, 1]:g} {x[0, 2]:g}\n")  # as the first call has left it
+             f"bias {x[0, 0]:g} {x[0, 1]:g} 7\n")  # as the first call has left it
 
 
 def errors(runs):
@@ -222,6 +236,10 @@ def errors(runs):
         done = runs.run(graph, numbers())
         expect(done.returncode == 1, f"{graph}: exit code {done.returncode}", done.stderr)
         says(done.stderr, "trial[0].roll", said)
+    plan = runs.compile("refused", PROGRAM + REFUSED)
+    done = runs.run("refuse", numbers(), plan=plan)
+    expect(done.returncode == 1, f"an object that is refused: {done.returncode}", done.stderr)
+    says(done.stderr, "refused.create", "as asked")
     x = numbers()
     y = runs.result("another_context", x)
     expect(np.array_equal(y, up(roll(x), 1)), "a method that leaves another context")

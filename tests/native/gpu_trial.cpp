@@ -1,5 +1,5 @@
-// A library whose methods give a GPU's stream work by the driver's functions. `GpuTrial`'s object has
-// memory of the GPU, and a stream of its own that waits for no other.
+// A library whose methods give a GPU's stream work by the driver's functions. The object of a place
+// has memory of the GPU, and a stream of its own that waits for no other.
 #include <unistd.h>
 
 #include <cstdio>
@@ -62,6 +62,7 @@ extern "C" {
 
 void* GpuTrial_create(const cgraph_actor* actor) {
   if (actor->device.device_type != kDLCUDA) return cgraph_fail_create(actor, "no GPU's place");
+  if (std::strcmp(actor->place, "refused") == 0) return cgraph_fail_create(actor, "as asked");
   auto* trial = new GpuTrial{actor->place, actor->device.device_id};
   if (cuMemAlloc(&trial->memory, kRoom) != CUDA_SUCCESS ||
       cuMemsetD8(trial->memory, 0, kRoom) != CUDA_SUCCESS ||
@@ -76,8 +77,8 @@ void* GpuTrial_create(const cgraph_actor* actor) {
 
 void GpuTrial_destroy(void* object) {
   auto* trial = static_cast<GpuTrial*>(object);
-  const bool freed = cuMemFree(trial->memory) == CUDA_SUCCESS &&
-                     cuStreamDestroy(trial->astray) == CUDA_SUCCESS;
+  const bool freed =
+      cuMemFree(trial->memory) == CUDA_SUCCESS && cuStreamDestroy(trial->astray) == CUDA_SUCCESS;
   std::fprintf(stderr, "destroyed: %s, calls %ld%s\n", trial->place.c_str(), trial->calls,
                freed ? "" : ", not freed");
   delete trial;
@@ -113,13 +114,14 @@ int32_t gpu_last(const cgraph_call* call) {
                           : cuMemcpyAsync(trial->memory, AddressOf(x), BytesOf(x), stream));
 }
 
-// Writes the first row of x to the state; may fail behind that.
+// Writes the first two numbers of x to the state, whose third one stays; may fail behind that.
 int32_t gpu_learn(const cgraph_call* call) {
   auto* trial = static_cast<GpuTrial*>(call->object);
   ++trial->calls;
   const DLTensor &x = call->arguments[0], &state = call->states[0];
-  const int32_t failed = Failed(call, cuMemcpyAsync(AddressOf(state), AddressOf(x), BytesOf(state),
-                                                    static_cast<CUstream>(call->stream)));
+  const int32_t failed =
+      Failed(call, cuMemcpyAsync(AddressOf(state), AddressOf(x), 2 * sizeof(float),
+                                 static_cast<CUstream>(call->stream)));
   return Is(call, "error") ? cgraph_fail(call, "an error, as asked") : failed;
 }
 

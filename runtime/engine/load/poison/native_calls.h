@@ -4,8 +4,8 @@
 // native code, which have failed then or will not, and of kernels that only carry such poison on:
 // queues say so on the host when these are issued. Of all else it learns from the device: a call
 // that checks such a thing is *late*, and waits until what was issued to its queue before is over.
-#ifndef CGRAPH_RUNTIME_ENGINE_LOAD_NATIVE_CALLS_H_
-#define CGRAPH_RUNTIME_ENGINE_LOAD_NATIVE_CALLS_H_
+#ifndef CGRAPH_RUNTIME_ENGINE_LOAD_POISON_NATIVE_CALLS_H_
+#define CGRAPH_RUNTIME_ENGINE_LOAD_POISON_NATIVE_CALLS_H_
 
 #include <cstdint>
 #include <memory>
@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "runtime/device/device.h"
-#include "runtime/engine/load/poison.h"
+#include "runtime/engine/load/poison/poison.h"
 #include "runtime/plan/graph_index.h"
 #include "runtime/status/status.h"
 
@@ -36,4 +36,4 @@ Status CheckExtents(const plan::Plan& plan, const plan::Graph& graph, uint32_t i
 
 }  // namespace cgraph::engine
 
-#endif  // CGRAPH_RUNTIME_ENGINE_LOAD_NATIVE_CALLS_H_
+#endif  // CGRAPH_RUNTIME_ENGINE_LOAD_POISON_NATIVE_CALLS_H_

@@ -1,4 +1,4 @@
-#include "runtime/engine/load/native_calls.h"
+#include "runtime/engine/load/poison/native_calls.h"
 
 #include <algorithm>
 #include <numeric>
