@@ -57,6 +57,11 @@ struct Softmax {
 extern "C" void* Softmax_create(const cgraph_actor* actor) {
   const double temperature = *actor->parameters[0].real;
   if (!(temperature > 0)) return cgraph_fail_create(actor, "the temperature is not positive");
+  if (actor->device.device_type == kDLCUDA) {  // loads the kernel, which takes the GPU long
+    cudaFuncAttributes attributes;
+    const cudaError_t error = cudaFuncGetAttributes(&attributes, SoftmaxRows);
+    if (error != cudaSuccess) return cgraph_fail_create(actor, cudaGetErrorString(error));
+  }
   return new Softmax{static_cast<float>(1 / temperature)};
 }
 
