@@ -23,16 +23,16 @@
  * are as they were, and the object is as the method left it. So it should change the object last.
  *
  * GPUs. The methods of a library that also says CGRAPH_EXTERN_CUDA may be called for a place on a
- * GPU: the tensors are kDLCUDA then, their data are addresses of the GPU's memory, and `stream` is
+ * GPU: the tensors are kDLCUDA then, their data are addresses that the GPU reaches, and `stream` is
  * not null. Such a method gives the stream its work and returns without waiting for it; what it
  * gave to the stream counts as the call's work. It may give work to another stream if the call's
  * own one waits for it (cudaStreamWaitEvent), and none to the default stream. The GPU's primary
  * context is current in the thread, also in Layer_create and Layer_destroy, which have no stream:
- * what they start is over when they return. Memory that a method takes is taken before
- * (Layer_create) or in the order of the stream (cudaMallocAsync), since an allocation waits for the
- * whole GPU. Values of arguments are not there when the method is called; the host does not read
- * them. An error of a launch is the method's to return; one that the GPU meets later is the whole
- * GPU's, and ends the run. Calls are never captured into CUDA graphs.
+ * what they start is over when they return. Memory is best taken there, and kernels loaded there
+ * (cudaFuncGetAttributes does), since either may wait for the whole GPU; cudaMallocAsync does not.
+ * Values of arguments are not there when the method is called; the host does not read them. An
+ * error of a launch is the method's to return; one that the GPU meets later is the whole GPU's, and
+ * ends the run. Calls are never captured into CUDA graphs.
  */
 #ifndef CGRAPH_EXTERN_H_
 #define CGRAPH_EXTERN_H_

@@ -84,6 +84,7 @@ Result<std::unique_ptr<Executable>> CudaDevice::MakeUpload(std::unique_ptr<Sourc
 Result<std::unique_ptr<Executable>> CudaDevice::MakeQueueCode(std::unique_ptr<QueueCode> code) {
   auto prepared = std::make_unique<Prepared>();
   prepared->code = std::move(code);
+  calls_code_ = true;
   return std::unique_ptr<Executable>(std::move(prepared));
 }
 

@@ -102,9 +102,10 @@ Guard CudaQueue::GuardOf(const device::Operation& operation, const Prepared* pre
   return guard;
 }
 
-void CudaQueue::CarryOn(const device::Operation& operation) {
+void CudaQueue::CarryOn(const device::Operation& operation) const {
   const auto& [checks, own] = operation.predicate;
-  if (own != device::kNoFlag && device::AnyPoisoned(checks, *operation.bindings)) {
+  if (!device_.calls_code() || own == device::kNoFlag) return;
+  if (device::AnyPoisoned(checks, *operation.bindings)) {
     operation.bindings->Poison(own);
   }
 }

@@ -88,8 +88,9 @@ class CudaQueue : public device::Queue {
   // Makes the guard of an operation. Where it has more extents that kernels have made than one
   // guard has room for, the others are checked by a grid of their own, at once.
   Guard GuardOf(const device::Operation& operation, const Prepared* prepared);
-  // Sets the operation's flag on the host where that knows already that it will be set.
-  static void CarryOn(const device::Operation& operation);
+  // Sets the operation's flag on the host where that knows already that it will be set: code of
+  // others is not called then.
+  void CarryOn(const device::Operation& operation) const;
   View ViewOf(const device::Operation& operation, const device::Tensor& tensor) const;
   void Check(CUresult result, const device::Operation& operation, const char* what);
   CUresult Upload(const device::Launch& launch, device::Source& source, std::string& error);

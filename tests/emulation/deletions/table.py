@@ -210,7 +210,7 @@ DELETIONS = [
      "    if (native_calls_.event[instruction] != plan::kNone) AwaitQueue(program, instruction);\n",
      ""),
     ("poison that the host carries on to native code", QUEUE,
-     "  if (own != device::kNoFlag && device::AnyPoisoned", "  if (false && device::AnyPoisoned"),
+     "  if (device::AnyPoisoned(checks, *operation.bindings)) {", "  if (false) {"),
     ("not calling native code that is poisoned", QUEUE,
      "  if (device::AnyPoisoned(launch.predicate.checks, bindings)) {", "  if (false) {"),
     ("the old values of states that native code writes", QUEUE,
