@@ -1,6 +1,7 @@
 #include "runtime/native/kernels.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "runtime/device/kernels/operands.h"
@@ -60,7 +61,8 @@ class CreateKernel : public device::Kernel {
 
 DLDevice CudaDevice(const QueueCode::Stream& stream) { return {kDLCUDA, stream.device}; }
 
-// Nobody reads the object's number in the device's memory: the object is the place's.
+// The thread that calls does not read the object's number in the device's memory: the object is the
+// place's.
 class MethodCode : public QueueCode {
  public:
   MethodCode(std::unique_ptr<MethodCall> call, Objects& objects, std::string place)
@@ -88,13 +90,16 @@ class CreateCode : public QueueCode {
   std::span<const Kept> kept() const override { return {}; }
   bool Append(std::span<const Tensor>, std::span<const Tensor>, const Stream& stream,
               std::string& error) override {
-    return call_->Run(CudaDevice(stream), objects_, lets_free_, error) != 0;
+    number_ = call_->Run(CudaDevice(stream), objects_, lets_free_, error);
+    return number_ != 0;
   }
+  std::optional<int64_t> stored() const override { return number_; }
 
  private:
   const std::unique_ptr<CreateCall> call_;
   Objects& objects_;
   const LetsFree lets_free_;
+  int64_t number_ = 0;
 };
 
 // ---- making them --------------------------------------------------------------------------------

@@ -208,7 +208,12 @@ void CudaQueue::CallCode(const device::Launch& launch, device::QueueCode& code) 
   std::string error;
   const bool well = code.Append(inputs, outputs, {stream_, gpu.ordinal()}, error);
   Check(gpu.MakeCurrent(), launch, "reaching the context");  // the code may have left another
-  if (!well) Fail(launch, std::move(error));
+  if (!well) return Fail(launch, std::move(error));
+  if (const std::optional<int64_t> number = code.stored()) {
+    Check(gpu.driver().cuStreamWriteValue64(stream_, AddressOf(outputs.back().data),
+                                            static_cast<cuuint64_t>(*number), 0),
+          launch, "storing a number");
+  }
 }
 
 void CudaQueue::Copy(const device::Copy& copy) {
