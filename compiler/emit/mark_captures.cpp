@@ -50,7 +50,9 @@ class Marker {
   }
 
   bool MayBeCaptured(const plan::Instruction& at) const {
-    if (at.kind() != plan::Kind::call) return false;
+    if (at.kind() != plan::Kind::call || !plan_.kernels[at.subject()]->library.empty()) {
+      return false;
+    }
     for (uint32_t o = at.first(); o < at.first() + at.inputs() + at.outputs(); ++o) {
       const plan::Value& value = graph_.values[graph_.operands[o]];
       const plan::Space space = graph_.arenas[graph_.buffers[value.buffer()].arena()].space();

@@ -22,6 +22,7 @@
 #include "runtime/device/exported_memory.h"
 #include "runtime/device/memory.h"
 #include "runtime/device/queue.h"
+#include "runtime/device/queue_code.h"
 #include "runtime/device/tensor.h"
 #include "runtime/kinds/collective.h"
 #include "runtime/plan/plan.h"
@@ -102,6 +103,14 @@ class Device {
   // Makes an executable that fills its one output from `source`; it fails where the source does.
   // The CPU never refuses to make one.
   virtual Result<std::unique_ptr<Executable>> MakeUpload(std::unique_ptr<Source> source) = 0;
+  // Of devices whose memory the host does not reach: makes an executable that lets code of the host
+  // give a queue its work. It is never recorded. kUnsupported where no other code can.
+  virtual Result<std::unique_ptr<Executable>> MakeQueueCode(std::unique_ptr<QueueCode>) {
+    return Status(StatusCode::kUnsupported, "code of others gives this device's queues no work");
+  }
+  // Lets the calling thread free what such code has taken of the device, when no queue runs any
+  // more. False where nothing may be freed, since a kernel was abandoned.
+  virtual bool LetsFree() { return true; }
 
   virtual bool immediate() const { return false; }
   // Whether waits for a signal of the host's may be issued to queues. Else the issuer itself waits

@@ -21,6 +21,18 @@
  * mode is restored when it returns, the signals that its thread blocks now and then. A method that
  * fails returns another number than 0, best after cgraph_fail; its execution fails then, the states
  * are as they were, and the object is as the method left it. So it should change the object last.
+ *
+ * GPUs. The methods of a library that also says CGRAPH_EXTERN_CUDA may be called for a place on a
+ * GPU: the tensors are kDLCUDA then, their data are addresses that the GPU reaches, and `stream` is
+ * not null. Such a method gives the stream its work and returns without waiting for it; what it
+ * gave to the stream counts as the call's work. It may give work to another stream if the call's
+ * own one waits for it (cudaStreamWaitEvent), and none to the default stream. The GPU's primary
+ * context is current in the thread, also in Layer_create and Layer_destroy, which have no stream:
+ * what they start is over when they return. Memory is best taken there, and kernels loaded there
+ * (cudaFuncGetAttributes does), since either may wait for the whole GPU; cudaMallocAsync does not.
+ * Values of arguments are not there when the method is called; the host does not read them. An
+ * error of a launch is the method's to return; one that the GPU meets later is the whole GPU's, and
+ * ends the run. Calls are never captured into CUDA graphs.
  */
 #ifndef CGRAPH_EXTERN_H_
 #define CGRAPH_EXTERN_H_
@@ -40,6 +52,15 @@ extern "C" {
 #undef CGRAPH_EXTERN_LIBRARY
 #define CGRAPH_EXTERN_LIBRARY \
   extern "C" int32_t cgraph_extern_version(void) { return CGRAPH_EXTERN_VERSION; }
+#endif
+
+/* Written once beside it: methods may be called for places on GPUs (see above). */
+#define CGRAPH_EXTERN_CUDA \
+  int32_t cgraph_extern_cuda(void) { return 1; }
+#if defined(__cplusplus)
+#undef CGRAPH_EXTERN_CUDA
+#define CGRAPH_EXTERN_CUDA \
+  extern "C" int32_t cgraph_extern_cuda(void) { return 1; }
 #endif
 
 /* The type code of bool elements, one byte each (DLPack has it from 0.8 on, as kDLBool). */
@@ -84,7 +105,7 @@ typedef struct cgraph_call {
   const char* const* names;
   int32_t name_count;
   const char* const* state_names; /* of `states` */
-  void* stream; /* a CUstream, on which a GPU's method works; else null */
+  void* stream; /* of a place on a GPU: a CUstream, which is a cudaStream_t; else null */
   void (*fail)(void* error, const char* text);
   void* error;
 } cgraph_call;

@@ -1,195 +1,108 @@
 #include "runtime/native/kernels.h"
 
 #include <algorithm>
-#include <cstring>
+#include <optional>
 #include <utility>
-
-#include <fmt/format.h>
 
 #include "runtime/device/kernels/operands.h"
 #include "runtime/device/memory.h"
-#include "runtime/native/dlpack_types.h"
-#include "runtime/native/guarded.h"
-#include "runtime/native/parameters.h"
+#include "runtime/native/calls.h"
 
 namespace cgraph::native {
 namespace {
 
 using device::OperandType;
+using device::QueueCode;
 using device::Request;
 using device::Tensor;
 
 constexpr char kMethodOp[] = "extern";
 constexpr char kCreateOp[] = "extern_create";
-// The attributes before the parameters: of a method library, symbol, actor, reads, writes, names,
-// then as many names, and one for each state; of what makes an object library, symbol, place,
-// methods, then as many symbols.
-constexpr size_t kMethodAttributes = 6;
-constexpr size_t kCreateAttributes = 4;
 
-// Tensors as a call is given them. The extents are the operands' own.
-class Views {
- public:
-  explicit Views(size_t count) { views_.reserve(count); }
-  void Clear() { views_.clear(); }
-  void Add(const Tensor& tensor) {
-    views_.push_back({tensor.data, DLDevice{kDLCPU, 0}, tensor.rank, DLPackTypeOf(tensor.dtype),
-                      const_cast<int64_t*>(tensor.dims), nullptr, 0});
-  }
-  const DLTensor* data() const { return views_.data(); }
-  int32_t size() const { return static_cast<int32_t>(views_.size()); }
-
- private:
-  std::vector<DLTensor> views_;
-};
-
-// MethodOperands: what a method is given, as the attributes of its kernel say it.
-struct MethodOperands {
-  std::string actor;
-  size_t arguments, reads, writes, names;
-  // Of attributes: behind the names come those of states, of which the object's number is none.
-  size_t first_state() const { return kMethodAttributes + names; }
-  size_t first_parameter() const { return first_state() + reads + writes - 1; }
-};
+// ---- on the CPU ---------------------------------------------------------------------------------
 
 class MethodKernel : public device::Kernel {
  public:
-  MethodKernel(const plan::Kernel& kernel, const Library& library, Library::Method method,
-               const Objects& objects, MethodOperands operands)
-      : code_(fmt::format("`{}` of {}", kernel.symbol, kernel.library)),
-        library_(library),
-        method_(method),
-        objects_(objects),
-        actor_(std::move(operands.actor)),
-        parameters_(std::span(kernel.body[0]->attributes).subspan(operands.first_parameter())),
-        argument_count_(operands.arguments),
-        reads_(operands.reads),
-        writes_(operands.writes),
-        arguments_(operands.arguments),
-        results_(64),
-        states_(operands.reads + operands.writes) {
-    for (size_t i = kMethodAttributes; i < operands.first_parameter(); ++i) {
-      (i < operands.first_state() ? names_ : state_names_)
-          .push_back(kernel.body[0]->attributes[i]->text.c_str());
-    }
-  }
+  MethodKernel(std::unique_ptr<MethodCall> call, const Objects& objects)
+      : call_(std::move(call)), objects_(objects) {}
 
   bool Run(std::span<const Tensor> inputs, std::span<const Tensor> outputs, void*,
            std::string& error) override {
-    const int64_t number = *inputs.back().as<int64_t>();
-    const Object* object = objects_.Find(number);
-    if (object == nullptr || object->library != &library_ || object->actor != actor_) {
-      error = "the place has no object of this library";
-      return false;
+    for (const auto [input, output] : call_->written()) {
+      const Tensor &from = inputs[input], &to = outputs[output];
+      if (from.data != to.data) device::CopyBytes(to.data, from.data, to.bytes());
     }
-    if (object->busy.exchange(true, std::memory_order_acquire)) {  // by an altered plan
-      error = "the place's object is at work for another place";
-      return false;
-    }
-    Fill(inputs, outputs);
-    const cgraph_call call{object->made,
-                           method_.method,
-                           arguments_.data(),
-                           arguments_.size(),
-                           results_.data(),
-                           results_.size(),
-                           states_.data(),
-                           states_.size(),
-                           static_cast<int32_t>(reads_),
-                           parameters_.data(),
-                           parameters_.size(),
-                           names_.data(),
-                           static_cast<int32_t>(names_.size()),
-                           state_names_.data(),
-                           nullptr,
-                           SetText,
-                           &error};
-    int32_t code = 0;
-    const bool failed = Fails(object->place, code_, ++calls_, error, [&] {
-      code = method_.call(&call);
-      return code != 0;
-    });
-    object->busy.store(false, std::memory_order_release);
-    if (!failed && !error.empty()) return false;  // it has said why, whatever it returned
-    if (failed && error.empty()) error = fmt::format("{} returned {}", code_, code);
-    if (!failed) *outputs.back().as<int64_t>() = number;
-    return !failed;
+    return call_->Run(objects_.Find(*inputs.back().as<int64_t>()), inputs, outputs, {}, error);
   }
 
  private:
-  void Fill(std::span<const Tensor> inputs, std::span<const Tensor> outputs) {
-    arguments_.Clear(), results_.Clear(), states_.Clear();
-    const size_t results = outputs.size() - writes_;
-    for (size_t i = 0; i < argument_count_ + reads_; ++i) {
-      (i < argument_count_ ? arguments_ : states_).Add(inputs[i]);
-    }
-    for (size_t i = 0; i < results; ++i) results_.Add(outputs[i]);
-    for (size_t i = 0; i + 1 < writes_; ++i) {  // all but the object's number
-      const Tensor& from = inputs[argument_count_ + reads_ + i];
-      const Tensor& to = outputs[results + i];
-      if (from.data != to.data) device::CopyBytes(to.data, from.data, to.bytes());
-      states_.Add(to);
-    }
-  }
-
-  const std::string code_;
-  const Library& library_;
-  const Library::Method method_;
+  const std::unique_ptr<MethodCall> call_;
   const Objects& objects_;
-  const std::string actor_;
-  const Parameters parameters_;
-  std::vector<const char*> names_, state_names_;  // the plan's own
-  const size_t argument_count_, reads_, writes_;
-  uint64_t calls_ = 0;
-  Views arguments_, results_, states_;
 };
 
 class CreateKernel : public device::Kernel {
  public:
-  CreateKernel(const plan::Kernel& kernel, const Library& library, Objects& objects,
-               std::string place, size_t methods)
-      : code_(fmt::format("`{}_create` of {}", kernel.symbol, kernel.library)),
-        actor_(kernel.symbol),
-        place_(std::move(place)),
-        library_(library),
-        objects_(objects),
-        parameters_(std::span(kernel.body[0]->attributes).subspan(kCreateAttributes + methods)) {
-    for (size_t i = 0; i < methods; ++i) {
-      symbols_.push_back(kernel.body[0]->attributes[kCreateAttributes + i]->text.c_str());
-    }
-  }
+  CreateKernel(std::unique_ptr<CreateCall> call, Objects& objects)
+      : call_(std::move(call)), objects_(objects) {}
 
   bool Run(std::span<const Tensor>, std::span<const Tensor> outputs, void*,
            std::string& error) override {
-    void* made = nullptr;
-    if (cgraph_create* create = library_.FindCreate(actor_); create != nullptr) {
-      const cgraph_actor actor{place_.c_str(),
-                               actor_.c_str(),
-                               symbols_.data(),
-                               static_cast<int32_t>(symbols_.size()),
-                               parameters_.data(),
-                               parameters_.size(),
-                               DLDevice{kDLCPU, 0},
-                               SetText,
-                               &error};
-      const bool failed = Fails(place_, code_, 1, error, [&] {
-        made = create(&actor);
-        return made == nullptr;
-      });
-      if (failed && error.empty()) error = code_ + " returned null";
-      if (!error.empty()) return false;
-    }
-    *outputs[0].as<int64_t>() = objects_.Add(made, library_, actor_, place_);
-    return true;
+    const int64_t number = call_->Run({kDLCPU, 0}, objects_, {}, error);
+    if (number != 0) *outputs[0].as<int64_t>() = number;
+    return number != 0;
   }
 
  private:
-  const std::string code_, actor_, place_;
-  const Library& library_;
+  const std::unique_ptr<CreateCall> call_;
   Objects& objects_;
-  const Parameters parameters_;
-  std::vector<const char*> symbols_;
 };
+
+// ---- on a device with queues --------------------------------------------------------------------
+
+DLDevice CudaDevice(const QueueCode::Stream& stream) { return {kDLCUDA, stream.device}; }
+
+// The thread that calls does not read the object's number in the device's memory: the object is the
+// place's.
+class MethodCode : public QueueCode {
+ public:
+  MethodCode(std::unique_ptr<MethodCall> call, Objects& objects, std::string place)
+      : call_(std::move(call)), objects_(objects), place_(std::move(place)) {}
+
+  std::span<const Kept> kept() const override { return call_->written(); }
+  bool Append(std::span<const Tensor> inputs, std::span<const Tensor> outputs, const Stream& stream,
+              std::string& error) override {
+    if (object_ == nullptr) object_ = objects_.FindOf(place_);
+    return call_->Run(object_, inputs, outputs, {CudaDevice(stream), stream.handle}, error);
+  }
+
+ private:
+  const std::unique_ptr<MethodCall> call_;
+  Objects& objects_;
+  const std::string place_;
+  const Object* object_ = nullptr;  // once it is known
+};
+
+class CreateCode : public QueueCode {
+ public:
+  CreateCode(std::unique_ptr<CreateCall> call, Objects& objects, LetsFree lets_free)
+      : call_(std::move(call)), objects_(objects), lets_free_(std::move(lets_free)) {}
+
+  std::span<const Kept> kept() const override { return {}; }
+  bool Append(std::span<const Tensor>, std::span<const Tensor>, const Stream& stream,
+              std::string& error) override {
+    number_ = call_->Run(CudaDevice(stream), objects_, lets_free_, error);
+    return number_ != 0;
+  }
+  std::optional<int64_t> stored() const override { return number_; }
+
+ private:
+  const std::unique_ptr<CreateCall> call_;
+  Objects& objects_;
+  const LetsFree lets_free_;
+  int64_t number_ = 0;
+};
+
+// ---- making them --------------------------------------------------------------------------------
 
 bool IsNumber(const OperandType& type) {
   return type.dtype == plan::DType::i64 && type.rank == 1 && type.dims[0] == 1 && !type.dynamic[0];
@@ -210,9 +123,8 @@ bool StatesFit(const Request& request, uint64_t reads, uint64_t writes) {
          std::equal(inputs.end() - writes, inputs.end(), outputs.end() - writes, SameType);
 }
 
-Result<std::unique_ptr<device::Kernel>> MakeMethod(const plan::Kernel& kernel,
-                                                   const Request& request, const Library& library,
-                                                   const Objects& objects) {
+Result<std::unique_ptr<MethodCall>> MakeMethod(const plan::Kernel& kernel, const Request& request,
+                                               const Library& library) {
   const auto actor = device::TextAttribute(request, "actor");
   const auto reads = device::IntAttribute(request, "reads");
   const auto writes = device::IntAttribute(request, "writes");
@@ -223,20 +135,19 @@ Result<std::unique_ptr<device::Kernel>> MakeMethod(const plan::Kernel& kernel,
     return device::Invalid(request, "its operands are not those of a method in native code");
   }
   const auto size = [](int64_t count) { return static_cast<size_t>(count); };
-  MethodOperands operands{*actor, request.inputs.size() - size(*reads) - size(*writes),
-                          size(*reads), size(*writes), size(*names)};
+  MethodOperands operands{*actor,       request.inputs.size() - size(*reads) - size(*writes),
+                          size(*reads), size(*writes),
+                          size(*names), request.outputs.size() - size(*writes)};
   if (request.attributes.size() < operands.first_parameter()) {
     return device::Invalid(request, "it lacks names of what a method in native code is given");
   }
   auto method = library.FindMethod(kernel.symbol);
   if (!method.ok()) return method.status();
-  return std::unique_ptr<device::Kernel>(
-      new MethodKernel(kernel, library, *method, objects, std::move(operands)));
+  return std::make_unique<MethodCall>(kernel, library, *method, std::move(operands));
 }
 
-Result<std::unique_ptr<device::Kernel>> MakeCreate(const plan::Kernel& kernel,
-                                                   const Request& request, const Library& library,
-                                                   Objects& objects) {
+Result<std::unique_ptr<CreateCall>> MakeCreate(const plan::Kernel& kernel, const Request& request,
+                                               const Library& library) {
   const auto place = device::TextAttribute(request, "place");
   const auto methods = device::IntAttribute(request, "methods");
   if (!place.ok() || !methods.ok() || request.attributes.size() < kCreateAttributes ||
@@ -250,8 +161,28 @@ Result<std::unique_ptr<device::Kernel>> MakeCreate(const plan::Kernel& kernel,
     const auto& symbol = request.attributes[kCreateAttributes + static_cast<size_t>(i)];
     CGRAPH_RETURN_IF_ERROR(library.Permits(symbol->text));
   }
-  return std::unique_ptr<device::Kernel>(
-      new CreateKernel(kernel, library, objects, *place, static_cast<size_t>(*methods)));
+  return std::make_unique<CreateCall>(kernel, library, *place, static_cast<size_t>(*methods));
+}
+
+// Makes a call and gives it to `method` or `create`, which make of it what their result says.
+template <typename Made, typename Method, typename Create>
+Result<std::unique_ptr<Made>> Make(const plan::Kernel& kernel, std::span<const OperandType> inputs,
+                                   std::span<const OperandType> outputs, const Library& library,
+                                   Method&& method, Create&& create) {
+  static const std::vector<std::unique_ptr<plan::Attribute>> kNone;
+  const bool single = kernel.body.size() == 1;
+  const Request request{kernel.symbol, single ? kernel.body[0]->attributes : kNone, inputs,
+                        outputs};
+  const std::string op = single ? kernel.body[0]->op : "";
+  if (op == kMethodOp) {
+    auto call = MakeMethod(kernel, request, library);
+    if (!call.ok()) return call.status();
+    return std::unique_ptr<Made>(method(std::move(*call)));
+  }
+  if (op != kCreateOp) return device::Invalid(request, "it names a library and is no native code");
+  auto call = MakeCreate(kernel, request, library);
+  if (!call.ok()) return call.status();
+  return std::unique_ptr<Made>(create(std::move(*call)));
 }
 
 }  // namespace
@@ -264,18 +195,31 @@ Result<std::unique_ptr<device::Kernel>> MakeKernel(const plan::Kernel& kernel,
                                                    std::span<const OperandType> inputs,
                                                    std::span<const OperandType> outputs,
                                                    Native& native) {
-  static const std::vector<std::unique_ptr<plan::Attribute>> kNone;
-  const bool single = kernel.body.size() == 1;
-  const Request request{kernel.symbol, single ? kernel.body[0]->attributes : kNone, inputs,
-                        outputs};
-  const std::string op = single ? kernel.body[0]->op : "";
-  if (op != kMethodOp && op != kCreateOp) {
-    return device::Invalid(request, "it names a library and is no native code");
-  }
   auto library = native.libraries.Find(kernel.library);
   if (!library.ok()) return library.status();
-  return op == kMethodOp ? MakeMethod(kernel, request, **library, native.objects)
-                         : MakeCreate(kernel, request, **library, native.objects);
+  Objects& objects = native.objects;
+  return Make<device::Kernel>(
+      kernel, inputs, outputs, **library,
+      [&](std::unique_ptr<MethodCall> call) { return new MethodKernel(std::move(call), objects); },
+      [&](std::unique_ptr<CreateCall> call) { return new CreateKernel(std::move(call), objects); });
+}
+
+Result<std::unique_ptr<QueueCode>> MakeQueueCode(const plan::Kernel& kernel,
+                                                 std::span<const OperandType> inputs,
+                                                 std::span<const OperandType> outputs,
+                                                 const OfPlace& place, Native& native) {
+  auto library = native.libraries.Find(kernel.library);
+  if (!library.ok()) return library.status();
+  CGRAPH_RETURN_IF_ERROR((*library)->WorksOnGpus(kernel.symbol));
+  Objects& objects = native.objects;
+  return Make<QueueCode>(
+      kernel, inputs, outputs, **library,
+      [&](std::unique_ptr<MethodCall> call) {
+        return new MethodCode(std::move(call), objects, place.name);
+      },
+      [&](std::unique_ptr<CreateCall> call) {
+        return new CreateCode(std::move(call), objects, place.lets_free);
+      });
 }
 
 }  // namespace cgraph::native

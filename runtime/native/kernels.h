@@ -1,4 +1,5 @@
-// Kernels that call native code: a method, and what makes the object of a place.
+// Kernels that call native code: a method, and what makes the object of a place. On a device with
+// queues they are code that gives a queue its work.
 #ifndef CGRAPH_RUNTIME_NATIVE_KERNELS_H_
 #define CGRAPH_RUNTIME_NATIVE_KERNELS_H_
 
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "runtime/device/kernel.h"
+#include "runtime/device/queue_code.h"
 #include "runtime/native/library.h"
 #include "runtime/native/objects.h"
 
@@ -32,6 +34,19 @@ Result<std::unique_ptr<device::Kernel>> MakeKernel(const plan::Kernel& kernel,
                                                    std::span<const device::OperandType> inputs,
                                                    std::span<const device::OperandType> outputs,
                                                    Native& native);
+
+// The place that a call is of, on a device with queues: its name, as "stage[2]", and how its object
+// frees what it has of the device.
+struct OfPlace {
+  std::string name;
+  LetsFree lets_free;
+};
+
+// The same for a GPU, in whose memory the operands are. kUnsupported where the library's methods
+// work on host memory alone.
+Result<std::unique_ptr<device::QueueCode>> MakeQueueCode(
+    const plan::Kernel& kernel, std::span<const device::OperandType> inputs,
+    std::span<const device::OperandType> outputs, const OfPlace& place, Native& native);
 
 }  // namespace cgraph::native
 

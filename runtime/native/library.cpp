@@ -22,6 +22,7 @@ constexpr char kFindSymbol[] = "cgraph_find_method";
 constexpr char kCallSymbol[] = "cgraph_call_method";
 constexpr char kCreateSymbol[] = "cgraph_create_object";
 constexpr char kDestroySymbol[] = "cgraph_destroy_object";
+constexpr char kCudaSymbol[] = "cgraph_extern_cuda";
 
 // The loader finds functions of other libraries, too, those that this one needs: `free`, of libc. A
 // program may call those that the user's library has, and no others.
@@ -75,6 +76,21 @@ Result<std::unique_ptr<Library>> Library::Open(const std::string& path) {
 }
 
 void* Library::Symbol(const std::string& name) const { return OwnSymbol(handle_, name.c_str()); }
+
+Status Library::WorksOnGpus(const std::string& symbol) const {
+  if (Symbol(kCudaSymbol) != nullptr) return Status::Ok();
+  if (path_ == kPythonLibrary) {
+    return Status(StatusCode::kUnsupported,
+                  fmt::format("`{}` is a method in Python, which runs on CPU threads only so far; "
+                              "place its actor on a cpu",
+                              symbol));
+  }
+  return Status(StatusCode::kUnsupported,
+                fmt::format("the methods of {} take tensors in host memory: it does not export {}; "
+                            "place the actor of `{}` on a cpu or, where its methods work on a "
+                            "GPU's stream, write CGRAPH_EXTERN_CUDA in the library once",
+                            path_, kCudaSymbol, symbol));
+}
 
 Result<Library::Method> Library::FindMethod(const std::string& symbol) const {
   Method found;

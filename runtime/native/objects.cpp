@@ -15,7 +15,7 @@ void Objects::Clear() {
     const Object& last = objects_.back();
     cgraph_destroy* destroy =
         last.made == nullptr ? nullptr : last.library->FindDestroy(last.actor);
-    if (destroy == nullptr) continue;
+    if (destroy == nullptr || (last.lets_free && !last.lets_free())) continue;
     const std::string code = fmt::format("`{}_destroy` of {}", last.actor, last.library->path());
     std::string error;
     const bool failed = Fails(last.place, code, 1, error, [&] {
@@ -27,10 +27,19 @@ void Objects::Clear() {
   }
 }
 
-int64_t Objects::Add(void* made, const Library& library, std::string actor, std::string place) {
+int64_t Objects::Add(void* made, const Library& library, std::string actor, std::string place,
+                     LetsFree lets_free) {
   std::lock_guard lock(mutex_);
-  objects_.emplace_back(made, &library, std::move(actor), std::move(place));
+  objects_.emplace_back(made, &library, std::move(actor), std::move(place), std::move(lets_free));
   return static_cast<int64_t>(objects_.size());
+}
+
+const Object* Objects::FindOf(const std::string& place) {
+  std::lock_guard lock(mutex_);
+  for (const Object& object : objects_) {
+    if (object.place == place) return &object;
+  }
+  return nullptr;
 }
 
 }  // namespace cgraph::native

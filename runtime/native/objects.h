@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <mutex>
 #include <string>
 #include <utility>
@@ -14,13 +15,23 @@ namespace cgraph::native {
 
 class Library;
 
+// Lets the calling thread free what an object has taken of its device; false where that must not
+// be done any more. Empty: on the CPU.
+using LetsFree = std::function<bool()>;
+
 struct Object {
-  Object(void* made, const Library* library, std::string actor, std::string place)
-      : made(made), library(library), actor(std::move(actor)), place(std::move(place)) {}
+  Object(void* made, const Library* library, std::string actor, std::string place,
+         LetsFree lets_free)
+      : made(made),
+        library(library),
+        actor(std::move(actor)),
+        place(std::move(place)),
+        lets_free(std::move(lets_free)) {}
 
   void* const made;  // null where the library makes none
   const Library* const library;
   const std::string actor, place;
+  const LetsFree lets_free;
   mutable std::atomic<bool> busy{false};  // a method of it is called
 };
 
@@ -34,12 +45,15 @@ class Objects {
   // Ends them, the last one first. Nothing may be at work on them.
   void Clear();
   // Returns the number of the object, from 1. By any thread.
-  int64_t Add(void* made, const Library& library, std::string actor, std::string place);
+  int64_t Add(void* made, const Library& library, std::string actor, std::string place,
+              LetsFree lets_free = {});
   // Returns null where there is no such number. Not while another thread adds.
   const Object* Find(int64_t number) const {
     return number >= 1 && number <= static_cast<int64_t>(objects_.size()) ? &objects_[number - 1]
                                                                           : nullptr;
   }
+  // The same by the name of its place, for devices on which nobody reads the number. By any thread.
+  const Object* FindOf(const std::string& place);
 
  private:
   std::mutex mutex_;  // of those who add

@@ -18,7 +18,7 @@ PROGRAMS = {"cgrun": "cgrun", "cgc": "cgc", "libcgraph_cuda.so": "libcgraph_cuda
             "device_test": "tests/device_test",
             "kernels_gpu_test": "tests/kernels_cuda/kernels_gpu_test",
             "gpu_probe": "gpu_probe"}
-TARGETS = "cgc cgrun cgraph_cuda device_test kernels_gpu_test gpu_probe"
+TARGETS = "cgc cgrun cgraph_cuda device_test kernels_gpu_test gpu_probe cgraph_softmax"
 # Opened by name, so ldd does not list them.
 OPENED = ("libopenblas.so.0", "libdnnl.so.2", "libgomp.so.1", "libgfortran.so.5",
           "libquadmath.so.0")
@@ -85,9 +85,10 @@ class PlanMaker:
         self.kit, self.random = kit, np.random.default_rng(11)
         self.cgc, self.cgrun = build / "cgc", build / "cgrun"
 
-    def add(self, name, source, flags=(), graphs=None, repeat=2, expected=True, special=None):
+    def add(self, name, source, flags=(), graphs=None, repeat=2, expected=True, special=None,
+            library=None):
         """Compiles a program; its entry in the manifest. `special` maps a graph to flags of cgrun
-        that stand for its inputs."""
+        that stand for its inputs. `library`: with its methods, on a CPU and on a GPU."""
         folder = self.kit / "plans" / name
         folder.mkdir(parents=True)
         plan = folder / "plan.cgplan"
@@ -103,6 +104,8 @@ class PlanMaker:
                 run = self.run_of(folder, graph, expected,
                                   (special or {}).get(graph["name"]))
                 run["repeat"] = repeat
+                if library is not None:
+                    run["words"] += ["--lib", str(library.relative_to(self.kit))]
                 if expected:
                     self.expect(entry, run, folder)
                 entry["runs"].append(run)
@@ -170,7 +173,7 @@ EMULATED = ["counter", "digits_digits", "kv_decode", "mesh", "overlap", "pipelin
 
 # Folders of examples that a kit leaves out: a program that embeds the engine; what is made to be
 # simulated, of which one takes 4 GB; weights that a script fetches; libraries and modules of
-# methods.
+# methods, but for the one in CUDA.
 LEFT_OUT = ("embed", "costs", "minilm", "native", "torch_actors")
 
 
@@ -193,6 +196,20 @@ def digits(folder):
     return ["--weights", str(inside), "--batch", "x", "--input", f"x={inside / 'images.npy'}"]
 
 
+def add_cuda_method(maker, plans, build):
+    """The example whose method is a CUDA kernel. The emulation cannot run it: it lacks functions of
+    the driver that CUDA's runtime library calls."""
+    built = build / "examples" / "libsoftmax.so"
+    if not built.exists():
+        print(f"gpu-check: {built} is not built, so no method in CUDA is in the kit")
+        return
+    (maker.kit / "lib").mkdir(exist_ok=True)
+    library = maker.kit / "lib" / built.name
+    shutil.copy2(built, library)
+    plans["native_on_gpu"] = maker.add(
+        "native_on_gpu", ROOT / "examples" / "native" / "on_gpu.cgraph", repeat=3, library=library)
+
+
 def make_kit(kit, build, emulated, copied):
     """Fills `kit`, a new folder; small where it is for the emulation."""
     from gpu_check import benchmarks
@@ -205,6 +222,8 @@ def make_kit(kit, build, emulated, copied):
     for name, path in examples(emulated):
         special = {"classify": digits} if name == "digits_digits" else None
         plans[name] = maker.add(name, path, special=special)
+    if not emulated:
+        add_cuda_method(maker, plans, build)
     commit = subprocess.run(["git", "-C", ROOT, "rev-parse", "HEAD"], capture_output=True,
                             text=True, check=False).stdout.strip()
     manifest = {"commit": commit, "version": call(kit / "bin/cgrun", "--version").stdout.strip(),

@@ -81,6 +81,17 @@ Result<std::unique_ptr<Executable>> CudaDevice::MakeUpload(std::unique_ptr<Sourc
   return std::unique_ptr<Executable>(std::move(prepared));
 }
 
+Result<std::unique_ptr<Executable>> CudaDevice::MakeQueueCode(std::unique_ptr<QueueCode> code) {
+  auto prepared = std::make_unique<Prepared>();
+  prepared->code = std::move(code);
+  calls_code_ = true;
+  return std::unique_ptr<Executable>(std::move(prepared));
+}
+
+bool CudaDevice::LetsFree() {
+  return !gpu_->driver().abandoned() && gpu_->MakeCurrent() == CUDA_SUCCESS;
+}
+
 Result<std::unique_ptr<Queue>> CudaDevice::OpenQueue(const QueueOptions& options) {
   auto queue = CudaQueue::Open(*this, options);
   if (!queue.ok()) return queue.status();

@@ -48,6 +48,9 @@ class CudaDevice : public device::Device {
       std::span<const device::OperandType> outputs) override;
   Result<std::unique_ptr<device::Executable>> MakeUpload(
       std::unique_ptr<device::Source> source) override;
+  Result<std::unique_ptr<device::Executable>> MakeQueueCode(
+      std::unique_ptr<device::QueueCode> code) override;
+  bool LetsFree() override;
   Result<std::unique_ptr<device::Queue>> OpenQueue(const device::QueueOptions& options) override;
   bool queues_host_waits() const override { return false; }
   bool host_reaches_memory() const override { return false; }
@@ -83,6 +86,7 @@ class CudaDevice : public device::Device {
   Status Check(CUresult result, const std::string& what) const;
   std::string ErrorText(CUresult error, const std::string& what) const;
   uint64_t most_scratch() const { return most_scratch_; }
+  bool calls_code() const { return calls_code_; }  // of others (MakeQueueCode)
   uint64_t most_failures() const;  // of its operations, at once
   uint32_t graphs() const { return static_cast<uint32_t>(graphs_.size()); }
   uint32_t steps(uint32_t graph) const { return graphs_[graph].steps; }
@@ -135,6 +139,7 @@ class CudaDevice : public device::Device {
   CUfunction take_poison_ = nullptr;
   CUfunction copy_guarded_ = nullptr;
   uint64_t most_scratch_ = 0;
+  bool calls_code_ = false;
   std::vector<Graph> graphs_;
 
   std::mutex queues_mutex_;

@@ -7,6 +7,7 @@
 
 #include "runtime/cuda/device/cuda_device.h"
 #include "runtime/cuda/device/cuda_graph.h"
+#include "runtime/device/operations.h"
 
 namespace cgraph::cuda {
 
@@ -101,6 +102,14 @@ Guard CudaQueue::GuardOf(const device::Operation& operation, const Prepared* pre
   return guard;
 }
 
+void CudaQueue::CarryOn(const device::Operation& operation) const {
+  const auto& [checks, own] = operation.predicate;
+  if (!device_.calls_code() || own == device::kNoFlag) return;
+  if (device::AnyPoisoned(checks, *operation.bindings)) {
+    operation.bindings->Poison(own);
+  }
+}
+
 View CudaQueue::ViewOf(const device::Operation& operation, const device::Tensor& tensor) const {
   View view;
   view.data = tensor.data;
@@ -131,12 +140,20 @@ void CudaQueue::Launch(const device::Launch& launch) {
     Check(result, launch, "copying");
     return EndWork();
   }
+  if (prepared.code != nullptr) {
+    CallCode(launch, *prepared.code);
+    return EndWork();
+  }
   views_.clear();
   for (int i = 0; i < launch.inputs + launch.outputs; ++i) {
     views_.push_back(ViewOf(launch, launch.operands[i]));
   }
   const std::span<const View> views = views_;
-  if (recording_ != nullptr) recording_->Add(launch, &prepared);
+  if (recording_ != nullptr) {
+    recording_->Add(launch, &prepared);
+  } else {
+    CarryOn(launch);
+  }
   const Call call{stream_, GuardOf(launch, &prepared), views.first(launch.inputs),
                   views.subspan(launch.inputs), scratch_.data()};
   Check(prepared.kernel->Launch(call), launch, "launching a kernel");
@@ -165,6 +182,38 @@ CUresult CudaQueue::Upload(const device::Launch& launch, device::Source& source,
                                                to.bytes(), stream_);
   if (copied != CUDA_SUCCESS) return copied;
   return driver.cuStreamSynchronize(stream_);
+}
+
+void CudaQueue::CallCode(const device::Launch& launch, device::QueueCode& code) {
+  if (recording_ != nullptr) return recording_->Refuse(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+  const device::Bindings& bindings = *launch.bindings;
+  if (device::AnyPoisoned(launch.predicate.checks, bindings)) {
+    return Check(SetFlag(launch), launch, "passing errors on");
+  }
+  tensors_.assign(launch.operands, launch.operands + launch.inputs + launch.outputs);
+  const auto first = static_cast<uint32_t>(launch.operands - bindings.tensors);
+  for (const DynamicDim& dim : launch.dims) {
+    tensors_[dim.tensor - first].dims[dim.dim] = bindings.given[dim.symbol];
+  }
+  const std::span<const device::Tensor> inputs(tensors_.data(), launch.inputs);
+  const std::span<const device::Tensor> outputs(tensors_.data() + launch.inputs, launch.outputs);
+  const Gpu& gpu = *device_.gpu();
+  for (const auto [input, output] : code.kept()) {
+    const device::Tensor &from = inputs[input], &to = outputs[output];
+    if (from.data == to.data || to.bytes() == 0) continue;
+    const CUresult copied =
+        gpu.driver().cuMemcpyAsync(AddressOf(to.data), AddressOf(from.data), to.bytes(), stream_);
+    if (copied != CUDA_SUCCESS) return Check(copied, launch, "copying");
+  }
+  std::string error;
+  const bool well = code.Append(inputs, outputs, {stream_, gpu.ordinal()}, error);
+  Check(gpu.MakeCurrent(), launch, "reaching the context");  // the code may have left another
+  if (!well) return Fail(launch, std::move(error));
+  if (const std::optional<int64_t> number = code.stored()) {
+    Check(gpu.driver().cuStreamWriteValue64(stream_, AddressOf(outputs.back().data),
+                                            static_cast<cuuint64_t>(*number), 0),
+          launch, "storing a number");
+  }
 }
 
 void CudaQueue::Copy(const device::Copy& copy) {
@@ -298,6 +347,7 @@ void CudaQueue::Replay(device::Recording& recording, const Tag& tag) {
   for (const CudaGraph::Launched& launch : graph.launches()) {
     steps_[tag.graph][launch.operation.tag.step] = {tag.round, launch.operation.bindings->frame,
                                                     launch.prepared, launch.operation.dims};
+    CarryOn(launch.operation);
   }
   const CUresult result = current == CUDA_SUCCESS ? graph.Launch(stream_) : current;
   if (result == CUDA_SUCCESS) return;

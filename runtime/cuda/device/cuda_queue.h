@@ -88,10 +88,15 @@ class CudaQueue : public device::Queue {
   // Makes the guard of an operation. Where it has more extents that kernels have made than one
   // guard has room for, the others are checked by a grid of their own, at once.
   Guard GuardOf(const device::Operation& operation, const Prepared* prepared);
+  // Sets the operation's flag on the host where that knows already that it will be set: code of
+  // others is not called then.
+  void CarryOn(const device::Operation& operation) const;
   View ViewOf(const device::Operation& operation, const device::Tensor& tensor) const;
   void Check(CUresult result, const device::Operation& operation, const char* what);
   CUresult Upload(const device::Launch& launch, device::Source& source, std::string& error);
-  void CopyBytes(const device::Copy& copy, const Guard& guard);
+  // Lets code of others append the work of a launch. Whether something that it checks is poisoned
+  // is known to the host: who issues has waited for it.
+  void CallCode(const device::Launch& launch, device::QueueCode& code);
   // Returns whether the stream is to have it: not when the queue is broken.
   bool Remember(Issued issued);
   // Remember work that is issued between the two calls; BeginWork returns what Remember does.
@@ -136,7 +141,8 @@ class CudaQueue : public device::Queue {
   device::Memory log_memory_;
   FailureLog* log_ = nullptr;
   uint64_t failures_seen_ = 0;
-  std::vector<View> views_;             // of the operation that is issued
+  std::vector<View> views_;                // of the operation that is issued
+  std::vector<device::Tensor> tensors_;    // likewise, where code of others appends it
   std::vector<device::Collect> collects_;  // since the last group
   std::unique_ptr<CudaGraph> recording_;  // while it is made
   std::chrono::nanoseconds stall_timeout_{0};

@@ -10,10 +10,11 @@
 
 namespace cgraph::cuda {
 
-// One of the two is null.
+// One of them is not null.
 struct Prepared : device::Executable {
   std::unique_ptr<CudaExecutable> kernel;
-  std::unique_ptr<device::Source> source;  // that the output is filled from
+  std::unique_ptr<device::Source> source;   // that the output is filled from
+  std::unique_ptr<device::QueueCode> code;  // of others, which is called when it is issued
 };
 
 }  // namespace cgraph::cuda

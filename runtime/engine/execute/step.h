@@ -50,8 +50,10 @@ struct alignas(64) Step {  // a cache line
   Op op = Op::kCall;
   bool into_output = false;  // output: the value does not lie in the output block yet
   bool queued = false;       // comm: its queue carries it out by itself
-  bool native = false;       // comm: a communicator of devices carries out collectives of it
-  uint16_t lag = 0;          // works for execution (round - lag); wait, signal: 0
+  // Comm: a communicator of devices carries out collectives of it. Call of a queue: native code is
+  // called when it is issued.
+  bool native = false;
+  uint16_t lag = 0;  // works for execution (round - lag); wait, signal: 0
   uint16_t inputs = 0;
   uint16_t outputs = 0;
   uint16_t rounds_back = 0;  // wait: the signal is that of so many rounds before

@@ -407,7 +407,9 @@ bool WorkQueue::IssueSteps() {
       continue;
     }
     if (step.queue != 0) {
+      if (step.native) Publish(step_, true);  // it may hang
       queues_.Issue(step, {graph_, step_, track_->round}, program, FrameOf(step.lag));
+      if (step.native) words_->at.store(kIdle, std::memory_order_relaxed);
       continue;
     }
     if (RunOwn(step) == Outcome::kPending) {

@@ -29,12 +29,18 @@ Result<device::Executable*> Kernels::For(const plan::Graph& graph, uint32_t inst
     AppendType(key, types.back());
     if (o >= at.first() + at.inputs()) key.push_back(types.back().in_state ? 's' : '-');
   }
+  const uint32_t actor = at.call() == plan::kNone ? plan::kNone : graph.calls[at.call()].place();
+  const std::string place = actor == plan::kNone ? "" : plan_->actors[actor]->name;
+  const bool native = at.kind() == plan::Kind::call &&
+                      !plan_->kernels[at.subject()]->library.empty() &&
+                      !(*devices_)[device]->host_reaches_memory();
+  if (native) key += place;  // its object is not among the operands
   if (auto found = made_.find(key); found != made_.end()) return found->second;
   if (at.kind() == plan::Kind::call && native::MakesObject(*plan_->kernels[at.subject()]) &&
       &graph != plan_->start.get()) {
     return Status(StatusCode::kInvalid, "objects of native code are made by the start graph alone");
   }
-  auto made = Make(at, device, types);
+  auto made = Make(at, device, place, types);
   if (made.ok() || at.call() == plan::kNone) return Keep(std::move(made), key);
   const std::string site = plan::SiteText(*plan_, graph.calls[at.call()].site());
   return Status(made.status().code(),
@@ -43,7 +49,8 @@ Result<device::Executable*> Kernels::For(const plan::Graph& graph, uint32_t inst
 }
 
 Result<std::unique_ptr<device::Executable>> Kernels::Make(
-    const plan::Instruction& at, uint32_t device, std::span<const device::OperandType> types) {
+    const plan::Instruction& at, uint32_t device, const std::string& place,
+    std::span<const device::OperandType> types) {
   if (at.kind() == plan::Kind::load) {
     auto source = weights_.SourceOf(at.subject(), *plan_->weights[at.subject()], types.back());
     if (!source.ok()) return source.status();
@@ -52,24 +59,25 @@ Result<std::unique_ptr<device::Executable>> Kernels::Make(
   const plan::Kernel& kernel = *plan_->kernels[at.subject()];
   most_scratch_ = std::max(most_scratch_, kernel.scratch);
   if (!kernel.library.empty()) {
-    return MakeNative(kernel, device, types.first(at.inputs()), types.subspan(at.inputs()));
+    return MakeNative(kernel, device, place, types.first(at.inputs()), types.subspan(at.inputs()));
   }
   return (*devices_)[device]->MakeKernel(kernel, types.first(at.inputs()),
                                          types.subspan(at.inputs()));
 }
 
 Result<std::unique_ptr<device::Executable>> Kernels::MakeNative(
-    const plan::Kernel& kernel, uint32_t device, std::span<const device::OperandType> inputs,
-    std::span<const device::OperandType> outputs) {
-  if (!(*devices_)[device]->host_reaches_memory()) {
-    return Status(StatusCode::kUnsupported,
-                  fmt::format("`{}` of {} is native code, which runs on CPU threads only so far; "
-                              "place its actor on a cpu",
-                              kernel.symbol, kernel.library));
+    const plan::Kernel& kernel, uint32_t number, const std::string& place,
+    std::span<const device::OperandType> inputs, std::span<const device::OperandType> outputs) {
+  device::Device& device = *(*devices_)[number];
+  if (device.host_reaches_memory()) {
+    auto made = native::MakeKernel(kernel, inputs, outputs, native_);
+    if (!made.ok()) return made.status();
+    return std::unique_ptr<device::Executable>(std::move(*made));
   }
-  auto made = native::MakeKernel(kernel, inputs, outputs, native_);
+  auto made = native::MakeQueueCode(kernel, inputs, outputs,
+                                    {place, [&device] { return device.LetsFree(); }}, native_);
   if (!made.ok()) return made.status();
-  return std::unique_ptr<device::Executable>(std::move(*made));
+  return device.MakeQueueCode(std::move(*made));
 }
 
 Result<device::Executable*> Kernels::Keep(Result<std::unique_ptr<device::Executable>> kernel,

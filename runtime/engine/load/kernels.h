@@ -39,11 +39,13 @@ class Kernels {
   Result<device::Executable*> Keep(Result<std::unique_ptr<device::Executable>> kernel,
                                    const std::string& key);
 
+  // `place`: of the call, as "stage[2]"; none: empty.
   Result<std::unique_ptr<device::Executable>> Make(const plan::Instruction& at, uint32_t device,
+                                                   const std::string& place,
                                                    std::span<const device::OperandType> types);
   Result<std::unique_ptr<device::Executable>> MakeNative(
-      const plan::Kernel& kernel, uint32_t device, std::span<const device::OperandType> inputs,
-      std::span<const device::OperandType> outputs);
+      const plan::Kernel& kernel, uint32_t device, const std::string& place,
+      std::span<const device::OperandType> inputs, std::span<const device::OperandType> outputs);
 
   const plan::Plan* plan_;
   const std::vector<std::unique_ptr<device::Device>>* devices_;

@@ -8,7 +8,9 @@
 #include "runtime/engine/execute/lane_queues.h"
 #include "runtime/engine/load/communication/communications.h"
 #include "runtime/engine/load/frames.h"
-#include "runtime/engine/load/poison.h"
+#include "runtime/engine/load/poison/native_calls.h"
+#include "runtime/engine/load/poison/poison.h"
+#include "runtime/engine/load/reach.h"
 #include "runtime/engine/load/sync.h"
 #include "runtime/engine/omission.h"
 #include "runtime/plan/graph_index.h"
@@ -51,8 +53,9 @@ class Preparer {
     needs_ = p_.proved ? FindSyncNeeds({&graph_, &queues_, &queue_of_, &works_, out_.depth})
                        : KeepAllSync(graph_);
     OmitKeptWait(number_, needs_.wait);
-    auto events = device::SemaphoreArray::Make(
-        Host(), graph_.events, fmt::format("the events of `{}`", graph_.name));
+    native_calls_ = FindNativeCalls(index_, *p_.devices, poison_flags_);
+    auto events = device::SemaphoreArray::Make(Host(), graph_.events + native_calls_.late,
+                                               fmt::format("the events of `{}`", graph_.name));
     if (!events.ok()) return events.status();
     out_.events = std::move(*events);
     FindHostSignals();
@@ -217,24 +220,6 @@ class Preparer {
     program.steps.push_back(step);
   }
 
-  // Refuses an instruction of a host's lane that touches memory which the host cannot.
-  Status CheckReach(uint32_t instruction) const {
-    const plan::Instruction& at = graph_.instructions[instruction];
-    for (uint32_t o = at.first(); o < at.first() + at.inputs() + at.outputs(); ++o) {
-      const uint32_t value = graph_.operands[o];
-      const uint32_t arena = graph_.buffers[graph_.values[value].buffer()].arena();
-      const uint32_t device = graph_.arenas[arena].device();
-      if ((*p_.devices)[device]->host_reaches_memory()) continue;
-      return Status(StatusCode::kUnsupported,
-                    fmt::format("{} is on {} and touches memory of {}, a GPU that no thread of the "
-                                "host reaches; copy on a lane of the GPU",
-                                plan::InstructionText(*p_.plan, graph_, instruction),
-                                plan::LaneName(*p_.plan, index_.lane(instruction)),
-                                plan::DeviceName(*p_.plan, device)));
-    }
-    return Status::Ok();
-  }
-
   // Refuses inputs that lie in memory of a GPU which another rank than the caller's serves.
   Status CheckInputs() const {
     for (const auto& input : graph_.inputs) {
@@ -250,32 +235,13 @@ class Preparer {
     return Status::Ok();
   }
 
-  // Refuses an instruction that touches memory of a GPU which another rank serves, other than as a
-  // communication.
-  Status CheckRanks(uint32_t instruction) const {
-    const plan::Instruction& at = graph_.instructions[instruction];
-    for (uint32_t o = at.first(); o < at.first() + at.inputs() + at.outputs(); ++o) {
-      const uint32_t value = graph_.operands[o];
-      const uint32_t device =
-          graph_.arenas[graph_.buffers[graph_.values[value].buffer()].arena()].device();
-      const uint32_t own = index_.device(instruction);
-      const bool same = p_.view->rank_of_device[device] == p_.view->rank_of_device[own];
-      if (same || p_.arenas->HasOneAddress(number_, value)) continue;
-      return Status(
-          StatusCode::kUnsupported,
-          fmt::format("{} is on {} and touches memory of {}, which another process serves; "
-                      "run in one process, without --processes",
-                      plan::InstructionText(*p_.plan, graph_, instruction),
-                      plan::LaneName(*p_.plan, index_.lane(instruction)),
-                      plan::DeviceName(*p_.plan, device)));
-    }
-    return Status::Ok();
-  }
-
   Status AddWork(StepList& program, uint32_t instruction) {
     const plan::Instruction& at = graph_.instructions[instruction];
-    if (SlotOf(instruction) == 0) CGRAPH_RETURN_IF_ERROR(CheckReach(instruction));
-    if (p_.view->exchange != nullptr) CGRAPH_RETURN_IF_ERROR(CheckRanks(instruction));
+    if (SlotOf(instruction) == 0) CGRAPH_RETURN_IF_ERROR(CheckReach(p_, index_, instruction));
+    if (p_.view->exchange != nullptr) {
+      CGRAPH_RETURN_IF_ERROR(CheckRanks(p_, index_, number_, instruction));
+    }
+    if (native_calls_.event[instruction] != plan::kNone) AwaitQueue(program, instruction);
     Step step;
     step.instruction = instruction;
     step.queue = SlotOf(instruction);
@@ -291,9 +257,30 @@ class Preparer {
     step.operands = AddOperands(at.first() + first, at.inputs() + at.outputs() - first, instruction,
                                 program.extents);
     step.extents.count = static_cast<uint32_t>(program.extents.size()) - step.extents.first;
+    step.native = native_calls_.is[instruction];
+    if (step.native) {
+      CGRAPH_RETURN_IF_ERROR(
+          CheckExtents(*p_.plan, graph_, instruction, program.Dims(step.extents)));
+    }
     AddToSegment(program, step);
     program.steps.push_back(step);
     return Status::Ok();
+  }
+
+  // Adds a wait of the work queue for what it has issued to the queue of a call of native code.
+  void AwaitQueue(StepList& program, uint32_t instruction) {
+    device::TimelineSemaphore& over = out_.events[graph_.events + native_calls_.event[instruction]];
+    over.AddListener(EventCountOf(index_.lane(instruction)));
+    Step step;
+    step.op = Op::kSignal;
+    step.instruction = instruction;
+    step.queue = SlotOf(instruction);
+    step.semaphore = &over;
+    program.steps.push_back(step);
+    step.op = Op::kWait;
+    step.queue = 0;
+    step.word = over.word();
+    program.steps.push_back(step);
   }
 
   Slice AddOperands(uint32_t first, uint32_t count, uint32_t instruction,
@@ -343,16 +330,21 @@ class Preparer {
     return Status::Ok();
   }
 
-  // Adds a call that the plan lets be captured to its segment, unless its operands or extents are
-  // others in each execution. (The compiler marks none of these, but a plan is not trusted.)
+  // Adds a call that the plan lets be captured to its segment, unless it is native code, or its
+  // operands or extents are others in each execution. (The compiler marks none of these, but a plan
+  // is not trusted.) What is behind such a call is a segment of its own.
   void AddToSegment(StepList& program, Step& step) {
     const plan::Instruction& at = graph_.instructions[step.instruction];
     const bool may = p_.capture && !p_.profile && step.op == Op::kCall && at.capture_id() != 0 &&
                      at.kind() == Kind::call && step.queue != 0 && IsHere(work_queue_) &&
                      DeviceOf(step.instruction).queues_record();
-    if (!may || !IsFixed(program, step)) return;
-    const auto [segment, added] = segment_of_.try_emplace(
-        {at.capture_id(), step.queue, step.lag}, static_cast<uint32_t>(program.segments.size()));
+    const std::tuple key(at.capture_id(), step.queue, step.lag);
+    if (!may || step.native || !IsFixed(program, step)) {
+      segment_of_.erase(key);
+      return;
+    }
+    const auto [segment, added] =
+        segment_of_.try_emplace(key, static_cast<uint32_t>(program.segments.size()));
     if (added) program.segments.emplace_back();
     step.segment = segment->second + 1;
     program.segments[segment->second].steps.push_back(
@@ -573,6 +565,7 @@ class Preparer {
   plan::GraphIndex index_;
   FrameOperands operands_;
   PoisonFlags poison_flags_;
+  NativeCalls native_calls_;
   std::vector<std::vector<uint32_t>> work_queues_;  // instructions
   std::vector<std::vector<uint32_t>> queues_;   // the same, by the queue that carries them out
   std::vector<uint32_t> queue_of_;              // per instruction

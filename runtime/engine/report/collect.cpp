@@ -288,6 +288,7 @@ class Collector {
     const plan::Graph& graph = *loaded.plan;
     const plan::Instruction& wait = graph.instructions[step.instruction];
     Lookup& lookup = LookupOf(place.position.graph);
+    if (wait.kind() != plan::Kind::wait) return DescribeOwnWait(lookup, step, lane);
     for (uint32_t w = wait.first(); w < wait.first() + wait.inputs(); ++w) {
       const device::TimelineSemaphore& event = loaded.events[graph.waits[w].event()];
       if (step.queue == 0 ? event.word() != step.word : &event != step.semaphore) continue;
@@ -302,6 +303,13 @@ class Collector {
       WaitFor({{lookup.index().lane(signal), std::move(for_what)}}, lane);
       return;
     }
+  }
+
+  // Describes a call of native code that waits for what was issued to its queue before.
+  void DescribeOwnWait(const Lookup& lookup, const Step& step, WaitingLane& lane) const {
+    const uint32_t own = IndexOf(source_.queue_map.OfLane(lookup.index().lane(step.instruction)));
+    lane.why = "waits for what its queue was given before";
+    if (own != plan::kNone && places_[own].slot != 0) lane.waits_for.push_back(own);
   }
 
   // Describes which other ends, and which members of collectives, have not come.

@@ -205,4 +205,18 @@ DELETIONS = [
     ("an entry's signals", "runtime/engine/execute/lane_queues.cpp",
      "for (Opened& opened : queues_) opened.queue->Signal(opened.over, number);",
      "for (Opened& opened : queues_) opened.over->Signal(number);"),
+    # Methods in native code.
+    ("waiting for a queue before native code", "runtime/engine/load/prepare.cpp",
+     "    if (native_calls_.event[instruction] != plan::kNone) AwaitQueue(program, instruction);\n",
+     ""),
+    ("poison that the host carries on to native code", QUEUE,
+     "  if (device::AnyPoisoned(checks, *operation.bindings)) {", "  if (false) {"),
+    ("not calling native code that is poisoned", QUEUE,
+     "  if (device::AnyPoisoned(launch.predicate.checks, bindings)) {", "  if (false) {"),
+    ("the old values of states that native code writes", QUEUE,
+     "    if (from.data == to.data || to.bytes() == 0) continue;\n", "    continue;\n"),
+    ("native code outside captures", "runtime/engine/load/prepare.cpp",
+     "      segment_of_.erase(key);\n", ""),
+    ("the object of each place", "runtime/engine/load/kernels.cpp",
+     "  if (native) key += place;  // its object is not among the operands\n", ""),
 ]

@@ -6,8 +6,8 @@
 // call with one poisoned argument changes nothing. Every instruction also checks what it reads
 // itself. A copy, input, output or call without a method has a poison flag of its own, and so has
 // every received message. State, constants and input values are never poisoned.
-#ifndef CGRAPH_RUNTIME_ENGINE_LOAD_POISON_H_
-#define CGRAPH_RUNTIME_ENGINE_LOAD_POISON_H_
+#ifndef CGRAPH_RUNTIME_ENGINE_LOAD_POISON_POISON_H_
+#define CGRAPH_RUNTIME_ENGINE_LOAD_POISON_POISON_H_
 
 #include <cstdint>
 #include <vector>
@@ -34,4 +34,4 @@ Result<PoisonFlags> FindPoisonFlags(const plan::GraphIndex& index);
 
 }  // namespace cgraph::engine
 
-#endif  // CGRAPH_RUNTIME_ENGINE_LOAD_POISON_H_
+#endif  // CGRAPH_RUNTIME_ENGINE_LOAD_POISON_POISON_H_

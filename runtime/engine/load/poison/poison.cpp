@@ -1,4 +1,4 @@
-#include "runtime/engine/load/poison.h"
+#include "runtime/engine/load/poison/poison.h"
 
 #include <fmt/format.h>
 

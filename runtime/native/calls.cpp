@@ -1,0 +1,124 @@
+#include "runtime/native/calls.h"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "runtime/native/dlpack_types.h"
+#include "runtime/native/guarded.h"
+
+namespace cgraph::native {
+
+using device::Tensor;
+
+void Views::Add(const Tensor& tensor, DLDevice device) {
+  views_.push_back({tensor.data, device, tensor.rank, DLPackTypeOf(tensor.dtype),
+                    const_cast<int64_t*>(tensor.dims), nullptr, 0});
+}
+
+MethodCall::MethodCall(const plan::Kernel& kernel, const Library& library, Library::Method method,
+                       MethodOperands operands)
+    : code_(fmt::format("`{}` of {}", kernel.symbol, kernel.library)),
+      library_(library),
+      method_(method),
+      operands_(std::move(operands)),
+      parameters_(std::span(kernel.body[0]->attributes).subspan(operands_.first_parameter())),
+      arguments_(operands_.arguments),
+      results_(operands_.results),
+      states_(operands_.reads + operands_.writes) {
+  for (size_t i = kMethodAttributes; i < operands_.first_parameter(); ++i) {
+    (i < operands_.first_state() ? names_ : state_names_)
+        .push_back(kernel.body[0]->attributes[i]->text.c_str());
+  }
+  for (size_t i = 0; i < operands_.writes; ++i) {
+    written_.push_back({static_cast<uint16_t>(operands_.arguments + operands_.reads + i),
+                        static_cast<uint16_t>(operands_.results + i)});
+  }
+}
+
+bool MethodCall::Run(const Object* object, std::span<const Tensor> inputs,
+                     std::span<const Tensor> outputs, const Where& where, std::string& error) {
+  if (object == nullptr || object->library != &library_ || object->actor != operands_.actor) {
+    error = "the place has no object of this library";
+    return false;
+  }
+  if (object->busy.exchange(true, std::memory_order_acquire)) {  // by an altered plan
+    error = "the place's object is at work for another place";
+    return false;
+  }
+  Fill(inputs, outputs, where.device);
+  const cgraph_call call{object->made,
+                         method_.method,
+                         arguments_.data(),
+                         arguments_.size(),
+                         results_.data(),
+                         results_.size(),
+                         states_.data(),
+                         states_.size(),
+                         static_cast<int32_t>(operands_.reads),
+                         parameters_.data(),
+                         parameters_.size(),
+                         names_.data(),
+                         static_cast<int32_t>(names_.size()),
+                         state_names_.data(),
+                         where.stream,
+                         SetText,
+                         &error};
+  int32_t code = 0;
+  const bool failed = Fails(object->place, code_, ++calls_, error, [&] {
+    code = method_.call(&call);
+    return code != 0;
+  });
+  object->busy.store(false, std::memory_order_release);
+  if (!failed && !error.empty()) return false;  // it has said why, whatever it returned
+  if (failed && error.empty()) error = fmt::format("{} returned {}", code_, code);
+  return !failed;
+}
+
+void MethodCall::Fill(std::span<const Tensor> inputs, std::span<const Tensor> outputs,
+                      DLDevice device) {
+  arguments_.Clear(), results_.Clear(), states_.Clear();
+  for (size_t i = 0; i < operands_.arguments + operands_.reads; ++i) {
+    (i < operands_.arguments ? arguments_ : states_).Add(inputs[i], device);
+  }
+  for (size_t i = 0; i < operands_.results; ++i) results_.Add(outputs[i], device);
+  for (size_t i = 0; i + 1 < written_.size(); ++i) {  // all but the object's number
+    states_.Add(outputs[written_[i].output], device);
+  }
+}
+
+CreateCall::CreateCall(const plan::Kernel& kernel, const Library& library, std::string place,
+                       size_t methods)
+    : code_(fmt::format("`{}_create` of {}", kernel.symbol, kernel.library)),
+      actor_(kernel.symbol),
+      place_(std::move(place)),
+      library_(library),
+      parameters_(std::span(kernel.body[0]->attributes).subspan(kCreateAttributes + methods)) {
+  for (size_t i = 0; i < methods; ++i) {
+    symbols_.push_back(kernel.body[0]->attributes[kCreateAttributes + i]->text.c_str());
+  }
+}
+
+int64_t CreateCall::Run(DLDevice device, Objects& objects, LetsFree lets_free, std::string& error) {
+  void* made = nullptr;
+  if (cgraph_create* create = library_.FindCreate(actor_); create != nullptr) {
+    const cgraph_actor actor{place_.c_str(),
+                             actor_.c_str(),
+                             symbols_.data(),
+                             static_cast<int32_t>(symbols_.size()),
+                             parameters_.data(),
+                             parameters_.size(),
+                             device,
+                             SetText,
+                             &error};
+    const bool failed = Fails(place_, code_, 1, error, [&] {
+      made = create(&actor);
+      return made == nullptr;
+    });
+    if (failed && error.empty()) error = code_ + " returned null";
+    if (!error.empty()) return 0;
+  }
+  return objects.Add(made, library_, actor_, place_, std::move(lets_free));
+}
+
+}  // namespace cgraph::native

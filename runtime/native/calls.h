@@ -1,0 +1,99 @@
+// Calls of native code as a kernel of a plan states them: what is alike on the CPU, where a call is
+// a kernel, and on a device with queues, where it gives a queue its work.
+#ifndef CGRAPH_RUNTIME_NATIVE_CALLS_H_
+#define CGRAPH_RUNTIME_NATIVE_CALLS_H_
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/device/queue_code.h"
+#include "runtime/device/tensor.h"
+#include "runtime/native/library.h"
+#include "runtime/native/objects.h"
+#include "runtime/native/parameters.h"
+#include "runtime/plan/plan.h"
+
+namespace cgraph::native {
+
+// The attributes before the parameters: of a method library, symbol, actor, reads, writes, names,
+// then as many names, and one for each state; of what makes an object library, symbol, place,
+// methods, then as many symbols.
+inline constexpr size_t kMethodAttributes = 6;
+inline constexpr size_t kCreateAttributes = 4;
+
+// Where a call works: the memory of its tensors, and the stream that takes its work.
+struct Where {
+  DLDevice device{kDLCPU, 0};
+  void* stream = nullptr;  // null on the CPU
+};
+
+// Tensors as a call is given them. The extents are the operands' own.
+class Views {
+ public:
+  explicit Views(size_t count) { views_.reserve(count); }
+  void Clear() { views_.clear(); }
+  void Add(const device::Tensor& tensor, DLDevice device);
+  const DLTensor* data() const { return views_.data(); }
+  int32_t size() const { return static_cast<int32_t>(views_.size()); }
+
+ private:
+  std::vector<DLTensor> views_;
+};
+
+// MethodOperands: what a method is given, as the attributes of its kernel say it. Inputs are the
+// arguments, the states that it reads, those that it writes; outputs the results, then the latter.
+struct MethodOperands {
+  std::string actor;
+  size_t arguments, reads, writes, names, results;
+  // Of attributes: behind the names come those of states, of which the object's number is none.
+  size_t first_state() const { return kMethodAttributes + names; }
+  size_t first_parameter() const { return first_state() + reads + writes - 1; }
+};
+
+class MethodCall {
+ public:
+  MethodCall(const plan::Kernel& kernel, const Library& library, Library::Method method,
+             MethodOperands operands);
+
+  // Calls the method on an object, which may be null: there is none. The states that are written
+  // hold their old values already. False, with `error`, when the call has failed.
+  bool Run(const Object* object, std::span<const device::Tensor> inputs,
+           std::span<const device::Tensor> outputs, const Where& where, std::string& error);
+  // Returns the states that are written; the last is the number of the object.
+  std::span<const device::QueueCode::Kept> written() const { return written_; }
+
+ private:
+  void Fill(std::span<const device::Tensor> inputs, std::span<const device::Tensor> outputs,
+            DLDevice device);
+
+  const std::string code_;
+  const Library& library_;
+  const Library::Method method_;
+  const MethodOperands operands_;
+  const Parameters parameters_;
+  std::vector<const char*> names_, state_names_;  // the plan's own
+  std::vector<device::QueueCode::Kept> written_;
+  uint64_t calls_ = 0;
+  Views arguments_, results_, states_;
+};
+
+class CreateCall {
+ public:
+  CreateCall(const plan::Kernel& kernel, const Library& library, std::string place, size_t methods);
+
+  // Makes the object of the place and adds it to `objects`, which ends it by way of `lets_free`.
+  // Returns its number; 0, with `error`, when that has failed.
+  int64_t Run(DLDevice device, Objects& objects, LetsFree lets_free, std::string& error);
+
+ private:
+  const std::string code_, actor_, place_;
+  const Library& library_;
+  const Parameters parameters_;
+  std::vector<const char*> symbols_;
+};
+
+}  // namespace cgraph::native
+
+#endif  // CGRAPH_RUNTIME_NATIVE_CALLS_H_
