@@ -136,15 +136,16 @@ uintptr_t StreamFor(int gpu, const InputPort& port, const std::string& graph,
                   Takes(port, graph), gpu, why, port.name));
 }
 
-nb::object CapsuleOf(nb::handle object, const nb::dict& arguments) {
-  const nb::object export_it = object.attr("__dlpack__");
+// Returns what `__dlpack__` gives, by the newest form that it knows.
+nb::object CapsuleOf(nb::handle object, nb::dict arguments) {
+  const nb::object capsule_of = object.attr("__dlpack__");
   try {
-    nb::dict newest(arguments);
-    newest["max_version"] = nb::make_tuple(kDLPackMajor, kDLPackMinor);
-    return export_it(**newest);
+    arguments["max_version"] = nb::make_tuple(kDLPackMajor, kDLPackMinor);
+    return capsule_of(**arguments);
   } catch (nb::python_error& error) {
     if (!error.matches(PyExc_TypeError)) throw;  // it knows the first form alone
-    return export_it(**arguments);
+    arguments.attr("pop")("max_version");
+    return capsule_of(**arguments);
   }
 }
 
@@ -281,7 +282,7 @@ void Borrowed::TakeCapsule(nb::handle object, const InputPort& port, const std::
                     "{}:{} (DLPack's numbers); `{}.cpu()` makes a copy that fits",
                     Takes(port, graph), device.first, device.second, port.name));
   }
-  const nb::object capsule = CapsuleOf(object, arguments);
+  const nb::object capsule = CapsuleOf(object, std::move(arguments));
   if (PyCapsule_IsValid(capsule.ptr(), kVersionedCapsule) != 0) {
     versioned_ =
         static_cast<VersionedTensor*>(PyCapsule_GetPointer(capsule.ptr(), kVersionedCapsule));
