@@ -161,9 +161,9 @@ TEST_CASE("an input on a GPU is read behind the stream of its producer") {
       program.Open();
     });
     auto execution = Start(engine, graph, x, 0);
-    opener.join();
     REQUIRE(execution.ok());
     auto outputs = execution->Get();
+    opener.join();
     REQUIRE(outputs.ok());
     for (size_t i = 0; i < outputs->size(); ++i) CheckTwice(*outputs, i, first);
   }
