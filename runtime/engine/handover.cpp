@@ -35,7 +35,8 @@ std::string Core::SharedGpusText() const {
   for (const auto& gpu : shared_gpus_) {
     text += fmt::format("{}cuda:{}", text.empty() ? "" : ", ", gpu->number());
   }
-  return text.empty() ? "CPU threads alone" : text;
+  if (!text.empty()) return text;
+  return several_ranks() ? "no GPU of this process" : "CPU threads alone";
 }
 
 // Waits until inputs in memory of GPUs have been made. On this thread, which goes on without the

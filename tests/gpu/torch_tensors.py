@@ -9,8 +9,8 @@ these are installed.
 
   torch_tensors.py --package build/release/python --pack FOLDER [--build build/release]
 
-writes what a machine without a compiler needs: this script, the package with its libraries, which may
-be built for another Python than the commands of BUILD, and compiled plans. There:
+writes what a machine without a compiler needs: this script, the package with its libraries, which
+may be built for another Python than the commands of BUILD, and compiled plans. There:
 
   LD_LIBRARY_PATH=FOLDER/lib python3 FOLDER/torch_tensors.py
 """
@@ -234,7 +234,7 @@ def main():
     parser.add_argument("--package", default=str(here / "package"))
     parser.add_argument("--torch", help="a Python")
     parser.add_argument("--pack", type=pathlib.Path, metavar="FOLDER")
-    parser.add_argument("--build", type=pathlib.Path, default=PROGRAM.parents[3] / "build/release")
+    parser.add_argument("--build", type=pathlib.Path, default=pathlib.Path("build/release"))
     options = parser.parse_args()
     if options.pack:
         return pack(options.package, options.pack, options.build)

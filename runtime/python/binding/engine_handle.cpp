@@ -267,7 +267,8 @@ void BindEngine(nb::module_& module) {
              bool proved, bool require_gpus, bool profile, bool results_on_gpus) {
             return Load(plan, {std::move(weights), std::move(libraries), std::move(device_map),
                                workers, processes, inflight, timeout, std::move(rank_program),
-                               std::move(rank_arguments), proved, require_gpus, profile, results_on_gpus});
+                               std::move(rank_arguments), proved, require_gpus, profile,
+                               results_on_gpus});
           },
           nb::arg("plan"), nb::kw_only(), nb::arg("weights"), nb::arg("libraries"),
           nb::arg("device_map"), nb::arg("workers"), nb::arg("processes"), nb::arg("inflight"),
