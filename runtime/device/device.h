@@ -23,6 +23,7 @@
 #include "runtime/device/memory.h"
 #include "runtime/device/queue.h"
 #include "runtime/device/queue_code.h"
+#include "runtime/device/shared_gpu.h"
 #include "runtime/device/tensor.h"
 #include "runtime/kinds/collective.h"
 #include "runtime/plan/plan.h"
@@ -159,8 +160,10 @@ class Device {
   // kFailed with the error, as soon as this device has failed as a whole, or what its queues
   // communicate by: before anybody can see what has come of it.
   virtual Status Failure() const { return Status::Ok(); }
-  // Returns whether queues may read this memory of the caller's while the caller goes on.
+  // Returns whether queues may read this host memory of the caller's while the caller goes on.
   virtual bool CanLend(const void*) const { return true; }
+  // Returns the GPU that this device is on, where the program may use it, too; else null.
+  virtual std::shared_ptr<SharedGpu> shared_gpu() const { return nullptr; }
   // kInvalid when there is no memory for the scratch.
   virtual Result<std::unique_ptr<Queue>> OpenQueue(const QueueOptions& options) = 0;
   // The event count of this device's own thread, which is notified when something that its queues

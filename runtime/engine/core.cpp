@@ -119,6 +119,7 @@ Status Core::OpenDevices() {
   CGRAPH_RETURN_IF_ERROR(OpenAbsent());
   if (heap_ == nullptr) heap_ = std::make_unique<device::SharedHeap>(*devices_.front());
   for (const auto& device : devices_) has_queues_ |= !device->immediate();
+  FindSharedGpus();
   return Status::Ok();
 }
 
@@ -235,6 +236,7 @@ Status Core::MakeWorkQueues() {
                                 options_.proved,
                                 options_.profile || options_.trace,
                                 options_.capture,
+                                options_.results_on_gpus,
                                 ranks_.rank,
                                 ranks_.of_worker,
                                 machines_.get(),
@@ -351,7 +353,7 @@ Status Core::ReserveRuns() {
     const uint64_t each = sizeof(ExecutionState) +
                           graph.participants.size() * sizeof(ExecutionState::Target) +
                           graph.plan->outputs.size() * sizeof(device::Tensor) +
-                          std::max(graph.output_bytes, device::kBlockAlign);
+                          std::max(graph.result_blocks.front().bytes, device::kBlockAlign);
     CGRAPH_RETURN_IF_ERROR(device::CheckFree(
         each > UINT64_MAX / runs ? UINT64_MAX : runs * each,
         fmt::format("the results of {} executions of `{}`", runs, graph.plan->name)));

@@ -1,9 +1,9 @@
 // Core: a loaded plan, its workers, and the one submission order over all its graphs.
 //
 // Files: load/ prepares a plan, core.cpp starts and tears down, submit.cpp takes executions in,
-// drive.cpp drives workers and watches that they move, ranks.cpp has workers in other processes,
-// gpus.cpp says which devices run on GPUs, wait_report.cpp and report/ who waits for whom,
-// measurements.cpp what was measured.
+// handover.cpp takes inputs from memory of GPUs and gives results there, drive.cpp drives workers
+// and watches that they move, ranks.cpp has workers in other processes, gpus.cpp says which devices
+// run on GPUs, wait_report.cpp and report/ who waits for whom, measurements.cpp what was measured.
 //
 // Threads. Submission is under `submission_`. Worker 0 is driven by the holder of `driver_lock_`: a
 // caller inside Get() or a full Execute(), or the fallback driver while a caller waits with a
@@ -80,6 +80,13 @@ class Core {
   void EnsureProgress();
   void Return(ExecutionState* run);  // its last reference is gone
 
+  // handover.cpp
+  // Returns the GPU of this process that the driver has this number; null: it is none of ours.
+  device::SharedGpu* SharedGpuOf(uint32_t number) const;
+  // Returns the GPU that a result lies in memory of; null: it lies in the host's.
+  device::SharedGpu* GpuOfResult(const ExecutionState& run, size_t i) const;
+  std::string SharedGpusText() const;
+
   // Ends the engine for everybody: every later call gets `status`. The first call of End() counts.
   void End(Status status);
   // Ends the engine with the error of a device that has failed as a whole, if any has: perhaps the
@@ -94,6 +101,8 @@ class Core {
   bool ended() const { return ended_->load(std::memory_order_acquire); }
   // Returns whether some device does its work later than it is issued.
   bool has_queues() const { return has_queues_; }
+  // Returns whether a GPU of this machine is this process's.
+  bool uses_gpus() const { return !shared_gpus_.empty(); }
   bool several_ranks() const { return ranks_.count != 1; }
   // Returns whether another machine has this device of the plan.
   bool IsElsewhere(uint32_t device) const {
@@ -229,6 +238,12 @@ class Core {
   Status CheckReached(const plan::Actor& actor) const;
   Result<StateAddress> FindState(std::string_view name, uint64_t bytes);
 
+  // handover.cpp
+  void FindSharedGpus();
+  Status AwaitProducers(std::span<const Input> inputs) const;
+  Status FetchInput(const InputPort& port, const Frame::InputBlock& at, const Input& input,
+                    uint64_t bytes) const;
+
   // submit.cpp; all under submission_
   Status Match(LoadedGraph& graph, std::span<const Input> inputs);
   Status MatchPort(const LoadedGraph& graph, uint32_t port, const Input& input);
@@ -294,6 +309,7 @@ class Core {
   // The GPU of each device that runs on one, as the machine of the device's node counts.
   device::GpuMap gpus_;
   std::vector<std::unique_ptr<device::Device>> devices_;
+  std::vector<std::shared_ptr<device::SharedGpu>> shared_gpus_;  // of these, each once
   std::unique_ptr<device::SharedHeap> heap_;  // of what lanes share beside values
   std::unique_ptr<ranks::Exchange> exchange_;  // where ranks of one machine have GPUs
   RankView view_;

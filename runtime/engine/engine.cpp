@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <mutex>
 #include <new>
 
+#include "runtime/device/cuda_library/callers_context.h"
 #include "runtime/engine/core.h"
 #include "runtime/plan/load.h"
 
@@ -42,6 +44,29 @@ const device::Tensor* Outputs::Find(std::string_view name) const {
   return nullptr;
 }
 
+std::optional<uint32_t> Outputs::gpu(size_t i) const {
+  const device::SharedGpu* gpu = run_->core->GpuOfResult(*run_, i);
+  return gpu == nullptr ? std::nullopt : std::optional(gpu->number());
+}
+
+Status Outputs::CopyOut(size_t i, void* to) const {
+  const device::Tensor& tensor = run_->outputs[i];
+  if (device::SharedGpu* gpu = run_->core->GpuOfResult(*run_, i)) {
+    return gpu->Fetch(to, tensor.data, tensor.bytes());
+  }
+  device::CopyBytes(to, tensor.data, tensor.bytes());
+  return Status::Ok();
+}
+
+void Outputs::UsedBy(size_t i, void* stream) const {
+  device::SharedGpu* gpu = run_->core->GpuOfResult(*run_, i);
+  if (gpu == nullptr) return;
+  if (auto fence = gpu->MakeFence(stream)) {
+    std::lock_guard lock(run_->mutex);
+    run_->fences.push_back(std::move(fence));
+  }
+}
+
 Execution::~Execution() {
   if (run_ == nullptr) return;
   engine::Core& core = *run_->core;
@@ -71,6 +96,7 @@ Result<Outputs> Execution::Fetch() {
 
 Result<Outputs> Execution::Get() {
   engine::Core& core = *run_->core;
+  const device::CallersContext context(core.uses_gpus());
   if (run_->lags) CGRAPH_RETURN_IF_ERROR(core.Flush(*run_));
   core.Await(*run_);
   return Fetch();
@@ -78,6 +104,7 @@ Result<Outputs> Execution::Get() {
 
 Result<Outputs> Execution::Get(std::chrono::nanoseconds timeout) {
   engine::Core& core = *run_->core;
+  const device::CallersContext context(core.uses_gpus());
   if (run_->lags) CGRAPH_RETURN_IF_ERROR(core.Hasten(*run_));
   if (!run_->Over()) core.AwaitUntil(*run_, DeadlineAfter(timeout));
   if (core.ended() || run_->Over()) return Fetch();
@@ -97,6 +124,7 @@ bool Execution::Ready() const {
 
 Result<std::unique_ptr<Engine>> Engine::Load(std::unique_ptr<plan::Plan> plan,
                                              const EngineOptions& options) try {
+  const device::CallersContext context(options.gpus);
   std::unique_ptr<Engine> engine(new Engine);
   auto core = engine::Core::Load(std::move(plan), options);
   if (!core.ok()) return core.status();
@@ -117,6 +145,7 @@ Result<std::unique_ptr<Engine>> Engine::LoadFile(const std::string& path,
 
 Engine::~Engine() {
   if (core_ == nullptr) return;
+  const device::CallersContext context(core_->uses_gpus());
   core_->Teardown();
   core_->JoinWatchdog();
   core_->Release();
@@ -137,21 +166,35 @@ Result<Execution> Engine::Execute(uint32_t graph, std::span<const Input> inputs,
     return Status(StatusCode::kInvalid,
                   fmt::format("the plan has no graph {}, it has {}", graph, plan().graphs.size()));
   }
+  const device::CallersContext context(core_->uses_gpus());
   auto run = core_->Submit(graph, inputs, when_full);
   if (!run.ok()) return run.status();
   return Execution(*run);
 }
 
+Result<void*> Engine::HandoverStream(uint32_t gpu) const {
+  device::SharedGpu* const shared = core_->SharedGpuOf(gpu);
+  if (shared != nullptr) return shared->HandoverStream();
+  return Status(StatusCode::kUnsupported,
+                fmt::format("the engine does not run on cuda:{}; it runs on {}", gpu,
+                            core_->SharedGpusText()));
+}
+
 const std::vector<Engine::State>& Engine::States() const { return core_->states(); }
 Status Engine::CheckStates() const { return core_->CheckStates(); }
 Status Engine::ReadState(std::string_view name, std::span<uint8_t> to) {
+  const device::CallersContext context(core_->uses_gpus());
   return core_->ReadState(name, to);
 }
 Status Engine::WriteState(std::string_view name, std::span<const uint8_t> from) {
+  const device::CallersContext context(core_->uses_gpus());
   return core_->WriteState(name, from);
 }
 
-void Engine::Teardown() { core_->Teardown(); }
+void Engine::Teardown() {
+  const device::CallersContext context(core_->uses_gpus());
+  core_->Teardown();
+}
 const plan::Plan& Engine::plan() const { return core_->plan(); }
 std::string Engine::WaitReport() const { return core_->WaitReport(); }
 std::string Engine::WaitReportDot() const { return core_->WaitReportDot(); }

@@ -79,6 +79,9 @@ struct EngineOptions {
   bool gpus = true;
   bool require_gpus = false;
   device::GpuMap gpu_map;
+  // Whether results that a GPU of this process copies to the caller stay in that GPU's memory
+  // instead: see Outputs::gpu(). Other results lie in the host's.
+  bool results_on_gpus = false;
   // Whether GPUs record the plan's captures and launch each as one. Not while operations are
   // measured: then each is launched by itself.
   bool capture = true;
@@ -114,6 +117,11 @@ struct Input {
   // engine (kClosed, or a time-out that ended it), when Teardown() returns. Data that is small, or
   // not aligned to its elements, is copied all the same.
   bool lent = false;
+  // The GPU in whose memory the data lies, as the driver counts; none: it lies in the host's. Data
+  // of a GPU is always lent: queues read it where it lies if they are that GPU's, and if nobody
+  // else reads it; else Execute copies it to the host. It reads the data behind all that
+  // Engine::HandoverStream(gpu) has been given by then.
+  std::optional<uint32_t> gpu = std::nullopt;
 };
 
 // The results of one execution. Holding them stalls nothing; they stay valid after the engine is
@@ -132,6 +140,16 @@ class Outputs {
   const std::string& name(size_t i) const;
   const device::Tensor& operator[](size_t i) const;
   const device::Tensor* Find(std::string_view name) const;
+
+  // Returns the GPU in whose memory a result lies, as the driver counts; none: it lies in the
+  // host's (EngineOptions::results_on_gpus).
+  std::optional<uint32_t> gpu(size_t i) const;
+  // Copies a result to the host, wherever it lies. kFailed with the device's error.
+  Status CopyOut(size_t i, void* to) const;
+  // Says that `stream` (a CUstream of the result's GPU) may still use it for what it has been given
+  // up to now, though the last holder lets go: the memory takes no other result before that is
+  // over. Nothing, where the result lies in the host's memory.
+  void UsedBy(size_t i, void* stream) const;
 
  private:
   friend class Execution;
@@ -206,6 +224,11 @@ class Engine {
                             WhenFull when_full = WhenFull::kWait);
   Result<Execution> Execute(uint32_t graph, std::span<const Input> inputs,
                             WhenFull when_full = WhenFull::kWait);
+
+  // Returns a stream (a CUstream) of a GPU on which the engine runs, for the program to let wait
+  // for what makes an input there. One for each GPU, the engine's. kUnsupported, with the GPUs that
+  // there are, where the engine does not run on this one; kFailed with the driver's error.
+  Result<void*> HandoverStream(uint32_t gpu) const;
 
   // A state of an actor, "stage[0].w"; bytes: dense, row-major.
   struct State {

@@ -1,5 +1,6 @@
 #include "runtime/engine/execution_state.h"
 
+#include <algorithm>
 #include <mutex>
 #include <utility>
 
@@ -43,6 +44,20 @@ void ExecutionState::CollectFailures() {
 Status ExecutionState::Error() {
   std::lock_guard lock(mutex);
   return error;
+}
+
+bool ExecutionState::Unused() {
+  if (fences.empty()) return true;
+  if (!std::all_of(fences.begin(), fences.end(), [](auto& fence) { return fence->Over(); })) {
+    return false;
+  }
+  fences.clear();
+  return true;
+}
+
+void ExecutionState::AwaitUnused() {
+  for (const auto& fence : fences) fence->Await();
+  fences.clear();
 }
 
 void ExecutionState::Unref(uint32_t count) {

@@ -14,6 +14,7 @@
 
 #include "runtime/device/kernel.h"
 #include "runtime/device/memory.h"
+#include "runtime/device/shared_gpu.h"
 #include "runtime/device/sync/mutex.h"
 #include "runtime/engine/failure_slot.h"
 #include "runtime/engine/omission.h"
@@ -24,6 +25,8 @@ namespace cgraph::engine {
 class Core;
 
 struct ExecutionState {
+  ~ExecutionState() { AwaitUnused(); }
+
   Core* core = nullptr;
   uint32_t graph = 0;
   bool lags = false;                    // its last rounds may have to be submitted for it
@@ -47,9 +50,12 @@ struct ExecutionState {
   uint32_t program_order = 0;                 // where in program order the error was made
   Status error;
 
-  device::Memory block;
-  std::vector<device::Tensor> outputs;  // into the block; dims are set by `output`
-  ExecutionState* next = nullptr;                  // of a free list
+  std::vector<device::Memory> blocks;   // as LoadedGraph::result_blocks
+  std::vector<device::Tensor> outputs;  // into the blocks; dims are set by `output`
+  // What others may still do with results in memory of GPUs that nobody holds any more; under the
+  // mutex while somebody does.
+  std::vector<std::unique_ptr<device::Fence>> fences;
+  ExecutionState* next = nullptr;  // of a free list
 
   bool Done() const {
     for (uint32_t i = 0; i < target_count; ++i) {
@@ -65,6 +71,9 @@ struct ExecutionState {
     return remote_failures.any_set != nullptr &&
            remote_failures.any_set->load(std::memory_order_acquire);
   }
+  // Returns whether nobody uses results of before any more; forgets the fences then.
+  bool Unused();
+  void AwaitUnused();
   // Returns whether the run is finished everywhere, or has failed already and no memory that the
   // caller lent is read any more.
   bool Over() {

@@ -14,8 +14,10 @@
 #ifndef CGRAPH_RUNTIME_ENGINE_LOADED_GRAPH_H_
 #define CGRAPH_RUNTIME_ENGINE_LOADED_GRAPH_H_
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -45,7 +47,16 @@ struct InputPort {
   device::Device* device = nullptr;        // whose memory it lies in
   const device::Memory* block = nullptr;
   bool host_visible = true;                // the block
+  // Whether nobody reads it but copies in queues of these GPUs, which the program may use, too:
+  // then it may lie in their memory.
+  bool gpus_read = false;
+  std::vector<std::shared_ptr<device::SharedGpu>> readers;
 
+  // Returns whether who reads it may find it where the caller has it in memory of a GPU.
+  bool ReadOnGpus(const void* data) const {
+    return gpus_read && std::all_of(readers.begin(), readers.end(),
+                                    [&](const auto& gpu) { return gpu->Reads(data); });
+  }
   // Writes an input into its place in a frame, at `to`. kFailed with the device's error.
   Status Write(void* to, const void* from, uint64_t bytes) const {
     if (!host_visible) {
@@ -76,8 +87,19 @@ struct LoadedGraph {
   device::SharedArray<std::atomic<uint8_t>> poison_bytes;  // of all frames
   std::vector<InputPort> inputs;
   std::vector<uint64_t> output_offsets;  // per arena: in the output block (output arenas only)
-  std::vector<uint64_t> result_offsets;    // per output: in the output block
-  uint64_t output_bytes = 0;
+  // The blocks that results of an execution lie in: the output block, of the caller's device; then
+  // one for each device whose results stay in its memory.
+  struct ResultBlock {
+    uint32_t device = 0;
+    uint64_t bytes = 0;
+  };
+  std::vector<ResultBlock> result_blocks = {{}};
+  struct ResultPlace {
+    uint32_t block = 0;
+    uint64_t offset = 0;
+  };
+  std::vector<ResultPlace> results;                 // per output
+  std::map<uint32_t, ResultPlace> buffers_on_gpus;  // of results that stay there
   std::vector<uint32_t> conflicts;       // graphs whose executions must be over before this one's
 
   // Submission: these fields are under the core's lock.

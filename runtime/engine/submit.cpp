@@ -27,6 +27,13 @@ void ReadFrom(Frame::InputBlock& input, const void* lent) {
   for (const Frame::Patch& patch : input.patches) *patch.where = from + patch.offset;
 }
 
+// Returns whether an execution reads the input where the caller has it.
+bool IsLent(const InputPort& port, const Input& input) {
+  if (reinterpret_cast<uintptr_t>(input.data) % port.width != 0) return false;
+  if (input.gpu.has_value()) return port.ReadOnGpus(input.data);
+  return input.lent && port.lendable && port.device->CanLend(input.data);
+}
+
 std::string TypeOf(const Input& input) {
   if (input.dims.empty()) return std::string(plan::DTypeName(input.dtype));
   return fmt::format("{}[{}]", plan::DTypeName(input.dtype), fmt::join(input.dims, ", "));
@@ -37,6 +44,7 @@ std::string TypeOf(const Input& input) {
 Result<ExecutionState*> Core::Submit(uint32_t g, std::span<const Input> inputs,
                                      WhenFull when_full) {
   LoadedGraph& graph = *graphs_[g];
+  CGRAPH_RETURN_IF_ERROR(AwaitProducers(inputs));
   std::lock_guard lock(submission_);
   if (ended()) return EndStatus();
   CGRAPH_RETURN_IF_ERROR(Match(graph, inputs));
@@ -55,11 +63,11 @@ Result<ExecutionState*> Core::Submit(uint32_t g, std::span<const Input> inputs,
       const InputPort::Dim& dim = graph.inputs[p].dims[d];
       if (dim.first) frame.taken[dim.symbol] = input.dims[d];
     }
-    const bool lent = input.lent && graph.inputs[p].lendable &&
-                      reinterpret_cast<uintptr_t>(input.data) % graph.inputs[p].width == 0 &&
-                      graph.inputs[p].device->CanLend(input.data);
+    const bool lent = IsLent(graph.inputs[p], input);
     if (lent || frame.inputs[p].lent) ReadFrom(frame.inputs[p], lent ? input.data : nullptr);
-    if (!lent) {
+    if (!lent && input.gpu.has_value()) {
+      CGRAPH_RETURN_IF_ERROR(FetchInput(graph.inputs[p], frame.inputs[p], input, bytes));
+    } else if (!lent) {
       CGRAPH_RETURN_IF_ERROR(graph.inputs[p].Write(frame.inputs[p].own, input.data, bytes));
     }
     any_lent |= lent;
@@ -335,7 +343,7 @@ void Core::SubmitRound(LoadedGraph& graph, ExecutionState* run) {
   for (const Frame::Patch& patch : frame.patches) {
     // The run is often the same as last time: then nothing is written, and other cores keep the
     // line.
-    const void* data = run->block.data() + patch.offset;
+    const void* data = run->blocks[patch.block].data() + patch.offset;
     if (*patch.where != data) *patch.where = data;
   }
   // This round is the last one of the execution `lag` rounds before it.
@@ -456,12 +464,16 @@ Result<ExecutionState*> Core::TakeRun(LoadedGraph& graph) {
       run = next;
     }
   }
-  ExecutionState* run = graph.free;
-  if (run == nullptr) {
+  if (graph.free == nullptr) {
     allocations_.fetch_add(1, std::memory_order_relaxed);
     return MakeRun(graph.index);
   }
-  graph.free = run->next;
+  ExecutionState** unused = &graph.free;
+  while (*unused != nullptr && !(*unused)->Unused()) unused = &(*unused)->next;
+  if (*unused == nullptr) unused = &graph.free;
+  ExecutionState* run = *unused;
+  run->AwaitUnused();
+  *unused = run->next;
   if (run->failed.load(std::memory_order_relaxed)) {
     run->failed.store(false, std::memory_order_relaxed);
     run->error = Status::Ok();
@@ -480,14 +492,16 @@ Result<ExecutionState*> Core::MakeRun(uint32_t g) try {
   for (uint32_t i = 0; i < run->target_count; ++i) {
     run->targets[i].finished = &work_queues_[graph.participants[i]]->finished_counter();
   }
-  auto block = devices_[0]->Allocate(graph.output_bytes, plan::Memory::plain,  // the caller's
-                                     "the results of " + graph.plan->name);
-  if (!block.ok()) return block.status();
-  run->block = std::move(*block);
+  for (const auto& [device, bytes] : graph.result_blocks) {
+    auto block = devices_[device]->Allocate(bytes, plan::Memory::plain,
+                                            "the results of " + graph.plan->name);
+    if (!block.ok()) return block.status();
+    run->blocks.push_back(std::move(*block));
+  }
   for (size_t i = 0; i < graph.plan->outputs.size(); ++i) {
     const device::OperandType type = OperandTypeOf(*graph.plan, graph.plan->outputs[i]->value);
     device::Tensor& output = run->outputs.emplace_back();
-    output.data = run->block.data() + graph.result_offsets[i];
+    output.data = run->blocks[graph.results[i].block].data() + graph.results[i].offset;
     output.dtype = type.dtype;
     output.rank = type.rank;
     std::copy_n(type.dims, type.rank, output.dims);

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import zipfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = """
@@ -69,6 +70,11 @@ def is_offline(python, folder):
     return done.returncode != 0
 
 
+def has_nvcc():
+    return subprocess.run(["cmake", "-P", ROOT / "runtime/cuda/toolkit.cmake"],
+                          capture_output=True, check=False).returncode == 0
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -91,6 +97,8 @@ def main():
         run(python, "-m", "pip", "wheel", "-q", "--no-deps", "-w", wheels, *where, ROOT)
         built = time.monotonic() - start
         wheel, = wheels.glob("cgraph-*.whl")
+        # Plans run on GPUs where CUDA's compiler was there.
+        assert ("cgraph/lib/libcgraph_cuda.so" in zipfile.ZipFile(wheel).namelist()) == has_nvcc()
         start = time.monotonic()
         run(python, "-m", "pip", "install", "-q", wheel)
         installed = time.monotonic() - start

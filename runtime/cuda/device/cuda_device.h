@@ -73,6 +73,7 @@ class CudaDevice : public device::Device {
   Status ClearPoison(const device::Bindings& bindings) override;
   // A GPU's queues read what the driver has pinned; the host's devices know (host_device.h).
   bool CanLend(const void*) const override { return false; }
+  std::shared_ptr<device::SharedGpu> shared_gpu() const override { return gpu_; }
   Status Failure() const override;
 
   const std::shared_ptr<Gpu>& gpu() const { return gpu_; }

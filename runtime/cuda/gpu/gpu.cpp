@@ -100,6 +100,7 @@ Gpu::~Gpu() {
     return;
   }
   MakeCurrent();
+  if (handover_ != nullptr) driver_.cuStreamDestroy(handover_);
   anchor_.reset();
   libraries_.reset();
   module_.reset();

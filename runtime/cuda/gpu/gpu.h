@@ -16,6 +16,7 @@
 #include "runtime/cuda/kernels/executable.h"
 #include "runtime/cuda/libraries/libraries.h"
 #include "runtime/device/memory.h"
+#include "runtime/device/shared_gpu.h"
 #include "runtime/status/status.h"
 
 namespace cgraph::cuda {
@@ -27,13 +28,13 @@ Status CheckAge(int ordinal, const std::string& model, int major, int minor);
 // Returns what to do about an error of the driver that is about a GPU.
 const char* MendOf(CUresult error);
 
-class Gpu {
+class Gpu : public device::SharedGpu, public std::enable_shared_from_this<Gpu> {
  public:
   // Opens GPU number `ordinal`, which is those devices of a plan: "gpu[0], gpu[1]". kNotFound when
   // there is none, or it is too old; else as Check().
   static Result<std::shared_ptr<Gpu>> Open(const Driver& driver, int ordinal,
                                            std::string devices = "");
-  ~Gpu();
+  ~Gpu() override;
   Gpu(const Gpu&) = delete;
   Gpu& operator=(const Gpu&) = delete;
 
@@ -76,6 +77,14 @@ class Gpu {
   // Returns whether all GPUs that were to reach this one's memory do.
   bool reached_by_all() const { return reached_by_all_; }
 
+  // handover.cpp
+  uint32_t number() const override { return static_cast<uint32_t>(ordinal_); }
+  Result<void*> HandoverStream() override;
+  Status AwaitHandover() override;
+  bool Reads(const void* data) const override;
+  Status Fetch(void* to, const void* from, uint64_t bytes) override;
+  std::unique_ptr<device::Fence> MakeFence(void* stream) override;
+
  private:
   Gpu(const Driver& driver, int ordinal, std::string devices)
       : driver_(driver), ordinal_(ordinal), devices_(std::move(devices)) {}
@@ -91,6 +100,8 @@ class Gpu {
   bool reached_by_all_ = true;
   mutable std::mutex taken_mutex_;
   std::map<std::string, uint64_t> taken_;  // bytes, by what they are for
+  std::mutex handover_mutex_;
+  CUstream handover_ = nullptr;  // made once; under handover_mutex_
   std::unique_ptr<ClockAnchor> anchor_;
   std::unique_ptr<KernelModule> module_;
   std::unique_ptr<OpenedLibraries> libraries_;

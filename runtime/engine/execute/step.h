@@ -144,6 +144,7 @@ struct Frame {
   struct Patch {
     const void** where;
     uint64_t offset;
+    uint32_t block = 0;  // of results: which of the run's blocks
   };
   // InputBlock: where an execution finds a port's data, in the frame's own block or in the caller's
   // memory.

@@ -158,10 +158,10 @@ void Arenas::LayOutGraph(LoadedGraph& graph, std::vector<BlockAddress>& places) 
     const uint32_t arena = graph.plan->buffers[value.buffer()].arena();
     const bool in_block = graph.plan->arenas[arena].space() == plan::Space::output;
     const uint64_t inside = graph.plan->buffers[value.buffer()].offset() + value.offset();
-    graph.result_offsets.push_back(in_block ? graph.output_offsets[arena] + inside
-                                          : output.Add(value.bytes()));
+    graph.results.push_back(
+        {0, in_block ? graph.output_offsets[arena] + inside : output.Add(value.bytes())});
   }
-  graph.output_bytes = output.size();
+  graph.result_blocks = {{0, output.size()}};  // of the caller's device
 }
 
 Status Arenas::FillConstants() {

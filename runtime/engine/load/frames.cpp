@@ -181,11 +181,19 @@ void FrameOperands::FillFrame(const Arenas& arenas, const RankView& view, uint32
     if (!view.IsHere(reader) && !arenas.HasOneAddress(number, value)) return;
     *where = arenas.AddressFor(reader, number, value, at);
     if (*where == nullptr && InOutput(graph_, value)) {
-      frame.patches.push_back({where, arenas.OutputOffset(number, value)});
+      const plan::Value& at = graph_.values[value];
+      const auto on_gpu = graph.buffers_on_gpus.find(at.buffer());
+      if (on_gpu != graph.buffers_on_gpus.end()) {
+        const auto& [block, offset] = on_gpu->second;
+        frame.patches.push_back({where, offset + at.offset(), block});
+      } else {
+        frame.patches.push_back({where, arenas.OutputOffset(number, value)});
+      }
       return;
     }
     const uint32_t port = port_of_buffer_[graph_.values[value].buffer()];
-    if (port == plan::kNone || !graph.inputs[port].lendable) return;
+    if (port == plan::kNone) return;
+    if (!graph.inputs[port].lendable && !graph.inputs[port].gpus_read) return;
     const plan::Value& whole = graph_.values[graph_.inputs[port]->value];
     frame.inputs[port].patches.push_back({where, graph_.values[value].offset() - whole.offset()});
   };

@@ -8,6 +8,7 @@
 #include "runtime/engine/execute/lane_queues.h"
 #include "runtime/engine/load/communication/communications.h"
 #include "runtime/engine/load/frames.h"
+#include "runtime/engine/load/on_gpus.h"
 #include "runtime/engine/load/poison/native_calls.h"
 #include "runtime/engine/load/poison/poison.h"
 #include "runtime/engine/load/reach.h"
@@ -43,6 +44,8 @@ class Preparer {
 
   Status Prepare() {
     CGRAPH_RETURN_IF_ERROR(CheckInputs());
+    FindInputsOfGpus(index_, *p_.devices, out_);
+    if (p_.results_on_gpus) KeepResultsOnGpus(index_, *p_.devices, out_);
     auto poison_flags = FindPoisonFlags(index_);
     if (!poison_flags.ok()) return poison_flags.status();
     poison_flags_ = std::move(*poison_flags);

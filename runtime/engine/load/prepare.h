@@ -37,6 +37,7 @@ struct Preparation {
   bool proved = true;
   bool profile = false;
   bool capture = true;
+  bool results_on_gpus = false;
   uint32_t rank = 0;                             // this process
   std::span<const uint32_t> rank_of_worker;      // none: this process has all
   Machines* machines = nullptr;                  // where ranks share no memory

@@ -134,7 +134,7 @@ nb::object Pack(const Graph& graph, const Outputs& outputs) {
 Running Submit(Graph& graph, nb::handle args, nb::handle kwargs) {
   Engine& engine = graph.engine->Use();
   graph.engine->Sweep();
-  BorrowedInputs borrowed(graph.inputs, args, kwargs, graph.name);
+  BorrowedInputs borrowed(graph.inputs, args, kwargs, graph.name, engine);
   const std::vector<Input> inputs = borrowed.AsInputs(graph.inputs);
   Result<Execution> execution = [&] {
     const WithoutGil unlocked;

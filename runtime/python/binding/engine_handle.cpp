@@ -19,6 +19,7 @@
 #include "runtime/engine/rank.h"
 #include "runtime/native/running_call.h"
 #include "runtime/plan/load.h"
+#include "runtime/plan/print.h"
 #include "runtime/python/binding/calls.h"
 #include "runtime/python/binding/errors.h"
 #include "runtime/python/binding/plan_handle.h"
@@ -39,7 +40,7 @@ struct LoadArguments {
   double timeout;
   std::string rank_program;
   std::vector<std::string> rank_arguments;
-  bool proved, require_gpus, profile;
+  bool proved, require_gpus, profile, results_on_gpus;
 };
 
 Result<EngineOptions> OptionsOf(const LoadArguments& arguments, plan::Plan& plan) {
@@ -54,6 +55,7 @@ Result<EngineOptions> OptionsOf(const LoadArguments& arguments, plan::Plan& plan
   options.proved = arguments.proved;
   options.require_gpus = arguments.require_gpus;
   options.profile = arguments.profile;
+  options.results_on_gpus = arguments.results_on_gpus;
   options.stall_timeout = Seconds(arguments.timeout);
   if (!arguments.device_map.empty()) {
     auto machines = engine::FindMachines(plan, nullptr);
@@ -119,6 +121,11 @@ nb::dict StatsOf(EngineHandle& handle) {
     processes.append(one);
   }
   all["processes"] = processes;
+  nb::dict gpus;
+  for (const auto& [device, gpu] : stats.gpus) {
+    gpus[plan::DeviceName(handle.Use().plan(), device).c_str()] = fmt::format("cuda:{}", gpu);
+  }
+  all["gpus"] = gpus;
   return all;
 }
 
@@ -257,15 +264,16 @@ void BindEngine(nb::module_& module) {
           [](const PlanHandle& plan, std::string weights, std::vector<std::string> libraries,
              std::string device_map, uint32_t workers, uint32_t processes, uint32_t inflight,
              double timeout, std::string rank_program, std::vector<std::string> rank_arguments,
-             bool proved, bool require_gpus, bool profile) {
+             bool proved, bool require_gpus, bool profile, bool results_on_gpus) {
             return Load(plan, {std::move(weights), std::move(libraries), std::move(device_map),
                                workers, processes, inflight, timeout, std::move(rank_program),
-                               std::move(rank_arguments), proved, require_gpus, profile});
+                               std::move(rank_arguments), proved, require_gpus, profile,
+                               results_on_gpus});
           },
           nb::arg("plan"), nb::kw_only(), nb::arg("weights"), nb::arg("libraries"),
           nb::arg("device_map"), nb::arg("workers"), nb::arg("processes"), nb::arg("inflight"),
           nb::arg("timeout"), nb::arg("rank_program"), nb::arg("rank_arguments"), nb::arg("proved"),
-          nb::arg("require_gpus"), nb::arg("profile"))
+          nb::arg("require_gpus"), nb::arg("profile"), nb::arg("results_on_gpus"))
       .def("close", &EngineHandle::Close)
       .def_prop_ro("usable", &EngineHandle::usable)
       .def("stats", &StatsOf)

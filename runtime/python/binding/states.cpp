@@ -75,7 +75,7 @@ void Write(EngineHandle& handle, const std::string& place, const std::string& na
   const Engine::State& state = Find(engine, whole);
   const InputPort port = PortOf(state, name);
   Borrowed borrowed;
-  borrowed.Take(value, port, place);
+  borrowed.Take(value, port, place, /*engine=*/nullptr);
   const Input input = borrowed.AsInput(port);
   if (!std::equal(input.dims.begin(), input.dims.end(), state.dims.begin(), state.dims.end())) {
     Raise("InputError", fmt::format("`{}` takes `{}` as {}, and was given extents [{}]", place,

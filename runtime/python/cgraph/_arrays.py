@@ -6,6 +6,8 @@ from cgraph import _runtime
 
 def _numpy(array):
     """The array as NumPy's, in the same memory. bf16 needs the package ml_dtypes."""
+    if array.device != "cpu":
+        raise TypeError(f"NumPy has no arrays on {array.device}; use .cpu() first, which copies")
     import numpy
     if array.dtype != "bf16":
         return numpy.asarray(memoryview(array))
@@ -30,6 +32,7 @@ def _array(array, dtype=None, copy=None):
 
 def _tolist(array):
     """The elements as numbers of Python's, in nested lists."""
+    array = array.cpu()
     if array.dtype not in ("f16", "bf16"):
         return memoryview(array).tolist()
     # A memoryview knows f16 from CPython 3.12 on, and bf16 never.

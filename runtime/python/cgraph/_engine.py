@@ -23,7 +23,8 @@ class Engine:
             scores = later.result()
 
     Inputs are whatever holds a dense tensor of the right dtype: arrays of NumPy, tensors of
-    PyTorch, Arrays; numbers where a graph takes a scalar. They are read where they lie. A graph
+    PyTorch, on the CPU or a GPU, Arrays; numbers where a graph takes a scalar. They are read where
+    they lie. A graph
     with one result returns it; one with several a named tuple of them. An engine may be used from
     several threads, and not in a process forked from its own. `graphs` has the graphs by their
     names, those too that are called as something else here is (`close`).
@@ -43,12 +44,16 @@ class Engine:
     proved: whether to prove the plan first.
     require_gpus: whether it is an error where the plan's gpus would be CPU threads.
     profile: whether to measure methods, for profile().
+    results: "host", this machine's memory; or "device": a result that a GPU of this process makes
+        stays in its memory.
     """
 
     def __init__(self, plan, *, weights=None, libraries=(), device_map=None, processes=0,
                  workers=0, timeout=DEFAULT_TIMEOUT, inflight=None, proved=True,
-                 require_gpus=False, profile=False):
+                 require_gpus=False, profile=False, results="host"):
         _check_types(processes, workers, inflight, timeout)
+        if results not in ("host", "device"):
+            raise InputError(f'`results` is "host" or "device", and was given {results!r}')
         _check_excluded(processes, device_map, workers)
         if isinstance(libraries, (str, os.PathLike, types.ModuleType)):
             libraries = [libraries]
@@ -65,7 +70,7 @@ class Engine:
             device_map=_device_map(device_map), workers=workers or 0, processes=every,
             inflight=inflight or 0, timeout=timeout or 0.0, proved=proved,
             rank_program=rank_program, rank_arguments=rank_arguments, require_gpus=require_gpus,
-            profile=profile)
+            profile=profile, results_on_gpus=results == "device")
         self.graphs = {}
         for index, (name, info) in enumerate(plan.graphs.items()):
             graph = _runtime.make_graph(self._runtime, plan._runtime, index, info.signature,
@@ -85,7 +90,8 @@ class Engine:
             self._executor.shutdown(wait=False)
 
     def stats(self):
-        """What the engine has done: counts of executions and errors, bytes, and its processes."""
+        """What the engine has done: counts of executions and errors, bytes, its processes, and the
+        GPUs that the plan's devices run on."""
         return self._runtime.stats()
 
     @property

@@ -11,6 +11,7 @@ TABLE = "runtime/cuda/device/poison_table.cpp"
 NCCL = "runtime/cuda/collectives/nccl_communicator.cpp"
 NATIVE = "runtime/engine/load/communication/native_collectives.cpp"
 GPU = "runtime/cuda/gpu/gpu.cpp"
+HANDOVER = "runtime/engine/handover.cpp"
 CODE = "runtime/cuda/kernels/device_code.h"
 PRODUCT = "runtime/cuda/kernels/matmul/library_product.cpp"
 QUEUED = "runtime/channel/queued/"
@@ -185,6 +186,17 @@ DELETIONS = [
      "NcclCommunicator::RegisterRank"),
     ("deregistering memory before it is freed", "runtime/engine/core.cpp",
      "  native_.Deregister();\n", ""),
+    # Inputs and results in memory of GPUs that the program uses, too.
+    ("waiting for what makes an input", HANDOVER,
+     "    CGRAPH_RETURN_IF_ERROR(gpu->AwaitHandover());\n", ""),
+    ("reading an input where it lies on its own GPU alone", "runtime/cuda/gpu/handover.cpp",
+     "return known == CUDA_SUCCESS && owner == ordinal_;", "return false && owner == 0;"),
+    ("noting who still reads a result", "runtime/engine/engine.cpp",
+     "    run_->fences.push_back(std::move(fence));\n", ""),
+    ("waiting for who still reads a result", "runtime/engine/submit.cpp",
+     "  run->AwaitUnused();\n", "  run->fences.clear();\n"),
+    ("putting back the caller's context", "runtime/device/cuda_library/callers_context.cpp",
+     "  if (kept_) Functions()->set(context_);\n", ""),
     # Products by cuBLASLt.
     ("a product for a state that may be poisoned", PRODUCT,
      "    if (in_state_ && call.guard.looks) return own_->Launch(call);\n", ""),

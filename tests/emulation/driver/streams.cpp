@@ -196,6 +196,20 @@ CUresult cuEventQuery(CUevent event) {
   });
 }
 
+CUresult cuEventSynchronize(CUevent event) {
+  return Serve(calls::k_cuEventSynchronize, [&](Machine& machine, Lock& lock) {
+    const CUresult found = FindEvent(machine, event);
+    if (found != CUDA_SUCCESS) return found;
+    if (event->capture.capture != nullptr) {
+      return Invalidate(event->capture.capture, CUDA_ERROR_CAPTURED_EVENT);
+    }
+    const std::shared_ptr<Completion> last = event->last;
+    if (last == nullptr) return CUDA_SUCCESS;
+    const bool done = machine.scheduler.WaitUntil(lock, [&] { return last->done; });
+    return done ? CUDA_SUCCESS : CUDA_ERROR_LAUNCH_FAILED;
+  });
+}
+
 CUresult cuEventElapsedTime(float* milliseconds, CUevent start, CUevent end) {
   return Serve(calls::k_cuEventElapsedTime, [&](Machine& machine, Lock&) {
     for (CUevent event : {start, end}) {

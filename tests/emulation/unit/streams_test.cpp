@@ -80,8 +80,9 @@ TEST_CASE("a wait is for the record before it, and not for those after it") {
   CHECK_DONE(cuStreamSynchronize(second));
   CHECK(cuEventQuery(event) == CUDA_ERROR_NOT_READY);
   __atomic_store_n(gate, 1, __ATOMIC_RELEASE);
-  CHECK_DONE(cuStreamSynchronize(first));
+  CHECK_DONE(cuEventSynchronize(event));
   CHECK(cuEventQuery(event) == CUDA_SUCCESS);
+  CHECK_DONE(cuStreamSynchronize(first));
 }
 
 TEST_CASE("waiting for an event that was never recorded is a misuse") {

@@ -12,17 +12,30 @@
 #include "runtime/plan/kinds.h"
 #include "runtime/python/binding/tensors/dlpack.h"
 #include "runtime/python/binding/errors.h"
+#include "runtime/python/binding/without_gil.h"
 
 namespace nb = nanobind;
 
 namespace cgraph::python {
 namespace {
 
+// What is given to a stream where its user names none: DLPack's number of CUDA's default stream.
+constexpr intptr_t kDefaultStream = 1;
+
 // Exported: what a capsule owns.
 template <typename Managed>
 struct Exported {
+  // What its user has given to the stream may read the result still, although it lets go.
+  ~Exported() {
+    auto* outputs = std::get_if<OfThisProcess<Outputs>>(&owner);
+    if (stream == 0 || outputs == nullptr || !outputs->usable()) return;
+    (*outputs)->UsedBy(index, reinterpret_cast<void*>(stream));
+  }
+
   Managed managed = {};
   Array::Owner owner;
+  size_t index = 0;     // of outputs
+  intptr_t stream = 0;  // of what lies on a GPU
   int64_t shape[kMaxRank] = {};
   int64_t strides[kMaxRank] = {};  // in elements
 };
@@ -30,13 +43,22 @@ struct Exported {
 DLTensor& TensorOf(DLManagedTensor& managed) { return managed.dl_tensor; }
 DLTensor& TensorOf(VersionedTensor& managed) { return managed.dl_tensor; }
 
+// What an array is exported of.
+struct Exporting {
+  const Array::Owner& owner;
+  const device::Tensor& tensor;
+  size_t index;
+  DLDevice device;
+  intptr_t stream;
+};
+
 template <typename Managed>
-nb::object MakeCapsule(const Array::Owner& owner, const device::Tensor& tensor, const char* name,
-                       PyCapsule_Destructor unused) {
-  auto exported = std::make_unique<Exported<Managed>>(Managed{}, owner);
+nb::object MakeCapsule(const Exporting& from, const char* name, PyCapsule_Destructor unused) {
+  const device::Tensor& tensor = from.tensor;
+  auto exported = std::make_unique<Exported<Managed>>(Managed{}, from.owner, from.index);
   DLTensor& described = TensorOf(exported->managed);
   described.data = tensor.data;
-  described.device = {kDLCPU, 0};
+  described.device = from.device;
   described.ndim = tensor.rank;
   described.dtype = native::DLPackTypeOf(tensor.dtype);
   described.shape = exported->shape;
@@ -53,6 +75,7 @@ nb::object MakeCapsule(const Array::Owner& owner, const device::Tensor& tensor, 
   };
   PyObject* capsule = PyCapsule_New(&exported->managed, name, unused);
   if (capsule == nullptr) throw nb::python_error();
+  exported->stream = from.stream;
   exported.release();
   return nb::steal(capsule);
 }
@@ -108,7 +131,10 @@ Py_ssize_t Length(const Array& array) {
 }  // namespace
 
 Array::Array(const Outputs& outputs, size_t index)
-    : owner_(OfThisProcess<Outputs>(outputs)), tensor_(&outputs[index]) {
+    : owner_(OfThisProcess<Outputs>(outputs)),
+      tensor_(&outputs[index]),
+      index_(index),
+      gpu_(outputs.gpu(index)) {
   SetShape();
 }
 
@@ -135,30 +161,63 @@ nb::tuple Array::Shape() const {
   return nb::steal<nb::tuple>(shape);
 }
 
+std::string Array::Device() const { return gpu_ ? fmt::format("cuda:{}", *gpu_) : "cpu"; }
+
+nb::tuple Array::DLPackDevice() const {
+  if (!gpu_) return nb::make_tuple(static_cast<int>(kDLCPU), 0);
+  return nb::make_tuple(static_cast<int>(kDLCUDA), static_cast<int>(*gpu_));
+}
+
+Array Array::OnHost() const {
+  if (!gpu_) return *this;
+  auto copied = std::make_shared<CopiedTensor>();
+  copied->bytes.resize(tensor_->bytes());
+  copied->tensor = *tensor_;
+  copied->tensor.data = copied->bytes.data();
+  const Outputs outputs = *std::get<OfThisProcess<Outputs>>(owner_);
+  const Status status = [&] {
+    const WithoutGil unlocked;
+    return outputs.CopyOut(index_, copied->bytes.data());
+  }();
+  if (!status.ok()) RaiseStatus(status, During::kExecution);
+  return Array(std::move(copied));
+}
+
 nb::object Array::DLPack(nb::handle stream, nb::handle max_version, nb::handle dl_device,
                          nb::handle copy) const {
-  if (!stream.is_none()) {
+  const bool copies = !copy.is_none() && nb::cast<bool>(copy);
+  const bool to_host =
+      !dl_device.is_none() && dl_device.equal(nb::make_tuple(static_cast<int>(kDLCPU), 0));
+  if (gpu_ && to_host && (copy.is_none() || copies)) {
+    return OnHost().DLPack(nb::none(), max_version, nb::none(), nb::none());
+  }
+  if (!gpu_ && !stream.is_none()) {
     RaiseBuiltin(PyExc_BufferError,
                  "`stream`: these results are in this machine's memory, which "
                  "has no streams; leave it out");
   }
-  if (!copy.is_none() && nb::cast<bool>(copy)) {
+  if (copies) {
     RaiseBuiltin(PyExc_BufferError,
                  "`copy`: results are given without a copy; make it of what you "
                  "get");
   }
-  if (!dl_device.is_none() && !dl_device.equal(nb::make_tuple(static_cast<int>(kDLCPU), 0))) {
+  if (!dl_device.is_none() && !dl_device.equal(DLPackDevice())) {
     RaiseBuiltin(PyExc_BufferError,
-                 "`dl_device`: these results are in this machine's memory, "
-                 "device (1, 0)");
+                 fmt::format("`dl_device`: these results are in {} memory, device ({}, {})",
+                             gpu_ ? Device() + "'s" : "this machine's",
+                             nb::cast<int>(DLPackDevice()[0]), gpu_.value_or(0)));
+  }
+  // The execution is over, so whoever gets the result need not wait, on whatever stream.
+  Exporting exporting{owner_, *tensor_, index_, {kDLCPU, 0}, 0};
+  if (gpu_) {
+    const auto named = stream.is_none() ? kDefaultStream : nb::cast<intptr_t>(stream);
+    exporting.device = {kDLCUDA, static_cast<int32_t>(*gpu_)};
+    exporting.stream = named > 0 ? named : kDefaultStream;
   }
   const bool versioned =
       !max_version.is_none() && nb::cast<int>(max_version[0]) >= static_cast<int>(kDLPackMajor);
-  if (!versioned) {
-    return MakeCapsule<DLManagedTensor>(owner_, *tensor_, kPlainCapsule, DeletePlain);
-  }
-  nb::object capsule =
-      MakeCapsule<VersionedTensor>(owner_, *tensor_, kVersionedCapsule, DeleteVersioned);
+  if (!versioned) return MakeCapsule<DLManagedTensor>(exporting, kPlainCapsule, DeletePlain);
+  nb::object capsule = MakeCapsule<VersionedTensor>(exporting, kVersionedCapsule, DeleteVersioned);
   static_cast<VersionedTensor*>(PyCapsule_GetPointer(capsule.ptr(), kVersionedCapsule))->version = {
       kDLPackMajor, kDLPackMinor};
   return capsule;
@@ -167,6 +226,13 @@ nb::object Array::DLPack(nb::handle stream, nb::handle max_version, nb::handle d
 int Array::GetBuffer(PyObject* self, Py_buffer* view, int flags) {
   const char* format = FormatOf(tensor_->dtype);
   view->obj = nullptr;
+  if (gpu_) {
+    PyErr_Format(PyExc_BufferError,
+                 "this result is on %s, where the host does not reach it; `.cpu()` copies it to "
+                 "this machine's memory",
+                 Device().c_str());
+    return -1;
+  }
   if (format == nullptr && (flags & PyBUF_FORMAT) != 0) {
     PyErr_SetString(PyExc_BufferError,
                     "the buffer protocol has no bf16; torch.from_dlpack(x), or "
@@ -210,14 +276,16 @@ void BindArray(nb::module_& module) {
       .def("__dlpack__", &Array::DLPack, nb::kw_only(), nb::arg("stream").none() = nb::none(),
            nb::arg("max_version").none() = nb::none(), nb::arg("dl_device").none() = nb::none(),
            nb::arg("copy").none() = nb::none(), "A capsule of DLPack, without a copy.")
-      .def(
-          "__dlpack_device__",
-          [](const Array&) { return nb::make_tuple(static_cast<int>(kDLCPU), 0); },
-          "(1, 0): this machine's memory.")
+      .def("__dlpack_device__", &Array::DLPackDevice,
+           "(1, 0): this machine's memory; (2, n): that of cuda:n.")
+      .def_prop_ro("device", &Array::Device, "Where it lies: 'cpu', or a GPU, as 'cuda:0'.")
+      .def("cpu", &Array::OnHost, "The same in this machine's memory: a copy of what is on a GPU.")
       .def("__len__", &Length)
       .def("__repr__", [](const Array& self) {
-        return fmt::format("<cgraph.Array {}: {}>", device::TensorTypeText(self.tensor()),
-                           device::FormatTensor(self.tensor()));
+        const Array on_host = self.OnHost();
+        return fmt::format("<cgraph.Array {}{}: {}>", device::TensorTypeText(self.tensor()),
+                           self.gpu() ? " on " + self.Device() : "",
+                           device::FormatTensor(on_host.tensor()));
       });
 }
 

@@ -121,6 +121,34 @@ nb::object Follow(nb::handle argument, const InputPort& port, const std::string&
                          nb::cast<std::string>(port.argument), why));
 }
 
+// Returns the stream that the producer of a tensor on a GPU is to let wait for it.
+uintptr_t StreamFor(int gpu, const InputPort& port, const std::string& graph,
+                    const Engine* engine) {
+  std::string why = "from this machine's memory alone";
+  if (engine != nullptr) {
+    const auto stream = engine->HandoverStream(static_cast<uint32_t>(gpu));
+    if (stream.ok()) return reinterpret_cast<uintptr_t>(*stream);
+    why = stream.status().message();
+  }
+  RaiseInput(
+      fmt::format("{}, and was given a tensor on cuda:{}: {}; `{}.cpu()` makes a copy that "
+                  "fits",
+                  Takes(port, graph), gpu, why, port.name));
+}
+
+// Returns what `__dlpack__` gives, by the newest form that it knows.
+nb::object CapsuleOf(nb::handle object, nb::dict arguments) {
+  const nb::object capsule_of = object.attr("__dlpack__");
+  try {
+    arguments["max_version"] = nb::make_tuple(kDLPackMajor, kDLPackMinor);
+    return capsule_of(**arguments);
+  } catch (nb::python_error& error) {
+    if (!error.matches(PyExc_TypeError)) throw;  // it knows the first form alone
+    arguments.attr("pop")("max_version");
+    return capsule_of(**arguments);
+  }
+}
+
 // Raises where an argument has a name that is none of the inputs'.
 void CheckNames(const std::vector<InputPort>& ports, nb::handle kwargs, const std::string& graph) {
   if (kwargs.ptr() == nullptr) return;
@@ -143,11 +171,12 @@ std::vector<PathStep> PathOf(const std::string& port) {
   while (at < port.size()) {
     const size_t end = std::min(port.find_first_of(".[", at + 1), port.size());
     const std::string part = port.substr(at + 1, end - at - 1);
-    const bool number =
-        port[at] == '[' ||
-        (!part.empty() && part.find_first_not_of("0123456789") == std::string::npos);
-    if (number) path.emplace_back(static_cast<Py_ssize_t>(std::stoll(part)));
-    else path.emplace_back(part);
+    const bool number = port[at] == '[' || (!part.empty() && part.find_first_not_of("0123456789") ==
+                                                                 std::string::npos);
+    if (number)
+      path.emplace_back(static_cast<Py_ssize_t>(std::stoll(part)));
+    else
+      path.emplace_back(part);
     at = end;
   }
   return path;
@@ -186,7 +215,8 @@ void Borrowed::Release() {
   }
 }
 
-void Borrowed::Take(nb::handle object, const InputPort& port, const std::string& graph) {
+void Borrowed::Take(nb::handle object, const InputPort& port, const std::string& graph,
+                    const Engine* engine) {
   if (PyObject_CheckBuffer(object.ptr())) {
     if (PyObject_GetBuffer(object.ptr(), &buffer_, PyBUF_FORMAT | PyBUF_STRIDES) == 0) {
       kind_ = Kind::kBuffer;
@@ -195,12 +225,12 @@ void Borrowed::Take(nb::handle object, const InputPort& port, const std::string&
     }
     PyErr_Clear();
     if (port.dtype == plan::DType::bf16 && IsBfloat16(object)) {  // which has no format
-      return Take(object.attr("view")("uint16"), port, graph);
+      return Take(object.attr("view")("uint16"), port, graph, engine);
     }
   }
   if (port.rank == 0 && TakeNumber(object, port)) return;
   if (PyObject_HasAttrString(object.ptr(), "__dlpack__")) {
-    TakeCapsule(object, port, graph);
+    TakeCapsule(object, port, graph, engine);
     return;
   }
   RaiseInput(fmt::format(
@@ -238,22 +268,21 @@ void Borrowed::TakeBuffer(const InputPort& port, const std::string& graph) {
   data_ = buffer_.buf;
 }
 
-void Borrowed::TakeCapsule(nb::handle object, const InputPort& port, const std::string& graph) {
+void Borrowed::TakeCapsule(nb::handle object, const InputPort& port, const std::string& graph,
+                           const Engine* engine) {
   const auto device = nb::cast<std::pair<int, int>>(object.attr("__dlpack_device__")());
-  if (device.first != kDLCPU && device.first != kDLCUDAHost) {
+  nb::dict arguments;
+  gpu_ = kHost;
+  if (device.first == kDLCUDA || device.first == kDLPackCudaManaged) {
+    gpu_ = device.second;
+    arguments["stream"] = StreamFor(gpu_, port, graph, engine);
+  } else if (device.first != kDLCPU && device.first != kDLCUDAHost) {
     RaiseInput(
-        fmt::format("{}, from this machine's memory, and was given a tensor of device {}:{} "
-                    "(DLPack's numbers); `{}.cpu()` makes a copy that fits",
+        fmt::format("{}, from this machine's memory or CUDA's, and was given a tensor of device "
+                    "{}:{} (DLPack's numbers); `{}.cpu()` makes a copy that fits",
                     Takes(port, graph), device.first, device.second, port.name));
   }
-  nb::object capsule;
-  try {
-    const nb::tuple version = nb::make_tuple(kDLPackMajor, kDLPackMinor);
-    capsule = object.attr("__dlpack__")(nb::arg("max_version") = version);
-  } catch (nb::python_error& error) {
-    if (!error.matches(PyExc_TypeError)) throw;  // it knows the first form alone
-    capsule = object.attr("__dlpack__")();
-  }
+  const nb::object capsule = CapsuleOf(object, std::move(arguments));
   if (PyCapsule_IsValid(capsule.ptr(), kVersionedCapsule) != 0) {
     versioned_ =
         static_cast<VersionedTensor*>(PyCapsule_GetPointer(capsule.ptr(), kVersionedCapsule));
@@ -302,7 +331,8 @@ Input Borrowed::AsInput(const InputPort& port) const {
           .data = data,
           .dtype = port.dtype,
           .dims = {dims_, rank_},
-          .lent = kind_ != Kind::kNumber};
+          .lent = kind_ != Kind::kNumber,
+          .gpu = gpu_ == kHost ? std::nullopt : std::optional(static_cast<uint32_t>(gpu_))};
 }
 
 int64_t Borrowed::Elements() const {
@@ -312,7 +342,7 @@ int64_t Borrowed::Elements() const {
 }
 
 BorrowedInputs::BorrowedInputs(const std::vector<InputPort>& ports, nb::handle args,
-                               nb::handle kwargs, const std::string& graph)
+                               nb::handle kwargs, const std::string& graph, const Engine& engine)
     : tensors_(ports.size()) {
   const Py_ssize_t positional = PyTuple_GET_SIZE(args.ptr());
   Py_ssize_t used = 0, arguments = 0;
@@ -336,9 +366,9 @@ BorrowedInputs::BorrowedInputs(const std::vector<InputPort>& ports, nb::handle a
       RaiseInput(fmt::format("`{}` was not given its input `{}`, {}", graph, port.name, port.type));
     }
     if (port.way.empty()) {
-      tensors_[p].Take(object, port, graph);
+      tensors_[p].Take(object, port, graph, &engine);
     } else {
-      tensors_[p].Take(Follow(object, port, graph), port, graph);
+      tensors_[p].Take(Follow(object, port, graph), port, graph, &engine);
     }
   }
   if (positional > arguments) {

@@ -1,5 +1,6 @@
 // Borrowing inputs: a Python object that holds a tensor, as an Input of the engine whose data lies
-// where it lay. By the buffer protocol where the object has it (NumPy's arrays do), else by DLPack.
+// where it lay. By the buffer protocol where the object has it (NumPy's arrays do), else by DLPack,
+// from this machine's memory or from that of a GPU on which the engine runs.
 #ifndef CGRAPH_RUNTIME_PYTHON_BINDING_TENSORS_BORROW_H_
 #define CGRAPH_RUNTIME_PYTHON_BINDING_TENSORS_BORROW_H_
 
@@ -43,21 +44,26 @@ class Borrowed {
   ~Borrowed() { Release(); }
 
   // Raises where the object holds no tensor of the port's dtype that can be read as it lies. The
-  // extents are the engine's to check. `graph`: for messages.
-  void Take(nanobind::handle object, const InputPort& port, const std::string& graph);
+  // extents are the engine's to check. `graph`: for messages. `engine`: whose stream waits for what
+  // makes a tensor on a GPU; null: there may be none.
+  void Take(nanobind::handle object, const InputPort& port, const std::string& graph,
+            const Engine* engine);
   Input AsInput(const InputPort& port) const;
   int64_t Elements() const;
   void Release();
 
  private:
   enum class Kind : uint8_t { kNone, kBuffer, kPlain, kVersioned, kNumber };
+  static constexpr int32_t kHost = -1;
   void TakeBuffer(const InputPort& port, const std::string& graph);
-  void TakeCapsule(nanobind::handle object, const InputPort& port, const std::string& graph);
+  void TakeCapsule(nanobind::handle object, const InputPort& port, const std::string& graph,
+                   const Engine* engine);
   void TakeTensor(const DLTensor& tensor, const InputPort& port, const std::string& graph);
   bool TakeNumber(nanobind::handle object, const InputPort& port);
 
   Kind kind_ = Kind::kNone;
   uint8_t rank_ = 0;
+  int32_t gpu_ = kHost;         // in whose memory it lies
   const void* data_ = nullptr;  // null: number_
   int64_t dims_[kMaxRank] = {};
   union {
@@ -75,7 +81,7 @@ class BorrowedInputs {
   // Raises where an argument is missing, unknown or unfit. `args`: in the order of the arguments;
   // `kwargs` may be null.
   BorrowedInputs(const std::vector<InputPort>& ports, nanobind::handle args,
-                 nanobind::handle kwargs, const std::string& graph);
+                 nanobind::handle kwargs, const std::string& graph, const Engine& engine);
 
   std::vector<Input> AsInputs(const std::vector<InputPort>& ports) const;
   int64_t Elements() const;  // of all of them

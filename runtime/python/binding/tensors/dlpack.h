@@ -16,6 +16,8 @@ inline constexpr char kPlainCapsule[] = "dltensor";
 inline constexpr char kVersionedCapsule[] = "dltensor_versioned";
 inline constexpr uint32_t kDLPackMajor = 1, kDLPackMinor = 0;
 
+inline constexpr int kDLPackCudaManaged = 13;  // kDLCUDAManaged, which older headers lack
+
 struct DLPackVersion {
   uint32_t major, minor;
 };
