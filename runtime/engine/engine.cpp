@@ -150,6 +150,17 @@ Status Engine::ReadState(std::string_view name, std::span<uint8_t> to) {
 Status Engine::WriteState(std::string_view name, std::span<const uint8_t> from) {
   return core_->WriteState(name, from);
 }
+Result<Engine::Snapshot> Engine::TakeSnapshot() try {
+  return core_->TakeSnapshot();
+} catch (const std::bad_alloc&) {
+  return engine::OutOfMemory();
+}
+Result<std::vector<std::string>> Engine::RestoreSnapshot(
+    std::span<const Snapshot::Tensor> tensors) try {
+  return core_->RestoreSnapshot(tensors);
+} catch (const std::bad_alloc&) {
+  return engine::OutOfMemory();
+}
 
 void Engine::Teardown() { core_->Teardown(); }
 const plan::Plan& Engine::plan() const { return core_->plan(); }

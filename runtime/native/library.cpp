@@ -22,6 +22,8 @@ constexpr char kFindSymbol[] = "cgraph_find_method";
 constexpr char kCallSymbol[] = "cgraph_call_method";
 constexpr char kCreateSymbol[] = "cgraph_create_object";
 constexpr char kDestroySymbol[] = "cgraph_destroy_object";
+constexpr char kSaveSymbol[] = "cgraph_save_object";
+constexpr char kRestoreSymbol[] = "cgraph_restore_object";
 
 // The loader finds functions of other libraries, too, those that this one needs: `free`, of libc. A
 // program may call those that the user's library has, and no others.
@@ -105,6 +107,24 @@ cgraph_create* Library::FindCreate(const std::string& actor) const {
 cgraph_destroy* Library::FindDestroy(const std::string& actor) const {
   return reinterpret_cast<cgraph_destroy*>(
       Symbol(find_ == nullptr ? actor + "_destroy" : kDestroySymbol));
+}
+
+cgraph_save* Library::FindSave(const std::string& actor) const {
+  return reinterpret_cast<cgraph_save*>(Symbol(find_ == nullptr ? actor + "_save" : kSaveSymbol));
+}
+
+cgraph_restore* Library::FindRestore(const std::string& actor) const {
+  return reinterpret_cast<cgraph_restore*>(
+      Symbol(find_ == nullptr ? actor + "_restore" : kRestoreSymbol));
+}
+
+Status Library::CheckStoring(const std::string& actor) const {
+  const bool saves = FindSave(actor) != nullptr;
+  if (saves == (FindRestore(actor) != nullptr)) return Status::Ok();
+  return Status(StatusCode::kInvalid,
+                fmt::format("{0} exports `{1}_{2}` and not `{1}_{3}`: a file of states would be "
+                            "written or read, and not both; export both or neither",
+                            path_, actor, saves ? "save" : "restore", saves ? "restore" : "save"));
 }
 
 Result<const Library*> Libraries::Find(const std::string& name) {

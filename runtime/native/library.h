@@ -40,6 +40,14 @@ class Library {
   // What makes and ends the objects of an actor; null where the library has none for it.
   cgraph_create* FindCreate(const std::string& actor) const;
   cgraph_destroy* FindDestroy(const std::string& actor) const;
+  // What saves and restores them. Of a library that exports one alone for an actor, see
+  // CheckStoring().
+  cgraph_save* FindSave(const std::string& actor) const;
+  cgraph_restore* FindRestore(const std::string& actor) const;
+  // kInvalid where an actor's objects can be saved and not restored, or the other way round.
+  Status CheckStoring(const std::string& actor) const;
+  // Whether it finds methods by itself, as an interpreter does.
+  bool is_interpreter() const { return find_ != nullptr; }
 
   const std::string& path() const { return path_; }
 

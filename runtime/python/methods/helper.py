@@ -1,5 +1,5 @@
 """What libcgraph_python.so does in Python: modules, the methods and objects of them, and the text
-of what was raised. It is compiled into the library."""
+of what was raised. It is compiled into the library, and stored.py behind it."""
 import atexit
 import importlib
 import inspect
@@ -156,4 +156,5 @@ def describe(error):
 
 
 def _is_of_import(file):
-    return file.startswith("<frozen importlib") or file in (importlib.__file__, "cgraph/helper.py")
+    return file.startswith("<frozen importlib") or \
+        file in (importlib.__file__, "cgraph/helper.py", "cgraph/stored.py")
