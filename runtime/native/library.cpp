@@ -136,8 +136,19 @@ Result<const Library*> Libraries::Find(const std::string& name) {
       modules.push_back(path);
       continue;
     }
+    if (const Status status = CheckLibraryPath(path); status.code() == StatusCode::kInvalid) {
+      return Status(status.code(), fmt::format("{}: {}", path, status.message()));
+    }
     names.push_back(std::filesystem::path(path).filename().string());
-    if (names.back() == name && named == nullptr) named = &path;
+    if (names.back() != name) continue;
+    std::error_code error;
+    if (named != nullptr && !std::filesystem::equivalent(*named, path, error)) {
+      return Status(
+          StatusCode::kInvalid,
+          fmt::format("{} and {} are named, and the plan says `{}`: leave one of them out", *named,
+                      path, name));
+    }
+    named = &path;
   }
   if (name == kPythonLibrary && modules.empty()) {  // no plan starts Python by itself
     return Status(StatusCode::kNotFound,

@@ -62,8 +62,13 @@ class Library {
   std::vector<std::string> packages_;  // of Python's: the modules that may be used
 };
 
-// Whether a path that the user has named is a module of Python.
+// Whether what the user has named is a module of Python: "python:NAME", a file "NAME.py", or the
+// folder of a package, which has an __init__.py. Everything else is a shared library. This is the
+// one rule, for cgrun, the engine and the Python package.
 bool IsPythonModule(const std::string& path);
+// kNotFound where the user has named what is not there, kInvalid where it is a folder that is no
+// package; the message does not name the path.
+Status CheckLibraryPath(const std::string& path);
 
 // Libraries: those that the user has named. A plan names a library by its file name alone, so that
 // no plan decides which file is loaded.

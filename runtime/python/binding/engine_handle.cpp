@@ -17,6 +17,7 @@
 
 #include "runtime/engine/machines/machine_gpus.h"
 #include "runtime/engine/rank.h"
+#include "runtime/native/library.h"
 #include "runtime/native/running_call.h"
 #include "runtime/plan/load.h"
 #include "runtime/python/binding/calls.h"
@@ -279,6 +280,7 @@ void BindEngine(nb::module_& module) {
         return Unlocked([&] { return engine.WaitReport(); });
       });
   module.attr("PROCESS_PER_DEVICE") = kProcessPerDevice;
+  module.def("is_python_module", &native::IsPythonModule);
   module.def("serve_rank", [](uint32_t rank) {
     const WithoutGil unlocked;
     native::ReportCrashes();

@@ -190,8 +190,7 @@ def _library(given):
 
 def _rank_program(libraries, processes):
     """What the processes run: Python itself where there are methods in Python."""
-    if not any(path.startswith("python:") or path.endswith(".py") or os.path.isdir(path)
-               for path in libraries):
+    if not any(_runtime.is_python_module(path) for path in libraries):
         return _commands.path("cgrun"), []
     if processes and "python:__main__" in libraries:
         raise InputError("the classes and functions of a notebook or script (`__main__`) are not "
