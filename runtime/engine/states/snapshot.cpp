@@ -12,6 +12,25 @@ namespace cgraph::engine {
 
 using native::Storing;
 
+namespace {
+
+// Of a graph with lags an execution may wait for rounds that nobody has submitted yet. Returns
+// kUnsupported where one does.
+Status CheckOver(const std::vector<std::unique_ptr<ExecutionState>>& runs,
+                 const std::vector<std::unique_ptr<LoadedGraph>>& graphs) {
+  for (const auto& run : runs) {
+    if (!run->lags || run->empty || run->refs.load(std::memory_order_acquire) == 0) continue;
+    if (run->Over()) continue;
+    return Status(StatusCode::kUnsupported,
+                  fmt::format("states cannot be looked at while executions of graph {} are in "
+                              "flight; take their results first",
+                              graphs[run->graph]->plan->name));
+  }
+  return Status::Ok();
+}
+
+}  // namespace
+
 // Restoring: where tensors of a snapshot go.
 struct Core::Restoring {
   using Tensor = Engine::Snapshot::Tensor;
@@ -29,6 +48,7 @@ Result<Engine::Snapshot> Core::TakeSnapshot() {
   if (ended()) return EndStatus();
   CGRAPH_RETURN_IF_ERROR(CheckStates());
   CGRAPH_RETURN_IF_ERROR(CheckIdle("states"));
+  CGRAPH_RETURN_IF_ERROR(CheckOver(runs_, graphs_));
   Engine::Snapshot snapshot;
   for (size_t s = 0; s < states_.size(); ++s) {
     auto& tensor = snapshot.tensors.emplace_back();
@@ -58,6 +78,7 @@ Result<std::vector<std::string>> Core::RestoreSnapshot(
   if (ended()) return EndStatus();
   CGRAPH_RETURN_IF_ERROR(CheckStates());
   CGRAPH_RETURN_IF_ERROR(CheckIdle("states"));
+  CGRAPH_RETURN_IF_ERROR(CheckOver(runs_, graphs_));
   auto all = Assign(tensors);
   if (!all.ok()) return all.status();
   CGRAPH_RETURN_IF_ERROR(RestoreObjects(*all));

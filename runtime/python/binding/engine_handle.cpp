@@ -105,8 +105,16 @@ std::shared_ptr<EngineHandle> Load(const PlanHandle& plan, const LoadArguments& 
                                         Seconds(arguments.timeout), timed_out);
 }
 
+template <typename F>
+auto Unlocked(F&& f) {
+  const WithoutGil unlocked;
+  return f();
+}
+
 nb::dict StatsOf(EngineHandle& handle) {
-  const Engine::Stats stats = handle.Use().GetStats();
+  Engine& engine = handle.Use();
+  // They wait while objects are saved, which are Python's.
+  const Engine::Stats stats = Unlocked([&] { return engine.GetStats(); });
   nb::dict all;
   all["executions"] = stats.executions;
   all["errors"] = stats.errors;
@@ -121,12 +129,6 @@ nb::dict StatsOf(EngineHandle& handle) {
   }
   all["processes"] = processes;
   return all;
-}
-
-template <typename F>
-auto Unlocked(F&& f) {
-  const WithoutGil unlocked;
-  return f();
 }
 
 }  // namespace
