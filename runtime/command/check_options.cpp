@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "runtime/native/library.h"
 #include "runtime/status/files.h"
 #include "runtime/status/output_files.h"
 #include "runtime/status/text.h"
@@ -54,23 +55,13 @@ Problem CheckWeights(const Options& options) {
 // Of several machines each has libraries of its own; this one may need none.
 Problem CheckLibraries(const Options& options, const ranks::Peers* machines) {
   for (const std::string& path : options.libraries) {
-    std::error_code error;
     if (path.find('\n') != std::string::npos) {
       return {kUsage, "--lib: a path has no line ends"};
     }
-    // "python:name" is where Python looks; a folder is a package of Python's.
-    if (machines != nullptr || path.starts_with("python:") ||
-        std::filesystem::is_regular_file(path, error) ||
-        std::filesystem::exists(std::filesystem::path(path) / "__init__.py", error)) {
-      continue;
-    }
-    if (std::filesystem::exists(path, error)) {
-      return {kUsage, fmt::format("--lib {}: it is a folder, and a library's own path is wanted: "
-                                  "--lib {}/libmine.so, or a package of Python's, which has an "
-                                  "__init__.py",
-                                  path, path)};
-    }
-    return {kEnvironment, fmt::format("--lib {}: there is no such file", path)};
+    const Status status = machines != nullptr ? Status::Ok() : native::CheckLibraryPath(path);
+    if (status.ok()) continue;
+    return {status.code() == StatusCode::kInvalid ? kUsage : kEnvironment,
+            fmt::format("--lib {}: {}", path, status.message())};
   }
   return {};
 }

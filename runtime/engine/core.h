@@ -3,7 +3,8 @@
 // Files: load/ prepares a plan, core.cpp starts and tears down, submit.cpp takes executions in,
 // handover.cpp takes inputs from memory of GPUs and gives results there, drive.cpp drives workers
 // and watches that they move, ranks.cpp has workers in other processes, gpus.cpp says which devices
-// run on GPUs, wait_report.cpp and report/ who waits for whom, measurements.cpp what was measured.
+// run on GPUs, wait_report.cpp and report/ who waits for whom, measurements.cpp what was measured,
+// states/ reads and sets states and objects.
 //
 // Threads. Submission is under `submission_`. Worker 0 is driven by the holder of `driver_lock_`: a
 // caller inside Get() or a full Execute(), or the fallback driver while a caller waits with a
@@ -42,6 +43,7 @@
 #include "runtime/engine/report/collect.h"
 #include "runtime/engine/report/position_log.h"
 #include "runtime/engine/load/peers/rank_view.h"
+#include "runtime/native/stored_objects.h"
 #include "runtime/ranks/shared/exchange.h"
 #include "runtime/ranks/processes.h"
 #include "runtime/ranks/shared/region.h"
@@ -134,6 +136,9 @@ class Core {
   Status CheckStates() const;
   Status ReadState(std::string_view name, std::span<uint8_t> to);
   Status WriteState(std::string_view name, std::span<const uint8_t> from);
+  Result<Engine::Snapshot> TakeSnapshot();
+  Result<std::vector<std::string>> RestoreSnapshot(
+      std::span<const Engine::Snapshot::Tensor> tensors);
 
  private:
   // Progress: what the watchdog remembers from one look to the next.
@@ -236,6 +241,8 @@ class Core {
   using StateAddress = Arenas::StateAddress;
   void ListStates();
   Status CheckReached(const plan::Actor& actor) const;
+  Status CheckIdle(const std::string& what);
+  StateAddress AddressOf(size_t state) const;
   Result<StateAddress> FindState(std::string_view name, uint64_t bytes);
 
   // handover.cpp
@@ -243,6 +250,25 @@ class Core {
   Status AwaitProducers(std::span<const Input> inputs) const;
   Status FetchInput(const InputPort& port, const Frame::InputBlock& at, const Input& input,
                     uint64_t bytes) const;
+
+  // snapshot.cpp; under submission_
+  struct Restoring;
+  std::string ObjectName(uint32_t actor) const;
+  Result<Restoring> Assign(std::span<const Engine::Snapshot::Tensor> tensors);
+  Status RestoreObjects(const Restoring& all);
+  Status PutBack(const Restoring& all, size_t count,
+                 const std::vector<std::vector<uint8_t>>& before, Status why);
+
+  // objects.cpp; the last three at a rank that is asked, the others at rank 0, under submission_
+  using ObjectTask = ranks::ObjectRequest::Kind;
+  Result<native::StoredObject> DoWithObject(uint32_t actor, ObjectTask task,
+                                            std::span<const uint8_t> bytes = {});
+  Result<native::StoredObject> LetRankDo(uint32_t rank, ObjectTask task, int64_t number,
+                                         std::span<const uint8_t> bytes);
+  Status AskRank(uint32_t rank);
+  bool IsAsked() const;
+  void Answer();
+  void DoPiece(ranks::ObjectRequest& request);
 
   // submit.cpp; all under submission_
   Status Match(LoadedGraph& graph, std::span<const Input> inputs);
@@ -316,6 +342,9 @@ class Core {
   std::unique_ptr<Kernels> kernels_;
   std::vector<Engine::State> states_;
   std::vector<std::pair<uint32_t, uint32_t>> places_of_states_;  // actor, and which of its states
+  std::vector<std::pair<uint32_t, uint64_t>> objects_;  // actors that have one, and the offset of
+                                                        // its number in their states
+  std::vector<uint8_t> object_bytes_;  // of the object that this rank, not the first, is asked for
   NativeCollectives native_;
   std::unique_ptr<Arenas> arenas_;
   QueueMap queue_map_;

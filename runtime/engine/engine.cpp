@@ -190,6 +190,17 @@ Status Engine::WriteState(std::string_view name, std::span<const uint8_t> from) 
   const device::CallersContext context(core_->uses_gpus());
   return core_->WriteState(name, from);
 }
+Result<Engine::Snapshot> Engine::TakeSnapshot() try {
+  return core_->TakeSnapshot();
+} catch (const std::bad_alloc&) {
+  return engine::OutOfMemory();
+}
+Result<std::vector<std::string>> Engine::RestoreSnapshot(
+    std::span<const Snapshot::Tensor> tensors) try {
+  return core_->RestoreSnapshot(tensors);
+} catch (const std::bad_alloc&) {
+  return engine::OutOfMemory();
+}
 
 void Engine::Teardown() {
   const device::CallersContext context(core_->uses_gpus());

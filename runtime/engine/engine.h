@@ -247,6 +247,29 @@ class Engine {
   Status ReadState(std::string_view name, std::span<uint8_t> to);
   Status WriteState(std::string_view name, std::span<const uint8_t> from);
 
+  // All states, and what objects of native code and Python keep, of one moment between executions.
+  struct Snapshot {
+    struct Tensor {
+      std::string name;  // of a state, or of an object: "stage[0].native object", u8[n]
+      plan::DType dtype = plan::DType::f32;
+      std::vector<int64_t> dims;
+      std::vector<uint8_t> bytes;
+    };
+    struct Unsaved {
+      std::string place, why;
+    };
+    std::vector<Tensor> tensors;
+    std::vector<Unsaved> unsaved;  // objects whose libraries cannot save them
+  };
+  // kUnsupported as above; kFailed where a library fails to save an object; kTimeout where another
+  // process takes longer for that than `stall_timeout`, which ends the engine.
+  Result<Snapshot> TakeSnapshot();
+  // Sets all of these states and objects or none. Returns the names of the others, which keep their
+  // values. As above, and: kInvalid where a tensor is none of the plan's states and objects, or of
+  // another size, or an object cannot be restored; kFailed where a library refuses the bytes: then
+  // objects that were restored already are put back, and where that fails, too, the engine ends.
+  Result<std::vector<std::string>> RestoreSnapshot(std::span<const Snapshot::Tensor> tensors);
+
   // Ends the run: executions that are not done fail with kClosed, workers are joined (a kernel that
   // runs is waited for; on a GPU for a time, see EngineOptions::abandoned). Afterwards every call
   // gets kClosed. A second teardown does nothing.

@@ -374,7 +374,10 @@ int Core::Serve(uint32_t rank, std::shared_ptr<ranks::Region> region, ranks::Con
   };
   while (!begins()) control.changed.Wait(begins);
   if (core.AmongGpuRanks()) core.heads_teller_ = std::thread(&Core::RunHeadsTeller, &core);
-  core.workers_[rank]->Drive(core.spins_, [&] { return core.ended(); });
+  while (!core.ended()) {
+    core.workers_[rank]->Drive(core.spins_, [&] { return core.ended() || core.IsAsked(); });
+    if (core.IsAsked()) core.Answer();
+  }
   if (core.AmongGpuRanks()) {
     core.heads_teller_.join();
     core.native_.Stop();

@@ -11,7 +11,8 @@
  *   }
  *
  * An actor `Layer` may have an object, which all its native methods are given: the library exports
- * Layer_create and Layer_destroy (types below). Without them the object is null.
+ * Layer_create and Layer_destroy (types below). Without them the object is null. With Layer_save
+ * and Layer_restore it is in the files of states, too.
  *
  * Rules. A method is called by one thread at a time for one object, not always by the same thread;
  * methods of different objects run at the same time. Tensors are dense and row-major, and valid
@@ -45,7 +46,7 @@ extern "C" {
 #endif
 
 /* Raised when what is below changes; a library of another version is refused. */
-#define CGRAPH_EXTERN_VERSION 2
+#define CGRAPH_EXTERN_VERSION 3
 #define CGRAPH_EXTERN_LIBRARY \
   int32_t cgraph_extern_version(void) { return CGRAPH_EXTERN_VERSION; }
 #if defined(__cplusplus)
@@ -126,6 +127,45 @@ typedef void cgraph_destroy(void* object);
  * cgraph_create_object and ends them by cgraph_destroy_object. */
 typedef void* cgraph_find(const char* symbol, void (*fail)(void* error, const char* text),
                           void* error);
+
+/* What an object is saved with. */
+typedef struct cgraph_saving {
+  const char* place;
+  const char* actor;
+  /* Adds bytes, as often as needed, which are copied. Null: only whether the object can be saved is
+   * asked, which interpreters alone are. */
+  void (*write)(void* to, const void* data, uint64_t size);
+  void* to;
+  void (*fail)(void* error, const char* text);
+  void* error;
+} cgraph_saving;
+
+/* What an object is restored from: the bytes that a save has given, of this run or another. */
+typedef struct cgraph_restoring {
+  const char* place;
+  const char* actor;
+  const void* data; /* aligned as malloc's */
+  uint64_t size;
+  void (*fail)(void* error, const char* text);
+  void* error;
+} cgraph_restoring;
+
+/* NAME_save: writes what the object keeps. NAME_restore: puts an object of the same actor and
+ * parameters into that state. A library exports both for an actor or neither. They are called
+ * between executions, for one object at a time, by any thread. Both return 0, or another number
+ * when they have failed, best after saving->fail or restoring->fail. Bytes may come from a file of
+ * anybody's: a restore checks them. Where it fails for one of several objects, those before it and
+ * itself are restored once more, from what they have saved just before: so an object that it leaves
+ * half done is none that a method sees. */
+typedef int32_t cgraph_save(void* object, const cgraph_saving* saving);
+typedef int32_t cgraph_restore(void* object, const cgraph_restoring* restoring);
+
+/* What a save returns for an object that cannot be saved, which is no failure: users are told that
+ * it is not in the file, and what `fail` was given as the reason; without a reason there is nothing
+ * to save. */
+#define CGRAPH_NOT_SAVED (-1)
+
+/* Of a library with cgraph_find_method these are cgraph_save_object and cgraph_restore_object. */
 
 /* Say why a method failed, or that no object was made; the text is copied. Who has said so has
  * failed, whatever it returns. */

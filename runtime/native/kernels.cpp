@@ -157,6 +157,7 @@ Result<std::unique_ptr<CreateCall>> MakeCreate(const plan::Kernel& kernel, const
       !IsNumber(request.outputs[0])) {
     return device::Invalid(request, "its operands are not those of what makes an object");
   }
+  CGRAPH_RETURN_IF_ERROR(library.CheckStoring(kernel.symbol));
   for (int64_t i = 0; i < *methods; ++i) {
     const auto& symbol = request.attributes[kCreateAttributes + static_cast<size_t>(i)];
     CGRAPH_RETURN_IF_ERROR(library.Permits(symbol->text));

@@ -23,6 +23,8 @@ constexpr char kCallSymbol[] = "cgraph_call_method";
 constexpr char kCreateSymbol[] = "cgraph_create_object";
 constexpr char kDestroySymbol[] = "cgraph_destroy_object";
 constexpr char kCudaSymbol[] = "cgraph_extern_cuda";
+constexpr char kSaveSymbol[] = "cgraph_save_object";
+constexpr char kRestoreSymbol[] = "cgraph_restore_object";
 
 // The loader finds functions of other libraries, too, those that this one needs: `free`, of libc. A
 // program may call those that the user's library has, and no others.
@@ -123,6 +125,24 @@ cgraph_destroy* Library::FindDestroy(const std::string& actor) const {
       Symbol(find_ == nullptr ? actor + "_destroy" : kDestroySymbol));
 }
 
+cgraph_save* Library::FindSave(const std::string& actor) const {
+  return reinterpret_cast<cgraph_save*>(Symbol(find_ == nullptr ? actor + "_save" : kSaveSymbol));
+}
+
+cgraph_restore* Library::FindRestore(const std::string& actor) const {
+  return reinterpret_cast<cgraph_restore*>(
+      Symbol(find_ == nullptr ? actor + "_restore" : kRestoreSymbol));
+}
+
+Status Library::CheckStoring(const std::string& actor) const {
+  const bool saves = FindSave(actor) != nullptr;
+  if (saves == (FindRestore(actor) != nullptr)) return Status::Ok();
+  return Status(StatusCode::kInvalid,
+                fmt::format("{0} exports `{1}_{2}` and not `{1}_{3}`: a file of states would be "
+                            "written or read, and not both; export both or neither",
+                            path_, actor, saves ? "save" : "restore", saves ? "restore" : "save"));
+}
+
 Result<const Library*> Libraries::Find(const std::string& name) {
   if (auto found = opened_.find(name); found != opened_.end()) return found->second.get();
   std::vector<std::string> names, modules;
@@ -132,8 +152,19 @@ Result<const Library*> Libraries::Find(const std::string& name) {
       modules.push_back(path);
       continue;
     }
+    if (const Status status = CheckLibraryPath(path); status.code() == StatusCode::kInvalid) {
+      return Status(status.code(), fmt::format("{}: {}", path, status.message()));
+    }
     names.push_back(std::filesystem::path(path).filename().string());
-    if (names.back() == name && named == nullptr) named = &path;
+    if (names.back() != name) continue;
+    std::error_code error;
+    if (named != nullptr && !std::filesystem::equivalent(*named, path, error)) {
+      return Status(
+          StatusCode::kInvalid,
+          fmt::format("{} and {} are named, and the plan says `{}`: leave one of them out", *named,
+                      path, name));
+    }
+    named = &path;
   }
   if (name == kPythonLibrary && modules.empty()) {  // no plan starts Python by itself
     return Status(StatusCode::kNotFound,

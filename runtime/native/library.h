@@ -43,6 +43,14 @@ class Library {
   // What makes and ends the objects of an actor; null where the library has none for it.
   cgraph_create* FindCreate(const std::string& actor) const;
   cgraph_destroy* FindDestroy(const std::string& actor) const;
+  // What saves and restores them. Of a library that exports one alone for an actor, see
+  // CheckStoring().
+  cgraph_save* FindSave(const std::string& actor) const;
+  cgraph_restore* FindRestore(const std::string& actor) const;
+  // kInvalid where an actor's objects can be saved and not restored, or the other way round.
+  Status CheckStoring(const std::string& actor) const;
+  // Whether it finds methods by itself, as an interpreter does.
+  bool is_interpreter() const { return find_ != nullptr; }
 
   const std::string& path() const { return path_; }
 
@@ -57,8 +65,13 @@ class Library {
   std::vector<std::string> packages_;  // of Python's: the modules that may be used
 };
 
-// Whether a path that the user has named is a module of Python.
+// Whether what the user has named is a module of Python: "python:NAME", a file "NAME.py", or the
+// folder of a package, which has an __init__.py. Everything else is a shared library. This is the
+// one rule, for cgrun, the engine and the Python package.
 bool IsPythonModule(const std::string& path);
+// kNotFound where the user has named what is not there, kInvalid where it is a folder that is no
+// package; the message does not name the path.
+Status CheckLibraryPath(const std::string& path);
 
 // Libraries: those that the user has named. A plan names a library by its file name alone, so that
 // no plan decides which file is loaded.

@@ -15,8 +15,8 @@ namespace cgraph::native {
 
 class Library;
 
-// Lets the calling thread free what an object has taken of its device; false where that must not
-// be done any more. Empty: on the CPU.
+// Lets the calling thread use what an object has taken of its device, to save, restore or free it;
+// false where that must not be done any more. Empty: on the CPU.
 using LetsFree = std::function<bool()>;
 
 struct Object {

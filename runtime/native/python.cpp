@@ -104,7 +104,21 @@ std::string ModuleName(const std::string& path) {
 bool IsPythonModule(const std::string& path) {
   std::error_code error;
   return path.starts_with(kInstalled) || path.ends_with(".py") ||
-         std::filesystem::is_directory(path, error);
+         std::filesystem::exists(std::filesystem::path(path) / "__init__.py", error);
+}
+
+Status CheckLibraryPath(const std::string& path) {
+  std::error_code error;
+  if (path.starts_with(kInstalled) || std::filesystem::is_regular_file(path, error)) {
+    return Status::Ok();
+  }
+  if (!std::filesystem::exists(path, error))
+    return {StatusCode::kNotFound, "there is no such file"};
+  if (!std::filesystem::is_directory(path, error) || IsPythonModule(path)) return Status::Ok();
+  return {StatusCode::kInvalid, fmt::format("it is a folder, and a library's own path is wanted: "
+                                            "{}/libmine.so, or a package of Python's, which has an "
+                                            "__init__.py",
+                                            path)};
 }
 
 Status Library::Permits(const std::string& symbol) const {

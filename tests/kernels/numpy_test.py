@@ -481,6 +481,15 @@ def powers(cases):
             inputs = [cases.values(dtype, shape, 0 if dtype == "u8" else -4) for shape in shapes]
             cases.add("clamp", dtype, "clamp(a, b, c)", inputs,
                       lambda v, least, most: np.minimum(np.maximum(v, least), most), exact=True)
+            cases.add("clamp to a min", dtype, "clamp(a, min: b)", inputs[:2], np.maximum,
+                      exact=True)
+            cases.add("clamp to a max", dtype, "clamp(a, max: b)", inputs[:2], np.minimum,
+                      exact=True)
+            if inputs[0].shape == np.broadcast_shapes(*shapes[:2]):
+                cases.add("clamp_grad of a min", dtype, "clamp_grad(a, min: b, gy: a)", inputs[:2],
+                          lambda v, least: np.where(v >= least, v, 0), exact=True)
+                cases.add("clamp_grad of a max", dtype, "clamp_grad(a, max: b, gy: a)", inputs[:2],
+                          lambda v, most: np.where(v <= most, v, 0), exact=True)
             if inputs[0].shape == np.broadcast_shapes(*shapes):
                 cases.add("clamp_grad", dtype, "clamp_grad(a, b, c, a)", inputs,
                           lambda v, least, most: np.where((v >= least) & (v <= most), v, 0),
@@ -489,6 +498,10 @@ def powers(cases):
             x = np.array([math.nan, 1, -3, 7], NUMPY[dtype])
             cases.add("clamp special", dtype, "clamp(a, min: -2.0, max: 2.0)", [x],
                       np.array([math.nan, 1, -2, 2]), exact=True)
+            cases.add("clamp to a min", dtype, "clamp(a, -2.0)", [x],  # without a label, too
+                      np.array([math.nan, 1, -2, 7]), exact=True)
+            cases.add("clamp to a max", dtype, "clamp(a, max: 2.0)", [x],
+                      np.array([math.nan, 1, -3, 2]), exact=True)
 
 
 ALONG = [((7,), 0), ((3, 130), 1), ((3, 130), 0), ((2, 5, 70), 1), ((2, 5, 70), -1), ((4, 1), 1),
@@ -662,6 +675,14 @@ def convolutions(cases):
             terms = max(math.prod(weight_shape[1:]), 1)
             cases.add("conv2d", dtype, f"conv2d(a, b, {how})", [x, weight], y,
                       scale=4 * math.sqrt(terms))
+            bias = cases.values(dtype, (weight_shape[0],), -2, 2)
+            cases.add("conv2d with a bias", dtype, f"conv2d(a, b, c, {how})", [x, weight, bias],
+                      y + bias.astype(np.float64)[:, None, None], scale=4 * math.sqrt(terms) + 2)
+            if all(len(set(pair)) == 1 for pair in (stride, padding, dilation)):
+                one = (f"stride: {stride[0]}, padding: {padding[0]}, dilation: {dilation[0]}, "
+                       f"groups: {groups}")
+                cases.add("conv2d of single numbers", dtype, f"conv2d(a, b, {one})", [x, weight], y,
+                          scale=4 * math.sqrt(terms))
             cases.add("conv2d_input_grad", dtype,
                       f"conv2d_input_grad<{type_of(dtype, x_shape)}>(a, b, {how})", [weight, gy],
                       gx, scale=4 * math.sqrt(terms * weight_shape[0]))

@@ -188,6 +188,13 @@ def libraries(runs):
     done = runs.act(0, library=copy)
     expect(done.returncode == 1 and "made for version 999 of cgraph_extern.h" in done.stderr,
            done.stderr)
+    twin = runs.folder / "twin"
+    twin.mkdir()
+    shutil.copy(runs.library, twin)
+    done = runs.act(0, "--lib", twin / runs.library.name)
+    expect(done.returncode == 1 and "are named, and the plan says `libcgraph_trial.so`: leave one "
+           "of them out" in done.stderr, done.stderr)
+    expect(runs.act(0, "--lib", runs.library).returncode == 0, "one library, named twice")
     source, zero = runs.folder / "other.cgraph", runs.folder / "zero.npy"
     np.save(zero, np.array([0]))
     line = [runs.args.cgrun, source, "--graph", "act", "--lib", runs.library, "--input",

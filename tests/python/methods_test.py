@@ -13,6 +13,7 @@ import threading
 import time
 import timeit
 import unittest
+import unittest.mock
 import warnings
 
 import numpy as np
@@ -238,7 +239,8 @@ class Base:
             with self.load() as engine:
                 engine.step(X)
                 engine.keep()
-                with self.assertWarnsRegex(RuntimeWarning, "what their objects in native code or"):
+                with self.assertWarnsRegex(RuntimeWarning,
+                                           r"those of .*trained \(`Trained` has no state_dict"):
                     engine.save_state(path)
                 with self.assertRaises(cgraph.Error):
                     engine.save_state(f"{folder}/absent/kept.safetensors")
@@ -308,6 +310,47 @@ graph up() -> i64 { return a.up() }
                      libraries=[self.empty_module("broken_stage", "import not_there\n")])
         self.refused(program(symbol), "a.create (source.cgraph:", "Stage.__init__() missing 2 ",
                      kind=cgraph.ExecutionError)
+
+    def test_of_two_modules_of_one_name_the_named_one(self):
+        """Whatever the order of sys.path; as a package, too, with what is in it."""
+        program = STAGE.replace("SYMBOL", f"twin{bool(self.processes)}:f")
+        name = program.partition("python:")[2].partition(":")[0]
+        text = "def f(x):\n    return x.shape[0] + {}.0 + 0 * __import__('numpy').asarray(x)\n"
+        folders = [self.empty_module(name, text.format(number)).parent for number in (1, 2)]
+        package = folders[1] / "in" / name
+        package.mkdir(parents=True)
+        (package / "__init__.py").write_text(f"from {name}.part import f\n")
+        (package / "part.py").write_text("import numpy\nfrom . import part\n" + text.format(3))
+        self.addCleanup(sys.modules.pop, name, None)
+        self.addCleanup(sys.modules.pop, f"{name}.part", None)
+        with unittest.mock.patch.object(sys, "path", [str(each) for each in folders] + sys.path):
+            first, second = (each / f"{name}.py" for each in folders)
+            for named, number in ((second, 2), (first, 1), (package, 3), (f"python:{name}", 3)):
+                with self.subTest(named), self.load(cgraph.compile(program), [named]) as engine:
+                    np.testing.assert_array_equal(engine.g(X), 0 * X + len(X) + number)
+                if named == second:
+                    self.refused(program, f"{first} is named, and the module `{name}` that is "
+                                 f"loaded is {second}", libraries=[first])
+                for loaded in (name, f"{name}.part"):
+                    sys.modules.pop(loaded, None)
+            self.refused(program, f"{first} and {second} are named, and Python has one module "
+                         f"`{name}`", libraries=[first, second])
+
+    def test_what_is_a_module(self):
+        """One rule, for cgrun, the engine and the processes that it starts."""
+        folder = self.empty_module("inside").parent
+        package = folder / "package"
+        package.mkdir()
+        for path, said in ((folder / "inside.py", None), ("python:inside", None),
+                           (package, "it is a folder, and a library's own path is wanted"),
+                           (folder / "libinside.so", "no module of theirs was named")):
+            with self.subTest(path):
+                self.assertEqual(cgraph._runtime.is_python_module(str(path)), said is None)
+                if said is not None:
+                    self.refused(STAGE.replace("SYMBOL", "inside:f"), said, libraries=[path])
+        (package / "__init__.py").write_text("")
+        self.assertTrue(cgraph._runtime.is_python_module(str(package)))
+        self.assertTrue(cgraph._runtime.is_python_module(f"{package}/"))
 
     def test_an_object_that_cannot_be_made(self):
         self.refused(PROGRAM.replace('"stage{i}"', '"refuse"'), "no stage is called that",
@@ -430,7 +473,7 @@ class Command(unittest.TestCase):
                 done = self.run_command("", "--call", "step*2", "--call", "keep", "--save-state",
                                         kept, *flags)
                 self.assertEqual(done.returncode, 0, done.stderr)
-                self.assertIn("what their objects in native code or Python keep", done.stderr)
+                self.assertIn("lacks what objects keep", done.stderr)
                 done = self.run_command("", "--load-state", kept, "--call", "restore", "--call",
                                         "step", *flags)
                 self.assertEqual(done.returncode, 0, done.stderr)

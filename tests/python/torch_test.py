@@ -37,6 +37,25 @@ class Stage(torch.nn.Module):
         return self.kept
     def number(self, x):
         return torch.from_dlpack(x).sum()
+class Trained(torch.nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.layer = torch.nn.Linear(width, width, dtype=torch.bfloat16)
+        self.norm = torch.nn.BatchNorm1d(width, dtype=torch.bfloat16)
+        self.optimizer = torch.optim.AdamW(self.parameters(), lr=0.125)
+        self.schedule = torch.optim.lr_scheduler.StepLR(self.optimizer, 2, gamma=0.5)
+    def step(self, x):
+        loss = self.norm(self.layer(torch.from_dlpack(x).bfloat16())).square().mean()
+        loss = loss + self.layer.weight.float().square().mean()
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+        self.schedule.step()
+        return torch.cat([each.detach().float().reshape(-1) for each in self.parameters()])
+class Bare(Trained):
+    def __init__(self, width):
+        super().__init__(width)
+        del self.schedule
 def grow(by, w):
     torch.from_dlpack(w).add_(torch.from_dlpack(by))
 """
@@ -56,6 +75,12 @@ actor Weights(width: int) {
 }
 place stage = Stage(3) on cpu[0]
 place weights = Weights(3) on cpu[1]
+actor Trained(width: int) {
+  method step(x: f32[4, width]) -> f32[width * width + 3 * width] =
+      extern "python:torch_stages:Trained.step"
+}
+place trained = Trained(3) on cpu[0]
+graph train(x: f32[4, 3]) -> f32[18] { return trained.step(x) }
 graph call(x: f32[n <= 4, 3]) -> f32[n, 3] { return stage.call(x) }
 graph keep(x: f32[n <= 4, 3]) -> f32[n, 3] { return stage.keep(x) }
 graph half(x: bf16[3]) -> bf16[3] { return stage.half(x) }
@@ -156,6 +181,31 @@ class Modules(unittest.TestCase):
         for calls in (1, 2):
             w = torch.from_dlpack(self.engine.grow(by))
             self.assertTrue(torch.equal(w, by * calls))
+
+    def test_training_goes_on(self):
+        """Parameters, buffers, optimizer and schedule, to the bit; another object is refused."""
+        import numpy as np
+        import torch
+
+        import cgraph
+        torch.manual_seed(1)
+        x = torch.rand(4, 3)
+        path = f"{self.folder.name}/trained.safetensors"
+        for _ in range(3):
+            self.engine.train(x)
+        self.engine.save_state(path)
+        expected = [np.array(self.engine.train(x)) for _ in range(3)]
+        module = pathlib.Path(self.folder.name) / "torch_stages.py"
+        for processes in (0, "device"):
+            with cgraph.Engine(self.engine.plan, libraries=[module], processes=processes) as other:
+                self.assertEqual(other.load_state(path), [])
+                for each in expected:
+                    np.testing.assert_array_equal(np.array(other.train(x)), each)
+        bare = cgraph.compile(MODULES.replace(":Trained.", ":Bare."))
+        with cgraph.Engine(bare, libraries=[module]) as other:
+            with self.assertRaisesRegex(cgraph.ExecutionError, "that of optimizer, schedule was "
+                                        "saved, and the object has optimizer"):
+                other.load_state(path)
 
     def test_what_autograd_keeps(self):
         import torch

@@ -53,7 +53,10 @@ const std::vector<syntax::Parameter>* WrittenParameters(const Checker& checker,
 }
 
 bool TakeTheSame(const std::vector<syntax::Parameter>& a, const std::vector<syntax::Parameter>& b) {
-  for (size_t positional = 0; positional <= std::min(a.size(), b.size()); ++positional) {
+  const size_t most = std::min(a.size(), b.size());
+  size_t alike = 0;
+  while (alike < most && a[alike].name.text == b[alike].name.text) ++alike;
+  for (size_t positional = 0; positional <= (alike == 0 ? most : alike); ++positional) {
     const Parameters rest_a = Parameters(a).drop_front(positional);
     const Parameters rest_b = Parameters(b).drop_front(positional);
     if (CanLabel(rest_a, rest_b) && CanLabel(rest_b, rest_a)) return true;

@@ -1,5 +1,5 @@
 // Ops and fns that share a name: a call means the one that takes its arguments, by their number and
-// labels alone.
+// labels alone; of several the first that is declared.
 #ifndef CGRAPH_COMPILER_CHECK_CALLS_OVERLOADS_H_
 #define CGRAPH_COMPILER_CHECK_CALLS_OVERLOADS_H_
 
@@ -13,7 +13,9 @@ namespace cgraph::check {
 const std::vector<syntax::Parameter>* WrittenParameters(const Checker& checker,
                                                         const Symbol& symbol);
 
-// Whether some call gives both what they need, and no more: they cannot share a name then.
+// Whether some call gives both what they need, and no more: they cannot share a name then. What
+// begins alike and goes on with other names is told apart by labels, clamp(x, min: a) and
+// clamp(x, max: b): a call without them means what is declared first.
 bool TakeTheSame(const std::vector<syntax::Parameter>& a, const std::vector<syntax::Parameter>& b);
 
 // Chooses among a symbol and its overloads. Where none takes the arguments, it is the one with the

@@ -43,6 +43,13 @@ bool Fits(CompileTimeKind expected, StaticType::Kind given) {
   return false;
 }
 
+// Whether an int stands for the whole list: `stride: 2`, where [int; 2] is declared.
+bool TakesOneInt(const Program& program, const ListType& list) {
+  const auto* element = std::get_if<CompileTimeType>(&program.types[list.element].node);
+  return element && element->kind == CompileTimeKind::kInt &&
+         !std::holds_alternative<DimRef>(program.exprs[list.length].node);
+}
+
 }  // namespace
 
 std::optional<Mismatch> Matcher::Match(TypeId expected, const StaticType& given) {
@@ -56,6 +63,7 @@ std::optional<Mismatch> Matcher::Match(TypeId expected, const StaticType& given)
     return Mismatch{Code::kE0406, late ? "a tensor is not known at compile time" : ""};
   }
   if (const auto* list = std::get_if<ListType>(&type.node)) {
+    if (given.kind == StaticType::kInt && TakesOneInt(program_, *list)) return std::nullopt;
     if (given.kind != StaticType::kList) return Mismatch{Code::kE0406, ""};
     return Match(list->element, given.parts[0]);
   }

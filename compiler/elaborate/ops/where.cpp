@@ -59,6 +59,17 @@ std::optional<bool> Holds(ElaborationContext& elaboration, program::ExprId where
   return EvaluateCondition(elaboration, where, op_frame);
 }
 
+// Of conditions joined by `and`, returns the first that does not hold.
+program::ExprId Failing(ElaborationContext& elaboration, program::ExprId where, Frame& op_frame) {
+  auto* chain = std::get_if<program::Chain>(&elaboration.program.exprs[where].node);
+  if (!chain || chain->operators[0] != BinaryOperator::kAnd) return where;
+  for (program::ExprId operand : chain->operands) {
+    const std::optional<bool> holds = Holds(elaboration, operand, op_frame);
+    if (holds && !*holds) return Failing(elaboration, operand, op_frame);
+  }
+  return where;
+}
+
 // Side: a dimension variable that an `==` of two compares, with what it was bound to; none where it
 // compares anything else.
 struct Side {
@@ -129,6 +140,7 @@ bool ApplyWhere(ElaborationContext& elaboration, const OpCall& call, Frame& op_f
   if (!op.where.valid()) return true;
   std::optional<bool> holds = Holds(elaboration, op.where, op_frame);
   if (!holds || *holds) return holds.has_value();
+  const program::ExprId where = Failing(elaboration, op.where, op_frame);
   std::string given;
   for (size_t i = 0; i < op.signature.parameters.size(); ++i) {
     const program::Parameter& parameter = op.signature.parameters[i];
@@ -138,15 +150,15 @@ bool ApplyWhere(ElaborationContext& elaboration, const OpCall& call, Frame& op_f
                          value.As<Tensor>() ? Describe(elaboration, value) : ScalarText(value));
   }
   const program::TextPrinter printer(elaboration.program, &op.signature, &op.locals);
-  std::string needed = printer.Text(op.where);
-  auto* chain = std::get_if<program::Chain>(&elaboration.program.exprs[op.where].node);
+  std::string needed = printer.Text(where);
+  auto* chain = std::get_if<program::Chain>(&elaboration.program.exprs[where].node);
   if (chain && chain->operators.size() == 1 &&
       chain->operators[0] == BinaryOperator::kEqual) {  // without what is decided already
     needed =
         fmt::format("{} == {}", printer.Text(Reduce(elaboration, chain->operands[0], op_frame)),
                     printer.Text(Reduce(elaboration, chain->operands[1], op_frame)));
   }
-  const std::vector<Side> sides = SidesOf(elaboration, op.where, op_frame);
+  const std::vector<Side> sides = SidesOf(elaboration, where, op_frame);
   std::string message = fmt::format("`{}` does not take these: {}", op.name, given);
   if (sides.empty()) {
     message += ", and it needs " + needed;

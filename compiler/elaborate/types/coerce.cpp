@@ -86,13 +86,31 @@ Value CoerceTensor(ElaborationContext& elaboration, const Value& value, program:
       Tensor{elaboration.builder->AddConstant(actual.dtype, encoded.bytes, ScalarText(value))});
 }
 
+// Returns an int as many times as a list of ints is declared to have; nothing where it cannot stand
+// for such a list.
+std::optional<std::vector<Value>> RepeatedInt(ElaborationContext& elaboration, const Value& value,
+                                              const program::ListType& type, Frame& frame) {
+  const auto* element =
+      std::get_if<program::CompileTimeType>(&elaboration.program.types[type.element].node);
+  const program::ExprId length = Reduce(elaboration, type.length, frame);
+  if (!value.As<int64_t>() || !element || element->kind != program::CompileTimeKind::kInt ||
+      std::holds_alternative<program::DimRef>(elaboration.program.exprs[length].node)) {
+    return std::nullopt;
+  }
+  const auto count = EvaluateDimInt(elaboration, length, frame, "a list's length");
+  const Range range = elaboration.program.types[type.element].range;
+  if (!count || !CheckListLength(elaboration, *count, range)) return std::nullopt;
+  return std::vector<Value>(static_cast<size_t>(*count), value);
+}
+
 Value CoerceList(ElaborationContext& elaboration, const Value& value, const program::ListType& type,
                  Frame& frame, const Subject& subject, Range range) {
-  std::optional<std::vector<Value>> items;
-  if (value.As<List>() || value.As<IntRange>()) {
+  std::optional<std::vector<Value>> items = RepeatedInt(elaboration, value, type, frame);
+  if (!items && (value.As<List>() || value.As<IntRange>())) {
     items = ListItems(elaboration, value, range);
     if (!items) return Value();
-  } else {
+  }
+  if (!items) {
     Report(elaboration, Code::kE0406, range,
            fmt::format("{} is a list; this is {}", Describe(elaboration, subject, frame),
                        Describe(elaboration, value)))

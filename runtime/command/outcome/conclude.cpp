@@ -91,9 +91,9 @@ Status WriteFiles(const Options& options, const Outcome& outcome, const Measured
   CGRAPH_RETURN_IF_ERROR(outcome.results.Add(files, options.outputs));
   if (run != nullptr) CGRAPH_RETURN_IF_ERROR(AddMeasurements(files, options, *run, ended));
   if (run != nullptr && ended.empty() && !options.save_state.empty()) {
-    CGRAPH_RETURN_IF_ERROR(AddStates(files, options.save_state, run->engine));
-    const std::string note = NoteOfObjects(options.save_state, run->engine);
-    if (!note.empty() && !options.quiet) Say(fmt::format("cgrun: note: {}\n", note));
+    const auto note = AddStates(files, options.save_state, run->engine);
+    if (!note.ok()) return note.status();
+    if (!note->empty() && !options.quiet) Say(fmt::format("cgrun: note: {}\n", *note));
   }
   return files.Commit();
 }

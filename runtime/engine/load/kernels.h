@@ -32,6 +32,7 @@ class Kernels {
   Result<device::Executable*> For(const plan::Graph& graph, uint32_t instruction, uint32_t device);
   uint64_t most_scratch() const { return most_scratch_; }
   Weights& weights() { return weights_; }
+  const native::Objects& objects() const { return native_.objects; }
   // Ends the objects of native code, where a process ends and not the engine. Nothing runs.
   void EndObjects() { native_.objects.Clear(); }
 

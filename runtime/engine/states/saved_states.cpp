@@ -1,6 +1,8 @@
 #include "runtime/engine/states/saved_states.h"
 
 #include <algorithm>
+#include <map>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -19,23 +21,62 @@ std::string TypeText(plan::DType dtype, const std::vector<int64_t>& dims) {
   return fmt::format("{}[{}]", plan::DTypeName(dtype), fmt::join(dims, ", "));
 }
 
-// Checks that everything in the file is a state of the plan, before any is set.
+// The tensors that a file may have. Of objects any number of bytes.
+std::vector<Engine::State> Storable(const Engine& engine) {
+  std::vector<Engine::State> all = engine.States();
+  for (const auto& actor : engine.plan().actors) {
+    for (const auto& state : actor->states) {
+      if (state->name != kNativeObjectState) continue;
+      all.push_back({actor->name + "." + kNativeObjectState, plan::DType::u8, {}, 0});
+    }
+  }
+  return all;
+}
+
+bool HasType(const files::Safetensors::Entry& entry, const Engine::State& state) {
+  if (entry.dtype != state.dtype) return false;
+  return state.name.ends_with(kNativeObjectState) ? entry.dims.size() == 1
+                                                  : entry.dims == state.dims;
+}
+
+// Checks that everything in the file is a state or an object of the plan, before any is set.
 Status CheckFits(const std::string& path, const files::Safetensors& file, const Engine& engine) {
+  const std::vector<Engine::State> all = Storable(engine);
   std::vector<std::string> names;
-  for (const Engine::State& state : engine.States()) names.push_back(state.name);
+  for (const Engine::State& state : all) names.push_back(state.name);
   for (const auto& [name, entry] : file.entries()) {
     const auto found = std::find(names.begin(), names.end(), name);
     if (found == names.end()) {
       return {StatusCode::kInvalid, fmt::format("{}: it has `{}`, which is no state of the plan{}",
                                                 path, name, DidYouMeanHint(name, names))};
     }
-    const Engine::State& state = engine.States()[found - names.begin()];
-    if (entry.dtype == state.dtype && entry.dims == state.dims) continue;
+    const Engine::State& state = all[found - names.begin()];
+    if (HasType(entry, state)) continue;
+    const bool is_object = state.name.ends_with(kNativeObjectState);
     return {StatusCode::kInvalid,
             fmt::format("{}: `{}` is {} there, and {} in the plan", path, name,
-                        TypeText(entry.dtype, entry.dims), TypeText(state.dtype, state.dims))};
+                        TypeText(entry.dtype, entry.dims),
+                        is_object ? "u8[n]" : TypeText(state.dtype, state.dims))};
   }
   return Status::Ok();
+}
+
+// Returns what is to be said of objects that are not in the file: those with one reason together.
+std::string NoteOf(const std::string& path, const std::vector<Engine::Snapshot::Unsaved>& unsaved) {
+  constexpr size_t kMost = 8;
+  std::map<std::string, std::vector<std::string>> places;
+  for (const auto& each : unsaved) places[each.why].push_back(each.place);
+  std::vector<std::string> texts;
+  for (auto& [why, names] : places) {
+    const bool is_cut = names.size() > kMost;
+    names.resize(std::min(names.size(), kMost));
+    texts.push_back(fmt::format("{}{} ({})", fmt::join(names, ", "), is_cut ? ", ..." : "", why));
+  }
+  if (texts.empty()) return "";
+  return fmt::format(
+      "{} lacks what objects keep, unless a method has put it into a state "
+      "(`writes`): those of {}",
+      path, fmt::join(texts, "; those of "));
 }
 
 }  // namespace
@@ -45,47 +86,35 @@ Result<std::vector<std::string>> LoadStates(const std::string& path, Engine& eng
   auto file = files::Safetensors::Open(path);
   if (!file.ok()) return file.status();
   CGRAPH_RETURN_IF_ERROR(CheckFits(path, **file, engine));
-  std::vector<std::string> absent;
-  std::vector<uint8_t> bytes;
-  for (const Engine::State& state : engine.States()) {
-    if ((*file)->entries().count(state.name) == 0) {
-      absent.push_back(state.name);
-      continue;
-    }
-    bytes.resize(state.bytes);
-    CGRAPH_RETURN_IF_ERROR((*file)->Read(state.name, {}, {}, bytes));
-    CGRAPH_RETURN_IF_ERROR(engine.WriteState(state.name, bytes));
+  std::vector<Engine::Snapshot::Tensor> tensors;
+  for (const auto& [name, entry] : (*file)->entries()) {
+    auto& tensor = tensors.emplace_back();
+    tensor = {name, entry.dtype, entry.dims, std::vector<uint8_t>(entry.bytes)};
+    CGRAPH_RETURN_IF_ERROR((*file)->Read(name, {}, {}, tensor.bytes));
   }
-  return absent;
+  auto absent = engine.RestoreSnapshot(tensors);
+  const StatusCode code = absent.status().code();
+  if (code != StatusCode::kInvalid && code != StatusCode::kFailed) return absent;
+  return Status(code, fmt::format("{}: {}", path, absent.status().message()));
 }
 
-Status SaveStates(const std::string& path, Engine& engine) {
+Result<std::string> SaveStates(const std::string& path, Engine& engine) {
   OutputFiles files;
-  CGRAPH_RETURN_IF_ERROR(AddStates(files, path, engine));
-  return files.Commit();
+  auto note = AddStates(files, path, engine);
+  if (!note.ok()) return note;
+  CGRAPH_RETURN_IF_ERROR(files.Commit());
+  return note;
 }
 
-std::string NoteOfObjects(const std::string& path, const Engine& engine) {
-  const auto& actors = engine.plan().actors;
-  const bool any = std::any_of(actors.begin(), actors.end(), [](const auto& actor) {
-    return std::any_of(actor->states.begin(), actor->states.end(),
-                       [](const auto& state) { return state->name == kNativeObjectState; });
-  });
-  if (!any) return "";
-  return fmt::format("{} has the states that actors declare; what their objects in native code or "
-                     "Python keep is in it where a method has put it into a state (`writes`)",
-                     path);
-}
-
-Status AddStates(OutputFiles& files, const std::string& path, Engine& engine) {
-  std::vector<std::vector<uint8_t>> bytes;
+Result<std::string> AddStates(OutputFiles& files, const std::string& path, Engine& engine) {
+  const auto snapshot = engine.TakeSnapshot();
+  if (!snapshot.ok()) return snapshot.status();
   std::vector<files::NamedTensor> tensors;
-  for (const Engine::State& state : engine.States()) {
-    bytes.emplace_back(state.bytes);
-    CGRAPH_RETURN_IF_ERROR(engine.ReadState(state.name, bytes.back()));
-    tensors.push_back({state.name, state.dtype, state.dims, bytes.back()});
+  for (const auto& [name, dtype, dims, bytes] : snapshot->tensors) {
+    tensors.push_back({name, dtype, dims, bytes});
   }
-  return files::AddSafetensors(files, path, tensors);
+  CGRAPH_RETURN_IF_ERROR(files::AddSafetensors(files, path, tensors));
+  return NoteOf(path, snapshot->unsaved);
 }
 
 }  // namespace cgraph

@@ -1,6 +1,7 @@
 // States of an engine's actors as a .safetensors file: written after some execution, read before
 // others, by this engine or by a later one. A tensor of the file is named as its state:
-// "stage[0].w".
+// "stage[0].w". What a place's object of native code keeps is "stage[0].native object", u8[n]; no
+// declared state has a space in its name.
 #ifndef CGRAPH_RUNTIME_ENGINE_STATES_SAVED_STATES_H_
 #define CGRAPH_RUNTIME_ENGINE_STATES_SAVED_STATES_H_
 
@@ -13,20 +14,18 @@
 
 namespace cgraph {
 
-// Sets the states that the file has. Returns the names of those that it lacks, which keep their
-// values. kNotFound when the file cannot be read; kInvalid when it has a tensor that is no state of
-// the plan, or one of another type, which is looked for before the first state is set; else what
-// Engine::WriteState() returns.
+// Sets the states and objects that the file has, all or none. Returns the names of those that it
+// lacks, which keep their values. kNotFound when the file cannot be read; kInvalid when it has a
+// tensor that is no state of the plan, or one of another type; else what Engine::RestoreSnapshot()
+// returns.
 Result<std::vector<std::string>> LoadStates(const std::string& path, Engine& engine);
 
-// Writes all states into a file, whole or not at all. kNotFound with the system's reason; else what
-// Engine::ReadState() returns.
-Status SaveStates(const std::string& path, Engine& engine);
+// Writes all states and objects, of one moment, into a file, whole or not at all. Returns a
+// sentence about the objects that it does not have; empty where there are none. kNotFound with the
+// system's reason; else what Engine::TakeSnapshot() returns.
+Result<std::string> SaveStates(const std::string& path, Engine& engine);
 // The same, for a file that is written together with others.
-Status AddStates(OutputFiles& files, const std::string& path, Engine& engine);
-
-// Returns a sentence about what such a file does not have; empty where there is nothing.
-std::string NoteOfObjects(const std::string& path, const Engine& engine);
+Result<std::string> AddStates(OutputFiles& files, const std::string& path, Engine& engine);
 
 }  // namespace cgraph
 

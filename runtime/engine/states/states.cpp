@@ -15,7 +15,10 @@ void Core::ListStates() {
     const plan::Actor& actor = *plan_->actors[a];
     for (uint32_t s = 0; s < actor.states.size(); ++s) {
       const plan::State& state = *actor.states[s];
-      if (state.name == kNativeObjectState) continue;  // of no use to anybody else
+      if (state.name == kNativeObjectState) {  // of no use to anybody else
+        objects_.push_back({a, state.offset});
+        continue;
+      }
       states_.push_back({actor.name + "." + state.name, state.dtype, state.dims, state.bytes});
       places_of_states_.push_back({a, s});
     }
@@ -42,6 +45,26 @@ Status Core::CheckStates() const {
   return Status::Ok();
 }
 
+// Returns kUnsupported while executions are in flight.
+Status Core::CheckIdle(const std::string& what) {
+  for (const auto& graph : graphs_) {
+    Retire(*graph);
+    if (graph->idle()) continue;
+    return Status(StatusCode::kUnsupported,
+                  fmt::format("{} cannot be looked at while executions of graph {} are in flight; "
+                              "take their results first",
+                              what, graph->plan->name));
+  }
+  return Status::Ok();
+}
+
+Core::StateAddress Core::AddressOf(size_t state) const {
+  const auto [a, s] = places_of_states_[state];
+  StateAddress address = arenas_->StatesOf(a);
+  address.offset += plan_->actors[a]->states[s]->offset;
+  return address;
+}
+
 // Finds a state that can be read or written now. Under submission_.
 Result<Core::StateAddress> Core::FindState(std::string_view name, uint64_t bytes) {
   if (ended()) return EndStatus();
@@ -57,20 +80,10 @@ Result<Core::StateAddress> Core::FindState(std::string_view name, uint64_t bytes
     return Status(StatusCode::kInvalid,
                   fmt::format("state `{}` has {} bytes, not {}", name, found->bytes, bytes));
   }
-  const auto [a, s] = places_of_states_[found - states_.begin()];
-  const plan::Actor& actor = *plan_->actors[a];
-  CGRAPH_RETURN_IF_ERROR(CheckReached(actor));
-  for (const auto& graph : graphs_) {
-    Retire(*graph);
-    if (graph->idle()) continue;
-    return Status(StatusCode::kUnsupported,
-                  fmt::format("state `{}` cannot be looked at while executions of graph {} are in "
-                              "flight; take their results first",
-                              name, graph->plan->name));
-  }
-  StateAddress address = arenas_->StatesOf(a);
-  address.offset += actor.states[s]->offset;
-  return address;
+  const size_t state = found - states_.begin();
+  CGRAPH_RETURN_IF_ERROR(CheckReached(*plan_->actors[places_of_states_[state].first]));
+  CGRAPH_RETURN_IF_ERROR(CheckIdle(fmt::format("state `{}`", name)));
+  return AddressOf(state);
 }
 
 Status Core::ReadState(std::string_view name, std::span<uint8_t> to) {

@@ -17,6 +17,7 @@
 
 #include "runtime/engine/machines/machine_gpus.h"
 #include "runtime/engine/rank.h"
+#include "runtime/native/library.h"
 #include "runtime/native/running_call.h"
 #include "runtime/plan/load.h"
 #include "runtime/plan/print.h"
@@ -106,8 +107,16 @@ std::shared_ptr<EngineHandle> Load(const PlanHandle& plan, const LoadArguments& 
                                         Seconds(arguments.timeout), timed_out);
 }
 
+template <typename F>
+auto Unlocked(F&& f) {
+  const WithoutGil unlocked;
+  return f();
+}
+
 nb::dict StatsOf(EngineHandle& handle) {
-  const Engine::Stats stats = handle.Use().GetStats();
+  Engine& engine = handle.Use();
+  // They wait while objects are saved, which are Python's.
+  const Engine::Stats stats = Unlocked([&] { return engine.GetStats(); });
   nb::dict all;
   all["executions"] = stats.executions;
   all["errors"] = stats.errors;
@@ -127,12 +136,6 @@ nb::dict StatsOf(EngineHandle& handle) {
   }
   all["gpus"] = gpus;
   return all;
-}
-
-template <typename F>
-auto Unlocked(F&& f) {
-  const WithoutGil unlocked;
-  return f();
 }
 
 }  // namespace
@@ -287,6 +290,7 @@ void BindEngine(nb::module_& module) {
         return Unlocked([&] { return engine.WaitReport(); });
       });
   module.attr("PROCESS_PER_DEVICE") = kProcessPerDevice;
+  module.def("is_python_module", &native::IsPythonModule);
   module.def("serve_rank", [](uint32_t rank) {
     const WithoutGil unlocked;
     native::ReportCrashes();

@@ -90,11 +90,12 @@ void Write(EngineHandle& handle, const std::string& place, const std::string& na
 // Returns what is to be said of the file, which may be nothing.
 std::string Save(EngineHandle& handle, const std::string& path) {
   Engine& engine = handle.Use();
-  RaiseUnless([&] {
+  const auto note = [&] {
     const WithoutGil unlocked;
     return SaveStates(path, engine);
-  }());
-  return NoteOfObjects(path, engine);
+  }();
+  RaiseUnless(note.status());
+  return *note;
 }
 
 std::vector<std::string> Load(EngineHandle& handle, const std::string& path) {

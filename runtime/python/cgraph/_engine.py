@@ -101,8 +101,9 @@ class Engine:
         return States(self._runtime)
 
     def save_state(self, path):
-        """Writes all states into a .safetensors file, whole or not at all. Warns where actors have
-        objects in native code or Python, which keep more than states."""
+        """Writes all states, and what objects in native code and Python can save, as their
+        state_dict() says, into a .safetensors file, whole or not at all. Warns of objects that
+        cannot be saved. Raises ExecutionError where saving one fails."""
         if not os.fspath(path).endswith(".safetensors"):
             raise InputError(f"states are written as .safetensors; name the file "
                              f"{os.fspath(path)}.safetensors")
@@ -112,9 +113,10 @@ class Engine:
             warnings.warn(note, RuntimeWarning, stacklevel=2)
 
     def load_state(self, path):
-        """Sets the states that a file of save_state() or `cgrun --save-state` has. Returns the
-        names of those that it lacks, which keep their values. Raises InputError where a tensor of
-        the file is no state of the plan, or of another type; then nothing is set."""
+        """Sets the states and objects that a file of save_state() or `cgrun --save-state` has.
+        Returns the names of those that it lacks, which keep their values. Raises InputError where a
+        tensor of the file is no state of the plan, or of another type, and ExecutionError where an
+        object refuses what it is given; then nothing is set."""
         return _runtime.load_states(self._runtime, os.fspath(path))
 
     def profile(self):
@@ -194,8 +196,7 @@ def _library(given):
 
 def _rank_program(libraries, processes):
     """What the processes run: Python itself where there are methods in Python."""
-    if not any(path.startswith("python:") or path.endswith(".py") or os.path.isdir(path)
-               for path in libraries):
+    if not any(_runtime.is_python_module(path) for path in libraries):
         return _commands.path("cgrun"), []
     if processes and "python:__main__" in libraries:
         raise InputError("the classes and functions of a notebook or script (`__main__`) are not "

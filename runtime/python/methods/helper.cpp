@@ -1,5 +1,7 @@
 #include "runtime/python/methods/helper.h"
 
+#include <utility>
+
 #include "runtime/python/methods/gil.h"
 
 namespace cgraph::methods {
@@ -7,6 +9,9 @@ namespace {
 
 const char kHelper[] = {
 #include "runtime/python/methods/helper.inc"
+};
+const char kStored[] = {
+#include "runtime/python/methods/stored.inc"
 };
 
 PyObject* helper = nullptr;  // the dict of the module
@@ -38,10 +43,13 @@ bool LoadHelper(bool is_ours) {
       PyDict_SetItemString(names.get(), "__builtins__", PyEval_GetBuiltins()) != 0) {
     return false;
   }
-  const Reference code(Py_CompileString(kHelper, "cgraph/helper.py", Py_file_input));
-  if (!code) return false;
-  const Reference done(PyEval_EvalCode(code.get(), names.get(), names.get()));
-  if (!done) return false;
+  for (const auto& [text, file] :
+       {std::pair(kHelper, "cgraph/helper.py"), std::pair(kStored, "cgraph/stored.py")}) {
+    const Reference code(Py_CompileString(text, file, Py_file_input));
+    if (!code) return false;
+    const Reference done(PyEval_EvalCode(code.get(), names.get(), names.get()));
+    if (!done) return false;
+  }
   helper = names.release();
   if (is_ours) {
     const Reference function(PyObject_CallNoArgs(PyDict_GetItemString(helper, "start_process")));

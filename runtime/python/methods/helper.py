@@ -1,7 +1,8 @@
 """What libcgraph_python.so does in Python: modules, the methods and objects of them, and the text
-of what was raised. It is compiled into the library."""
+of what was raised. It is compiled into the library, and stored.py behind it."""
 import atexit
 import importlib
+import importlib.util
 import inspect
 import os
 import sys
@@ -30,9 +31,12 @@ def at_end(function):
 
 def open_modules(entries):
     """Sees to it that the modules which the user has named are found: files, and folders of
-    packages, before anything else of these names. Those of "python:name" are where Python looks."""
+    packages, before anything else of these names. Those of "python:name" are where Python looks.
+    What is one of these, runtime/native has decided (IsPythonModule)."""
+    named = {}
     for entry in entries:
         if entry.startswith("python:"):
+            _Named.files.pop(entry.removeprefix("python:").partition(".")[0], None)
             continue
         path = os.path.abspath(entry)
         name = os.path.splitext(os.path.basename(path))[0]
@@ -40,13 +44,31 @@ def open_modules(entries):
             raise LookupError(f"there is no {path}")
         if not name.isidentifier():
             raise LookupError(f"{path}: `{name}` is no name of a module")
-        folder = os.path.dirname(path)
-        if folder not in sys.path:
-            sys.path.insert(0, folder)
         loaded = _file_of(sys.modules.get(name))
         if name in sys.modules and not (loaded and _is_below(loaded, path)):
             raise LookupError(f"{path} is named, and the module `{name}` that is loaded is "
                               f"{loaded or 'one of Python itself'}; give one of them another name")
+        if not os.path.samefile(named.setdefault(name, path), path):
+            raise LookupError(f"{named[name]} and {path} are named, and Python has one module "
+                              f"`{name}`; give one of them another name")
+    for name, path in named.items():
+        _Named.files[name] = os.path.join(path, "__init__.py") if os.path.isdir(path) else path
+        folder = os.path.dirname(path)  # of what the module imports beside itself
+        if folder not in sys.path:
+            sys.path.insert(0, folder)
+    if _Named not in sys.meta_path:
+        sys.meta_path.insert(0, _Named)
+
+
+class _Named:
+    """Finds modules where the user has named them, in whatever order sys.path has others of these
+    names."""
+    files = {}
+
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        file = cls.files.get(name) if path is None else None
+        return file and importlib.util.spec_from_file_location(name, file)
 
 
 def _file_of(module):
@@ -156,4 +178,5 @@ def describe(error):
 
 
 def _is_of_import(file):
-    return file.startswith("<frozen importlib") or file in (importlib.__file__, "cgraph/helper.py")
+    return file.startswith("<frozen importlib") or \
+        file in (importlib.__file__, "cgraph/helper.py", "cgraph/stored.py")

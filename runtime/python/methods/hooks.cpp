@@ -1,5 +1,5 @@
-// What runtime/native calls in libcgraph_python.so: methods are found, objects made and ended, and
-// methods called, by the interpreter that is in the process.
+// What runtime/native calls in libcgraph_python.so: methods are found and called, objects made,
+// saved, restored and ended, by the interpreter that is in the process.
 #include <stdlib.h>
 
 #include <cstdint>
@@ -91,4 +91,38 @@ CGRAPH_HOOK void cgraph_destroy_object(void* object) {
   if (Py_IsInitialized() == 0) return;  // it went with the interpreter
   const Gil gil;
   const Reference ended(static_cast<PyObject*>(object));
+}
+
+CGRAPH_HOOK int32_t cgraph_save_object(void* object, const cgraph_saving* saving) {
+  const Gil gil;
+  const auto fail = [&] {
+    saving->fail(saving->error, TakeError().c_str());
+    return 1;
+  };
+  const Reference made = Reference::To(static_cast<PyObject*>(object));
+  const Reference why_not = CallHelper("why_not_saved", made);
+  if (!why_not) return fail();
+  if (why_not.get() != Py_None) {
+    const char* text = PyUnicode_AsUTF8AndSize(why_not.get(), nullptr);
+    if (text == nullptr) return fail();
+    if (*text != '\0') saving->fail(saving->error, text);
+    return CGRAPH_NOT_SAVED;
+  }
+  if (saving->write == nullptr) return 0;
+  const Reference bytes = CallHelper("save", made);
+  char* data = nullptr;
+  Py_ssize_t size = 0;
+  if (!bytes || PyBytes_AsStringAndSize(bytes.get(), &data, &size) != 0) return fail();
+  saving->write(saving->to, data, static_cast<uint64_t>(size));
+  return 0;
+}
+
+CGRAPH_HOOK int32_t cgraph_restore_object(void* object, const cgraph_restoring* restoring) {
+  const Gil gil;
+  const Reference bytes(PyBytes_FromStringAndSize(static_cast<const char*>(restoring->data),
+                                                  static_cast<Py_ssize_t>(restoring->size)));
+  const Reference made = Reference::To(static_cast<PyObject*>(object));
+  if (CallHelper("restore", made, bytes)) return 0;
+  restoring->fail(restoring->error, TakeError().c_str());
+  return 1;
 }

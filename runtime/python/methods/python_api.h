@@ -22,6 +22,12 @@ class Reference {
   }
   ~Reference() { Py_XDECREF(object_); }
 
+  // Of one that somebody else holds, too.
+  static Reference To(PyObject* borrowed) {
+    Py_XINCREF(borrowed);
+    return Reference(borrowed);
+  }
+
   PyObject* get() const { return object_; }
   PyObject* release() { return std::exchange(object_, nullptr); }
   explicit operator bool() const { return object_ != nullptr; }

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "runtime/device/sync/event_count.h"
+#include "runtime/ranks/shared/object_request.h"
 #include "runtime/ranks/shared/shared_text.h"
 #include "runtime/status/status.h"
 
@@ -58,7 +59,8 @@ struct Control {
   uint64_t plan_bytes = 0;
   const GpuOfDevice* gpus = nullptr;  // in the region
   uint64_t gpu_count = 0;
-  device::EventCount changed;     // notified when a phase or one of the next two has changed
+  device::EventCount changed;  // notified when a phase, an answer of `object` or one of the next
+                               // two has changed
   // All have loaded the plan. Until then a rank makes the objects of the region, each the same, and
   // nobody may use them.
   std::atomic<bool> started{false};
@@ -66,6 +68,7 @@ struct Control {
   // Once it has ended: every rank has closed its queues, or is gone. Then ranks may end, and what
   // GPUs read of each other may go.
   std::atomic<bool> released{false};
+  ObjectRequest object;
   RankState states[kMostRanks];
 };
 
