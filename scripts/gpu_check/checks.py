@@ -96,6 +96,10 @@ def map_to_one(gpus):
     return ["--device-map", ",".join(f"gpu[{i}]=cuda:0" for i in gpus)] if gpus else []
 
 
+def map_to_cores(gpus):
+    return ["--device-map", ",".join(f"gpu[{i}]=cpu:{n}" for n, i in enumerate(gpus))]
+
+
 def one_to_one(gpus):
     return ["--device-map", ",".join(f"gpu[{i}]=cuda:{n}" for n, i in enumerate(gpus))]
 

@@ -10,7 +10,7 @@ import sys
 import time
 
 from gpu_check.benchmarks import BENCHMARKS, GROUPS
-from gpu_check.checks import map_to_one
+from gpu_check.checks import map_to_cores, map_to_one
 from gpu_check.report import FAIL, PASS, SKIP
 
 ROUNDS = 3
@@ -68,7 +68,8 @@ class PyTorch:
 
 def execute(machine, entry, each, repeat, *more):
     run = entry["runs"][0]
-    where = [] if each.on_cpu else [*map_to_one(entry["gpus"]), "--require-gpu"]
+    where = map_to_cores(entry["gpus"]) if each.on_cpu else [*map_to_one(entry["gpus"]),
+                                                             "--require-gpu"]
     done = machine.run(machine.program("cgrun"), entry["plan"], "--json", "-q", "--graph",
                        run["graph"], *run["words"], *where, "--warmup", min(repeat, 20), "-n",
                        repeat, *each.flags, *more, limit=60, cwd=machine.kit)

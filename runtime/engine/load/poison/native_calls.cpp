@@ -10,9 +10,9 @@
 namespace cgraph::engine {
 namespace {
 
-class Finder {
+class NativeCallFinder {
  public:
-  Finder(const plan::GraphIndex& index, const std::vector<std::unique_ptr<device::Device>>& devices,
+  NativeCallFinder(const plan::GraphIndex& index, const std::vector<std::unique_ptr<device::Device>>& devices,
          const PoisonFlags& poison_flags)
       : index_(index),
         graph_(index.graph()),
@@ -110,7 +110,7 @@ class Finder {
 NativeCalls FindNativeCalls(const plan::GraphIndex& index,
                             const std::vector<std::unique_ptr<device::Device>>& devices,
                             const PoisonFlags& poison_flags) {
-  return Finder(index, devices, poison_flags).Find();
+  return NativeCallFinder(index, devices, poison_flags).Find();
 }
 
 Status CheckExtents(const plan::Plan& plan, const plan::Graph& graph, uint32_t instruction,
