@@ -59,6 +59,21 @@ class Numbers(unittest.TestCase):
                 self.assertEqual(value.tolist(), value.item())
                 self.assertIs(type(value.item()),
                               {"a": bool}.get(name, float if name in "fghi" else int))
+            many = engine.same(**given([[0, 1], [2, 60], [5, 0]]))
+            np.testing.assert_array_equal(many.e == 10, [[False, False], [False, False],
+                                                         [True, False]])
+            np.testing.assert_array_equal(many.e < many.d, np.zeros((3, 2), bool))
+            self.assertTrue((many.h == many.h).all())
+            one = engine.one(**given(3))
+            self.assertTrue(one.e == 6 and one.h == 6.0 and one.e == one.d and one.e == 6.0)
+            self.assertTrue(one.h != 5 and 5 < one.h < 7 and one.h >= 6 and one.h <= 6)
+            self.assertTrue(one.a == False and one.e in [6])  # noqa: E712
+            self.assertFalse(one.h == "6" or one.h == None)  # noqa: E711
+            self.assertEqual((f"{one.h:.3f}", f"{one.e:04}", "abcdefgh"[one.e]),
+                             ("6.000", "0006", "g"))
+            for wrong in (lambda: [1][one.h], lambda: [1][many.e], lambda: hash(one.e),
+                          lambda: one.h < "6"):
+                self.assertRaises(TypeError, wrong)
             with self.assertRaisesRegex(ValueError, "item.. is for one element; this has 6"):
                 engine.same(**given([[0, 1], [2, 60], [5, 0]])).f.item()
 

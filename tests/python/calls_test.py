@@ -105,8 +105,21 @@ class Calls(WithEngine):
         self.assertEqual([each.tolist()[0] for each in pair.parts.rest], [3.0, 2.0])
         again = self.engine.nested({"a": b, "b": d}, pair.parts.rest)
         self.assertEqual(again.parts.a.tolist(), [6.0] * 8)
-        with self.assertRaisesRegex(cgraph.InputError, r"`pair.b` as f32\[8\]"):
-            self.engine.nested(pair={"a": a}, xs=[c, d])
+        for same in ((a, b), [a, b]):
+            got = self.engine.nested(pair=same, xs=np.stack([c, d]))
+            self.assertEqual(got.parts.a.tolist(), [2.0] * 8)
+            self.assertEqual(got.parts.rest[0].tolist(), [3.0] * 8)
+        pair = {"a": a, "b": b}
+        for words, given in (("`xs` is a list of 2, and was given 3", (pair, [c, d, d])),
+                             ("`xs` is a list of 2, and was given 5",
+                              (pair, np.ones((5, 8), "f4"))),
+                             ("`xs` is a list of 2, and was given 1", (pair, [c])),
+                             ("`pair` has no part `z`", ({**pair, "z": c}, [c, d])),
+                             ("`pair`.*`?b`?", ({"a": a}, [c, d])),
+                             ("`pair`.*2.*3", ((a, b, c), [c, d]))):
+            with self.assertRaisesRegex(cgraph.InputError, words) as raised:
+                self.engine.nested(*given)
+            self.assertNotRegex(str(raised.exception), "KeyError|AttributeError|IndexError")
 
     def test_documents(self):
         self.assertIn("x: f32[n <= 4, 3]", self.engine.mlp.__doc__)

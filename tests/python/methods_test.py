@@ -369,8 +369,9 @@ class OneProcess(Base, unittest.TestCase):
         sys.path.insert(0, str(HERE))
         import method_stages
         for library in (method_stages, method_stages.Stage, "python:method_stages"):
-            with self.load(libraries=[library]) as engine:
-                np.testing.assert_array_equal(engine.double(X), X * 2)
+            for libraries in (library, [library]):
+                with self.load(libraries=libraries) as engine:
+                    np.testing.assert_array_equal(engine.double(X), X * 2)
 
     def test_main(self):
         plan = cgraph.compile(STAGE.replace("SYMBOL", "__main__:twice"))

@@ -1,4 +1,5 @@
 """Arrays as NumPy's. NumPy is imported when it is asked for."""
+import operator
 import struct
 
 from cgraph import _runtime
@@ -64,6 +65,40 @@ def _item(array):
     return value
 
 
+def _index(array):
+    """A whole number without dimensions, as an index."""
+    if array.ndim != 0 or array.dtype not in ("i8", "u8", "i32", "i64"):
+        raise TypeError(f"{array.dtype} of {array.ndim} dimensions is no index, which is a whole "
+                        "number without dimensions")
+    return _item(array)
+
+
+def _compare(name):
+    """A comparison: of a number with what it is compared with, else elementwise, by NumPy."""
+    of = getattr(operator, name)
+
+    def compare(array, other):
+        if isinstance(other, _runtime.Array) and other.ndim == 0:
+            other = _item(other)
+        if array.ndim == 0 and not (hasattr(other, "__array__") or hasattr(other, "__dlpack__")):
+            return of(_item(array), other)
+        try:
+            import numpy
+        except ImportError as error:
+            raise TypeError("arrays are compared by NumPy, numpy.asarray(x), which is not "
+                            "installed; x.tolist() makes lists") from error
+        del numpy
+        return of(_numpy(array), _numpy(other) if isinstance(other, _runtime.Array) else other)
+
+    compare.__name__ = f"__{name}__"
+    return compare
+
+
+def _format(array, form):
+    """As its number is formatted; where it has dimensions, as it is printed."""
+    return format(_item(array), form) if array.ndim == 0 and form else format(repr(array), form)
+
+
 _runtime.Array.numpy = _numpy
 _runtime.Array.__array__ = _array
 _runtime.Array.tolist = _tolist
@@ -72,3 +107,10 @@ _runtime.Array.__float__ = lambda array: float(_item(array))
 _runtime.Array.__int__ = lambda array: int(_item(array))
 _runtime.Array.__bool__ = lambda array: bool(_item(array))
 _runtime.Array.__getitem__ = lambda array, index: _numpy(array)[index]
+_runtime.Array.__index__ = _index
+_runtime.Array.__format__ = _format
+for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
+    setattr(_runtime.Array, f"__{_name}__", _compare(_name))
+# As NumPy's: what is equal to a number would have to hash as it does, and may be written.
+_runtime.Array.__hash__ = None
+del _name

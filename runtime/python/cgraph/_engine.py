@@ -1,5 +1,6 @@
 """Engines: plans that are loaded and run."""
 import atexit
+import collections.abc
 import os
 import sys
 import types
@@ -55,7 +56,8 @@ class Engine:
         if results not in ("host", "device"):
             raise InputError(f'`results` is "host" or "device", and was given {results!r}')
         _check_excluded(processes, device_map, workers)
-        if isinstance(libraries, (str, os.PathLike, types.ModuleType)):
+        if isinstance(libraries, (str, os.PathLike, type)) or not isinstance(
+                libraries, collections.abc.Iterable):
             libraries = [libraries]
         if not isinstance(plan, Plan):
             plan = load(plan)

@@ -12,7 +12,8 @@ namespace {
 
 class NativeCallFinder {
  public:
-  NativeCallFinder(const plan::GraphIndex& index, const std::vector<std::unique_ptr<device::Device>>& devices,
+  NativeCallFinder(const plan::GraphIndex& index,
+                   const std::vector<std::unique_ptr<device::Device>>& devices,
          const PoisonFlags& poison_flags)
       : index_(index),
         graph_(index.graph()),

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <iterator>
+#include <span>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -12,6 +13,7 @@
 #include "runtime/plan/kinds.h"
 #include "runtime/plan/numpy_names.h"
 #include "runtime/python/binding/errors.h"
+#include "runtime/python/binding/tensors/parts.h"
 
 namespace nb = nanobind;
 
@@ -93,34 +95,6 @@ void CheckRank(int64_t rank, const InputPort& port, const std::string& graph) {
   RaiseInput(fmt::format("{}, and was given {} dimensions", Takes(port, graph), rank));
 }
 
-nb::object Child(nb::handle of, const std::string& name) {
-  if (PyDict_Check(of.ptr())) {
-    PyObject* item = PyDict_GetItemString(of.ptr(), name.c_str());
-    if (item == nullptr) RaiseBuiltin(PyExc_KeyError, name);
-    return nb::borrow(item);
-  }
-  return of.attr(name.c_str());
-}
-
-nb::object Child(nb::handle of, Py_ssize_t index) {
-  PyObject* item = PySequence_GetItem(of.ptr(), index);
-  if (item == nullptr) throw nb::python_error();
-  return nb::steal(item);
-}
-
-// Returns the tensor of a port, inside the argument.
-nb::object Follow(nb::handle argument, const InputPort& port, const std::string& graph) try {
-  nb::object at = nb::borrow(argument);
-  for (const auto& step : port.way) {
-    at = std::visit([&](const auto& part) { return Child(at, part); }, step);
-  }
-  return at;
-} catch (nb::python_error& error) {
-  const std::string why = error.what();
-  RaiseInput(fmt::format("{}, and {} has no such part: {}", Takes(port, graph),
-                         nb::cast<std::string>(port.argument), why));
-}
-
 // Returns the stream that the producer of a tensor on a GPU is to let wait for it.
 uintptr_t StreamFor(int gpu, const InputPort& port, const std::string& graph,
                     const Engine* engine) {
@@ -161,6 +135,13 @@ void CheckNames(const std::vector<InputPort>& ports, nb::handle kwargs, const st
     RaiseInput(fmt::format("`{}` has no input `{}`; its inputs: {}", graph,
                            nb::cast<std::string>(key), fmt::join(names, ", ")));
   }
+}
+
+// Returns the ports of the argument that begins at `first`.
+std::span<const InputPort> PortsOf(const std::vector<InputPort>& ports, size_t first) {
+  size_t end = first + 1;
+  while (end < ports.size() && ports[end].argument.is(ports[first].argument)) ++end;
+  return std::span(ports).subspan(first, end - first);
 }
 
 }  // namespace
@@ -347,6 +328,8 @@ BorrowedInputs::BorrowedInputs(const std::vector<InputPort>& ports, nb::handle a
   const Py_ssize_t positional = PyTuple_GET_SIZE(args.ptr());
   Py_ssize_t used = 0, arguments = 0;
   PyObject* object = nullptr;
+  std::vector<nb::object> parts;  // of the argument, by its ports
+  size_t first = 0;               // port of the argument
   for (size_t p = 0; p < ports.size(); ++p) {
     const InputPort& port = ports[p];
     const bool same = p > 0 && ports[p - 1].argument.is(port.argument);
@@ -368,7 +351,11 @@ BorrowedInputs::BorrowedInputs(const std::vector<InputPort>& ports, nb::handle a
     if (port.way.empty()) {
       tensors_[p].Take(object, port, graph, &engine);
     } else {
-      tensors_[p].Take(Follow(object, port, graph), port, graph, &engine);
+      if (!same) {
+        first = p;
+        parts = PartsOf(object, PortsOf(ports, first), graph);
+      }
+      tensors_[p].Take(parts[p - first], port, graph, &engine);
     }
   }
   if (positional > arguments) {
