@@ -46,7 +46,7 @@ std::optional<Route> ResolveRoute(Scope& scope, syntax::ExprId id) {
     candidates.push_back(transport.name);
   Diagnostic& diagnostic = scope.Report(
       Code::kE0314, expr.range,
-      "`via` takes a transport: auto, local, shm, nccl, host or one that the file declares");
+      "`via` takes a transport: auto, local, shm, nccl, mpi, host or one that the file declares");
   if (name != nullptr) scope.checker.Suggest(diagnostic, expr.range, name->name, candidates);
   return std::nullopt;
 }

@@ -14,7 +14,7 @@ class NativeCallFinder {
  public:
   NativeCallFinder(const plan::GraphIndex& index,
                    const std::vector<std::unique_ptr<device::Device>>& devices,
-         const PoisonFlags& poison_flags)
+                   const PoisonFlags& poison_flags)
       : index_(index),
         graph_(index.graph()),
         devices_(devices),
