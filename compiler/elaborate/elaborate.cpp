@@ -90,7 +90,7 @@ std::vector<program::GraphId> SelectGraphs(ElaborationContext& elaboration) {
     if (llvm::is_contained(names, name)) continue;
     Report(
         elaboration, Code::kE0526, Range(),
-        fmt::format("--graph {}: the file has no such graph{}; it has {}", name,
+        fmt::format("the file has no graph `{}`{}; it has {}", name,
                     DidYouMeanHint(name, names),
                     names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "))));
   }

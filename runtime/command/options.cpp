@@ -155,7 +155,7 @@ void AddFlags(CLI::App& app, Options& options, Raw& raw) {
       ->option_text("FILE.safetensors");
   app.add_option("--save-state", options.save_state,
                  "write the states of all actors after the last execution, by their names, as "
-                 "stage[0].w; not where an execution has failed")
+                 "stage[0].w; not where an execution has failed, or of a run that is interrupted")
       ->option_text("FILE.safetensors");
   app.add_option("--profile", options.profile,
                  "write mean times of method calls, for cgc --profile; without those of --warmup");
@@ -293,6 +293,12 @@ void Understand(Options& options, const Raw& raw) {
   options.outputs = SplitOutputs(raw.outputs);
   for (const auto& [name, path] : options.outputs) {
     if (name.empty()) continue;
+    if (path == "-") {
+      throw Mistake{fmt::format("--output {}=-: an output is written to a file, and - would be one "
+                                "of that name; name a file that ends in .npy, or leave the flag "
+                                "out to print it",
+                                name)};
+    }
     const size_t dot = path.find('.', path.find_last_of('/') + 1);
     if (dot != std::string::npos && !path.ends_with(".npy")) {
       throw Mistake{fmt::format("--output {}={}: an output by itself is written as .npy; name a "

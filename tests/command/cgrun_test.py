@@ -223,8 +223,10 @@ def usage(run):
         says(run(*file, *arguments, status=2)[1], words)
     says(run("program.cgplan", status=2)[1], "pick one with --graph: add, count")
     for file in ("program.cgplan", "program.cgraph"):
-        says(run(file, "--graph", "coutn", "--input", "x=1", status=2)[1], "--graph coutn",
-             "no such graph (did you mean `count`?)")
+        says(run(file, "--graph", "coutn", "--input", "x=1", status=2)[1], "coutn",
+             "(did you mean `count`?)")
+    told = run("program.cgraph", "--call", "coutn", "--input", "x=1", status=2)[1]
+    expect("no graph `coutn`" in told and "--graph" not in told, told)
     says(run.graph("add", "--input", "x=[1]", "--output", "resutl=z.npy", status=2)[1],
          "did you mean `result`?")
     says(run.graph("add", "--inptu", "x=[1]", status=2)[1], "cgrun: error: ",
@@ -242,6 +244,8 @@ def usage(run):
     says(run.graph("fail", "--input", "xs=1", "--input", "y=1", status=2)[1], "did you mean `x`?")
     says(run.graph("add", "--input", "x=[1]", "--output", "result=y.txt", status=2)[1],
          "--output result=y.txt: an output by itself is written as .npy")
+    says(run.graph("add", "--input", "x=[1]", "--output", "result=-", status=2)[1],
+         "--output result=-: an output is written to a file", "leave the flag out")
     says(run.graph("add", "--input", "x=[1]", "--weights", "no/folder", status=3)[1],
          "--weights no/folder: there is no such folder")
 
@@ -504,7 +508,7 @@ def reports_while_loading(run):
 def interrupts(run):
     for sent in (signal.SIGINT, signal.SIGTERM):
         process = run.start("program.cgplan", "--graph", "nap", "--input", "ms=400", "-n", "1000",
-                            "--trace", "i.json")
+                            "--trace", "i.json", "--output", "result=i.npy")
         time.sleep(0.6)
         process.send_signal(signal.SIGUSR1)
         time.sleep(0.2)
@@ -513,7 +517,9 @@ def interrupts(run):
         _, error = process.communicate(timeout=20)
         expect(process.returncode == 130, f"exit code {process.returncode} after {sent}\n{error}")
         expect(time.monotonic() - start < 5, f"took {time.monotonic() - start} s to end")
-        says(error.decode(), "a.nap", "interrupted after ")
+        says(error.decode(), "a.nap", "interrupted after ",
+             "i.npy is not written, since the run was interrupted")
+        expect(not (run.folder / "i.npy").exists(), "results of an interrupted run are written")
         expect(json.loads((run.folder / "i.json").read_text())["otherData"]["run"] ==
                "interrupted", "the trace of a run that was interrupted")
     # Twice: at once, although a kernel still runs, which is said before.

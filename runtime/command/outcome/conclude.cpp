@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -31,10 +32,17 @@ std::string ProfileText(const Engine& engine, std::string_view ended) {
   return profile.dump(2) + '\n';
 }
 
-void SayOfStates(const Options& options) {
-  if (options.quiet || options.save_state.empty()) return;
-  Say(fmt::format("cgrun: note: {} is not written, since the run has failed\n",
-                  options.save_state));
+// Of outputs only after an interrupt: a run in which executions have failed writes what it has.
+void SayOfLostResults(const Options& options, bool interrupted) {
+  std::vector<std::string> files;
+  if (!options.save_state.empty()) files.push_back(options.save_state);
+  for (const auto& [name, path] : options.outputs) {
+    if (interrupted) files.push_back(path);
+  }
+  if (options.quiet || files.empty()) return;
+  Say(fmt::format("cgrun: note: {} {} not written, since the run {}\n", fmt::join(files, ", "),
+                  files.size() == 1 ? "is" : "are",
+                  interrupted ? "was interrupted" : "has failed"));
 }
 
 ExitCode ReportFailures(const Options& options, const Measurements& measured) {
@@ -197,6 +205,7 @@ ExitCode Conclude(const Options& options, const Outcome& outcome, bool interrupt
   ExitCode code = kSuccess;
   if (interrupted) {
     WriteMeasurements(options, run, plan::kRunInterrupted);
+    SayOfLostResults(options, /*interrupted=*/true);
     return Fail(options, kInterrupted,
                 fmt::format("interrupted after {}", Counted(measured.executions, "execution")));
   }
@@ -210,7 +219,7 @@ ExitCode Conclude(const Options& options, const Outcome& outcome, bool interrupt
   }
   Status ended = outcome.status;
   const bool failed = code != kSuccess;
-  if (failed) SayOfStates(options);
+  if (failed) SayOfLostResults(options, /*interrupted=*/false);
   if (ended.ok()) {
     ended = WriteFiles(options, outcome, run, failed ? plan::kRunFailed : "");
     if (!ended.ok()) code = Report(options, ended);
