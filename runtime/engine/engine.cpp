@@ -191,12 +191,14 @@ Status Engine::WriteState(std::string_view name, std::span<const uint8_t> from) 
   return core_->WriteState(name, from);
 }
 Result<Engine::Snapshot> Engine::TakeSnapshot() try {
+  const device::CallersContext context(core_->uses_gpus());
   return core_->TakeSnapshot();
 } catch (const std::bad_alloc&) {
   return engine::OutOfMemory();
 }
 Result<std::vector<std::string>> Engine::RestoreSnapshot(
     std::span<const Snapshot::Tensor> tensors) try {
+  const device::CallersContext context(core_->uses_gpus());
   return core_->RestoreSnapshot(tensors);
 } catch (const std::bad_alloc&) {
   return engine::OutOfMemory();

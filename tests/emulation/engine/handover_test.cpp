@@ -296,6 +296,12 @@ TEST_CASE("the caller's CUDA context is its own again after each call") {
   CHECK(current() == program.context());
   const auto second = Load();
   CHECK(current() == program.context());
+  const Program at_first(0);  // states are read and set on GPU 0, and then on 1
+  const auto snapshot = engine.TakeSnapshot();
+  REQUIRE(snapshot.ok());
+  CHECK(current() == at_first.context());
+  CHECK(engine.RestoreSnapshot(snapshot->tensors).ok());
+  CHECK(current() == at_first.context());
 }
 
 }  // namespace cgraph::emulation
