@@ -109,9 +109,10 @@ class Device {
   virtual Result<std::unique_ptr<Executable>> MakeQueueCode(std::unique_ptr<QueueCode>) {
     return Status(StatusCode::kUnsupported, "code of others gives this device's queues no work");
   }
-  // Lets the calling thread free what such code has taken of the device, when no queue runs any
-  // more. False where nothing may be freed, since a kernel was abandoned.
-  virtual bool LetsFree() { return true; }
+  // Makes the device current in the calling thread, for code of others that uses what such code has
+  // taken of it, as CUDA's context is. False where nothing of it may be used or freed any more,
+  // since a kernel was abandoned.
+  virtual bool MakeCurrent() { return true; }
 
   virtual bool immediate() const { return false; }
   // Whether waits for a signal of the host's may be issued to queues. Else the issuer itself waits

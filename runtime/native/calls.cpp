@@ -99,7 +99,8 @@ CreateCall::CreateCall(const plan::Kernel& kernel, const Library& library, std::
   }
 }
 
-int64_t CreateCall::Run(DLDevice device, Objects& objects, LetsFree lets_free, std::string& error) {
+int64_t CreateCall::Run(DLDevice device, Objects& objects, MakeCurrent make_current,
+                        std::string& error) {
   void* made = nullptr;
   if (cgraph_create* create = library_.FindCreate(actor_); create != nullptr) {
     const cgraph_actor actor{place_.c_str(),
@@ -118,7 +119,7 @@ int64_t CreateCall::Run(DLDevice device, Objects& objects, LetsFree lets_free, s
     if (failed && error.empty()) error = code_ + " returned null";
     if (!error.empty()) return 0;
   }
-  return objects.Add(made, library_, actor_, place_, std::move(lets_free));
+  return objects.Add(made, library_, actor_, place_, std::move(make_current));
 }
 
 }  // namespace cgraph::native

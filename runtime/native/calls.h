@@ -83,9 +83,9 @@ class CreateCall {
  public:
   CreateCall(const plan::Kernel& kernel, const Library& library, std::string place, size_t methods);
 
-  // Makes the object of the place and adds it to `objects`, which ends it by way of `lets_free`.
+  // Makes the object of the place and adds it to `objects`, with what makes its device current.
   // Returns its number; 0, with `error`, when that has failed.
-  int64_t Run(DLDevice device, Objects& objects, LetsFree lets_free, std::string& error);
+  int64_t Run(DLDevice device, Objects& objects, MakeCurrent make_current, std::string& error);
 
  private:
   const std::string code_, actor_, place_;

@@ -153,7 +153,8 @@ typedef struct cgraph_restoring {
 /* NAME_save: writes what the object keeps. NAME_restore: puts an object of the same actor and
  * parameters into that state. A library exports both for an actor or neither. They are called
  * between executions, for one object at a time, by any thread. Both return 0, or another number
- * when they have failed, best after saving->fail or restoring->fail. Bytes may come from a file of
+ * when they have failed, best after saving->fail or restoring->fail. For an object of a GPU its
+ * context is current, and no work of methods is under way. Bytes may come from a file of
  * anybody's: a restore checks them. Where it fails for one of several objects, those before it and
  * itself are restored once more, from what they have saved just before: so an object that it leaves
  * half done is none that a method sees. */

@@ -84,13 +84,13 @@ class MethodCode : public QueueCode {
 
 class CreateCode : public QueueCode {
  public:
-  CreateCode(std::unique_ptr<CreateCall> call, Objects& objects, LetsFree lets_free)
-      : call_(std::move(call)), objects_(objects), lets_free_(std::move(lets_free)) {}
+  CreateCode(std::unique_ptr<CreateCall> call, Objects& objects, MakeCurrent make_current)
+      : call_(std::move(call)), objects_(objects), make_current_(std::move(make_current)) {}
 
   std::span<const Kept> kept() const override { return {}; }
   bool Append(std::span<const Tensor>, std::span<const Tensor>, const Stream& stream,
               std::string& error) override {
-    number_ = call_->Run(CudaDevice(stream), objects_, lets_free_, error);
+    number_ = call_->Run(CudaDevice(stream), objects_, make_current_, error);
     return number_ != 0;
   }
   std::optional<int64_t> stored() const override { return number_; }
@@ -98,7 +98,7 @@ class CreateCode : public QueueCode {
  private:
   const std::unique_ptr<CreateCall> call_;
   Objects& objects_;
-  const LetsFree lets_free_;
+  const MakeCurrent make_current_;
   int64_t number_ = 0;
 };
 
@@ -219,7 +219,7 @@ Result<std::unique_ptr<QueueCode>> MakeQueueCode(const plan::Kernel& kernel,
         return new MethodCode(std::move(call), objects, place.name);
       },
       [&](std::unique_ptr<CreateCall> call) {
-        return new CreateCode(std::move(call), objects, place.lets_free);
+        return new CreateCode(std::move(call), objects, place.make_current);
       });
 }
 

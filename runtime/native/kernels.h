@@ -35,11 +35,11 @@ Result<std::unique_ptr<device::Kernel>> MakeKernel(const plan::Kernel& kernel,
                                                    std::span<const device::OperandType> outputs,
                                                    Native& native);
 
-// The place that a call is of, on a device with queues: its name, as "stage[2]", and how its object
-// frees what it has of the device.
+// The place that a call is of, on a device with queues: its name, as "stage[2]", and what makes the
+// device current for its object.
 struct OfPlace {
   std::string name;
-  LetsFree lets_free;
+  MakeCurrent make_current;
 };
 
 // The same for a GPU, in whose memory the operands are. kUnsupported where the library's methods

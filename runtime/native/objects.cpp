@@ -15,7 +15,7 @@ void Objects::Clear() {
     const Object& last = objects_.back();
     cgraph_destroy* destroy =
         last.made == nullptr ? nullptr : last.library->FindDestroy(last.actor);
-    if (destroy == nullptr || (last.lets_free && !last.lets_free())) continue;
+    if (destroy == nullptr || (last.make_current && !last.make_current())) continue;
     const std::string code = fmt::format("`{}_destroy` of {}", last.actor, last.library->path());
     std::string error;
     const bool failed = Fails(last.place, code, 1, error, [&] {
@@ -28,9 +28,10 @@ void Objects::Clear() {
 }
 
 int64_t Objects::Add(void* made, const Library& library, std::string actor, std::string place,
-                     LetsFree lets_free) {
+                     MakeCurrent make_current) {
   std::lock_guard lock(mutex_);
-  objects_.emplace_back(made, &library, std::move(actor), std::move(place), std::move(lets_free));
+  objects_.emplace_back(made, &library, std::move(actor), std::move(place),
+                        std::move(make_current));
   return static_cast<int64_t>(objects_.size());
 }
 

@@ -15,23 +15,24 @@ namespace cgraph::native {
 
 class Library;
 
-// Lets the calling thread use what an object has taken of its device, to save, restore or free it;
-// false where that must not be done any more. Empty: on the CPU.
-using LetsFree = std::function<bool()>;
+// Makes an object's device current in the calling thread (device::Device::MakeCurrent), as for its
+// methods, before it is saved, restored or ended; false where that must not be done any more.
+// Empty: on the CPU.
+using MakeCurrent = std::function<bool()>;
 
 struct Object {
   Object(void* made, const Library* library, std::string actor, std::string place,
-         LetsFree lets_free)
+         MakeCurrent make_current)
       : made(made),
         library(library),
         actor(std::move(actor)),
         place(std::move(place)),
-        lets_free(std::move(lets_free)) {}
+        make_current(std::move(make_current)) {}
 
   void* const made;  // null where the library makes none
   const Library* const library;
   const std::string actor, place;
-  const LetsFree lets_free;
+  const MakeCurrent make_current;
   mutable std::atomic<bool> busy{false};  // a method of it is called
 };
 
@@ -46,7 +47,7 @@ class Objects {
   void Clear();
   // Returns the number of the object, from 1. By any thread.
   int64_t Add(void* made, const Library& library, std::string actor, std::string place,
-              LetsFree lets_free = {});
+              MakeCurrent make_current = {});
   // Returns null where there is no such number. Not while another thread adds.
   const Object* Find(int64_t number) const {
     return number >= 1 && number <= static_cast<int64_t>(objects_.size()) ? &objects_[number - 1]

@@ -32,10 +32,8 @@ Status Failed(const Object& object, const std::string& code, int32_t returned, s
   return Status(StatusCode::kFailed, fmt::format("{}: {}: {}", object.place, code, error));
 }
 
-// Makes the context of an object's GPU current, as for its methods; an error where a kernel of it
-// was abandoned.
 Status MakeDeviceCurrent(const Object& object) {
-  if (!object.lets_free || object.lets_free()) return Status::Ok();
+  if (!object.make_current || object.make_current()) return Status::Ok();
   return Status(StatusCode::kFailed,
                 fmt::format("{}: its GPU cannot be used any more", object.place));
 }

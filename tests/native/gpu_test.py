@@ -217,6 +217,15 @@ def objects(runs):
         expect(np.array_equal(y, 4 * before), f"two places on one GPU: {y}")
 
 
+def saved_objects(runs):
+    """An object on a GPU is saved and restored with the GPU's context current."""
+    x, y = batch(2)
+    file = runs.folder / "objects.safetensors"
+    runs.result("last", x, "--save-state", file)
+    got = runs.result("last", y, "--load-state", file)
+    expect(np.array_equal(got, up(x, 1)), f"the object was not restored: {got}")
+
+
 def states(runs):
     x = numbers()
     np.save(runs.folder / "other.npy", 9 * x + 1)
@@ -346,8 +355,8 @@ def example(runs):
     expect(np.allclose(y, wanted, atol=1e-5), f"the example in CUDA: {y} is not {wanted}")
 
 
-TESTS = (order, out_of_order, extents, objects, states, errors, failures_before, libraries,
-         captures, example)
+TESTS = (order, out_of_order, extents, objects, saved_objects, states, errors, failures_before,
+         libraries, captures, example)
 
 
 def main():

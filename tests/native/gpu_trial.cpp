@@ -84,6 +84,19 @@ void GpuTrial_destroy(void* object) {
   delete trial;
 }
 
+// What an object keeps is the memory of its GPU.
+int32_t GpuTrial_save(void* object, const cgraph_saving* saving) {
+  char bytes[kRoom];
+  if (cuMemcpyDtoH(bytes, static_cast<GpuTrial*>(object)->memory, kRoom) != CUDA_SUCCESS) return 1;
+  saving->write(saving->to, bytes, kRoom);
+  return 0;
+}
+int32_t GpuTrial_restore(void* object, const cgraph_restoring* restoring) {
+  if (restoring->size != kRoom) return 1;
+  const CUdeviceptr memory = static_cast<GpuTrial*>(object)->memory;
+  return cuMemcpyHtoD(memory, restoring->data, kRoom) == CUDA_SUCCESS ? 0 : 1;
+}
+
 int32_t gpu_roll(const cgraph_call* call) {
   auto* trial = static_cast<GpuTrial*>(call->object);
   const DLTensor &x = call->arguments[0], &y = call->results[0];

@@ -88,7 +88,7 @@ Result<std::unique_ptr<Executable>> CudaDevice::MakeQueueCode(std::unique_ptr<Qu
   return std::unique_ptr<Executable>(std::move(prepared));
 }
 
-bool CudaDevice::LetsFree() {
+bool CudaDevice::MakeCurrent() {
   return !gpu_->driver().abandoned() && gpu_->MakeCurrent() == CUDA_SUCCESS;
 }
 

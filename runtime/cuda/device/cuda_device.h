@@ -50,7 +50,7 @@ class CudaDevice : public device::Device {
       std::unique_ptr<device::Source> source) override;
   Result<std::unique_ptr<device::Executable>> MakeQueueCode(
       std::unique_ptr<device::QueueCode> code) override;
-  bool LetsFree() override;
+  bool MakeCurrent() override;
   Result<std::unique_ptr<device::Queue>> OpenQueue(const device::QueueOptions& options) override;
   bool queues_host_waits() const override { return false; }
   bool host_reaches_memory() const override { return false; }

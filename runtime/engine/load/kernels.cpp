@@ -75,7 +75,7 @@ Result<std::unique_ptr<device::Executable>> Kernels::MakeNative(
     return std::unique_ptr<device::Executable>(std::move(*made));
   }
   auto made = native::MakeQueueCode(kernel, inputs, outputs,
-                                    {place, [&device] { return device.LetsFree(); }}, native_);
+                                    {place, [&device] { return device.MakeCurrent(); }}, native_);
   if (!made.ok()) return made.status();
   return device.MakeQueueCode(std::move(*made));
 }
