@@ -484,15 +484,14 @@ bool CudaQueue::FailIssued(std::vector<const TimelineSemaphore*>& come) {
   return any;
 }
 
-bool CudaQueue::StreamRuns() const {
-  if (device_.gpu()->MakeCurrent() != CUDA_SUCCESS) return false;
-  return device_.gpu()->driver().cuStreamQuery(stream_) == CUDA_ERROR_NOT_READY;
+CUresult CudaQueue::StreamState() const {
+  const CUresult current = device_.gpu()->MakeCurrent();
+  return current == CUDA_SUCCESS ? device_.gpu()->driver().cuStreamQuery(stream_) : current;
 }
 
 bool CudaQueue::FindsFailure() {
   if (++looks_ % kLooksPerQuery != 0) return false;
-  CUresult state = device_.gpu()->MakeCurrent();
-  if (state == CUDA_SUCCESS) state = device_.gpu()->driver().cuStreamQuery(stream_);
+  const CUresult state = StreamState();
   if (state != CUDA_SUCCESS && state != CUDA_ERROR_NOT_READY) BreakBy(state);
   LookAtCollectives(issued_.size(), /*asks=*/true);
   return broken_;
@@ -519,7 +518,7 @@ bool CudaQueue::Watch() {
     std::lock_guard lock(mutex_);
     Forget(come);
     // What a broken queue's stream still signals may be less than what others wait for by now.
-    pending = !issued_.empty() || (broken_ && StreamRuns());
+    pending = !issued_.empty() || (broken_ && StreamState() == CUDA_ERROR_NOT_READY);
   }
   for (const TimelineSemaphore* semaphore : come) semaphore->NotifyListeners();
   return pending;

@@ -113,6 +113,7 @@ class CudaQueue : public device::Queue {
   // The poison flags that members of a collective tell each other, before and after it.
   void ShowFlags(const device::Collect& collect);
   void TakeFlags(const device::Collect& collect);
+  void BreakByCollective(const Status& issued);  // which was not issued; under mutex_
   void AbortIssued(const std::string& why);  // the collectives; under mutex_
   // Breaks the queue where one of the first `count` entries is a collective whose communicator was
   // aborted; `asks`: NCCL about each communicator of them, too.
@@ -125,7 +126,7 @@ class CudaQueue : public device::Queue {
   bool FailIssued(std::vector<const device::TimelineSemaphore*>& come);
   // Returns how many entries are over: those up to the last signal that has come, and itself.
   size_t CountOver() const;
-  bool StreamRuns() const;
+  CUresult StreamState() const;  // what the driver says of the stream, or of its context
   // Asks now and then whether the GPU or a communicator has failed; then the queue is broken.
   bool FindsFailure();  // under mutex_
   void ReadLog(std::vector<device::Report>& reports);

@@ -4,6 +4,8 @@
 #include <set>
 #include <string>
 
+#include <fmt/format.h>
+
 #include "runtime/cuda/device/cuda_device.h"
 #include "runtime/cuda/device/cuda_queue.h"
 
@@ -43,12 +45,25 @@ void CudaQueue::EndCollectives() {
   }
   EndWork();
   std::lock_guard lock(mutex_);
-  if (!issued.ok()) Break(issued.message());
+  if (!issued.ok()) BreakByCollective(issued);
   // What was remembered of them may be forgotten already: the watcher looks at broken queues, too.
   for (const device::Collect& collect : collects_) {
     if (broken_) static_cast<NcclCommunicator*>(collect.communicator)->Abort(why_broken_);
   }
   collects_.clear();
+}
+
+// NCCL fails where the GPU has failed, too, and says less about it than the driver does. Where a
+// communicator was aborted, the status says why, and names whose fault that was.
+void CudaQueue::BreakByCollective(const Status& issued) {
+  for (const device::Collect& collect : collects_) {
+    if (static_cast<const NcclCommunicator*>(collect.communicator)->aborted()) {
+      return Break(issued.message());
+    }
+  }
+  const CUresult state = StreamState();
+  if (state != CUDA_SUCCESS && state != CUDA_ERROR_NOT_READY) return BreakBy(state);
+  Break(fmt::format("{}: {}", device_.name(), issued.message()));
 }
 
 void CudaQueue::ShowFlags(const device::Collect& collect) {
