@@ -96,6 +96,17 @@ class Suite:
     def await_ranks(self, run):
         return run.await_ranks(self.cgrun, RANKS)
 
+    def start_and_settle(self, graph, *flags, **how):
+        """Starts a run and waits until its ranks have loaded the plan, which takes no longer than a
+        whole run of one execution just before, and half a second. Returns the run and its ranks."""
+        begun = time.monotonic()
+        expect(self.start("fast", "-n", "1").end("a short run", 60)[0] == 0, "a short run")
+        loads = time.monotonic() - begun
+        run = self.start(graph, *flags, **how)
+        ranks = self.await_ranks(run)
+        time.sleep(0.5 + loads)
+        return run, ranks
+
     def hangs(self, run):
         """Whether the launcher does not end, though no rank is left. Open MPI 4.1's may not where a
         process dies while it connects."""
@@ -182,9 +193,8 @@ def at_random(suite):
 def stopped(suite):
     """A process that is stopped looks like a slow one: the time-out decides, and says who it is."""
     for rank in range(1, RANKS):
-        run = suite.start("slow", "-n", "100", "--timeout", "2")
-        pid = suite.await_ranks(run)[rank]
-        time.sleep(1)
+        run, ranks = suite.start_and_settle("slow", "-n", "100", "--timeout", "2")
+        pid = ranks[rank]
         os.kill(pid, signal.SIGSTOP)
         code, error = run.end(f"rank {rank} is stopped", 20)
         expect(code != 0 and "nothing has moved for 2 s" in error, "the time-out", error)
@@ -238,9 +248,8 @@ def rank_zero(suite):
     """Whatever ends rank 0, the others end."""
     # The emulated driver looks at the other one before anybody else does.
     for number in (signal.SIGKILL, signal.SIGILL if suite.gpus else signal.SIGSEGV):
-        run = suite.start("slow", "-n", "100", patient=True)
-        pid = suite.await_ranks(run)[0]
-        time.sleep(0.5)
+        run, ranks = suite.start_and_settle("slow", "-n", "100", patient=True)
+        pid = ranks[0]
         os.kill(pid, number)
         code, error = run.end(f"rank 0 gets signal {int(number)}", 20)
         expect(code != 0, f"signal {int(number)}: the run ends well", error)
@@ -253,9 +262,8 @@ def rank_zero_stopped(suite):
     """Rank 0 that is stopped: another says so, and it may go on."""
     if suite.mpi is None:
         return
-    run = suite.start("slow", "-n", "6", "--timeout", "60")
-    pid = suite.await_ranks(run)[0]
-    time.sleep(1)
+    run, ranks = suite.start_and_settle("slow", "-n", "8", "--timeout", "60")
+    pid = ranks[0]
     os.kill(pid, signal.SIGSTOP)
     time.sleep(7)
     os.kill(pid, signal.SIGCONT)
@@ -270,9 +278,7 @@ def idle(suite):
         words = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
         return int(words[11]) + int(words[12])
 
-    run = suite.start("long", "-n", "1")
-    ranks = suite.await_ranks(run)
-    time.sleep(1.5)  # all have loaded the plan
+    run, ranks = suite.start_and_settle("long", "-n", "1")
     before, begun = {rank: ticks(ranks[rank]) for rank in ranks}, time.monotonic()
     time.sleep(2)
     seconds = (time.monotonic() - begun) * os.sysconf("SC_CLK_TCK")
