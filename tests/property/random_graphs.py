@@ -478,8 +478,8 @@ def main():
             failures += failed
     for failure in failures[:5]:
         print(failure)
-    print(f"random graphs: {total} graphs in {len(seeds)} files, {compared} outputs equal to NumPy's "
-          f"apart from {len(failures)} failures")
+    print(f"random graphs: {total} graphs in {len(seeds)} files, {compared} outputs equal to "
+          f"NumPy's apart from {len(failures)} failures")
     sys.exit(1 if failures or compared == 0 else 0)
 
 
