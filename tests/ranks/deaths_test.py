@@ -274,18 +274,19 @@ def rank_zero_stopped(suite):
 
 def idle(suite):
     """Ranks that wait for one that computes take no processor time."""
-    def ticks(pid):
-        words = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        return int(words[11]) + int(words[12])
+    def nanoseconds(pid):
+        """Of processor time, of all of its threads."""
+        return sum(int((task / "schedstat").read_text().split()[0])
+                   for task in pathlib.Path(f"/proc/{pid}/task").iterdir())
 
     run, ranks = suite.start_and_settle("long", "-n", "1")
-    before, begun = {rank: ticks(ranks[rank]) for rank in ranks}, time.monotonic()
+    before, begun = {rank: nanoseconds(ranks[rank]) for rank in ranks}, time.monotonic_ns()
     time.sleep(2)
-    seconds = (time.monotonic() - begun) * os.sysconf("SC_CLK_TCK")
-    shares = {rank: (ticks(ranks[rank]) - before[rank]) / seconds for rank in ranks}
+    took = time.monotonic_ns() - begun
+    shares = {rank: (nanoseconds(ranks[rank]) - before[rank]) / took for rank in ranks}
     code, error = run.end("ranks that wait", 20)
     expect(code == 0, f"exit code {code}", error)
-    print("  of a core: " + ", ".join(f"rank {rank} {shares[rank]:.1%}" for rank in sorted(ranks)))
+    print("  of a core: " + ", ".join(f"rank {rank} {shares[rank]:.2%}" for rank in sorted(ranks)))
     # An emulated GPU whose kernel computes takes processor time of its rank.
     waiting = [share for rank, share in shares.items() if not suite.gpus or rank != 0]
     expect(all(share <= (0.2 if suite.gpus else 0.02) for share in waiting),
