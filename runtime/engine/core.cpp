@@ -12,14 +12,12 @@
 #include "runtime/engine/death.h"
 #include "runtime/engine/execute/finish_recordings.h"
 #include "runtime/engine/load/communication/among_machines.h"
-#include "runtime/engine/load/peers/absent_gpu.h"
 #include "runtime/engine/load/prepare.h"
 #include "runtime/engine/load/support.h"
 #include "runtime/engine/omission.h"
 #include "runtime/plan/check.h"
 #include "runtime/plan/graph_index.h"
 #include "runtime/plan/prove.h"
-#include "runtime/status/text.h"
 #include "runtime/workers/partition.h"
 
 namespace cgraph::engine {
@@ -160,7 +158,9 @@ Status Core::LoadShared() {
   CGRAPH_RETURN_IF_ERROR(arenas_->Allocate(*plan_, devices_, graphs_, native_, elsewhere, view_));
   Loading("making kernels");
   CGRAPH_RETURN_IF_ERROR(MakeWorkers());
+  CGRAPH_RETURN_IF_ERROR(PrepareGraphs());
   CGRAPH_RETURN_IF_ERROR(MakeWorkQueues());
+  CGRAPH_RETURN_IF_ERROR(OpenQueues());
   if (machines_ != nullptr) machines_->EndLoading();
   return Status::Ok();
 }
@@ -216,7 +216,7 @@ Status Core::MakeWorkers() {
   return Status::Ok();
 }
 
-Status Core::MakeWorkQueues() {
+Status Core::PrepareGraphs() {
   kernels_ = std::make_unique<Kernels>(plan_.get(), &devices_, options_.weights_dir,
                                        options_.libraries,
                                        machines_ != nullptr ? machines_->first_rank() : nullptr);
@@ -225,27 +225,25 @@ Status Core::MakeWorkQueues() {
     event_counts.push_back(workers_[worker]->event_count);
   }
   queue_map_ = MapQueues(*plan_, placement_, devices_, event_counts);
-  const Preparation preparation{plan_.get(),
-                                &placement_,
-                                &devices_,
-                                arenas_.get(),
-                                heap_.get(),
-                                &native_,
-                                kernels_.get(),
-                                &queue_map_,
-                                options_.proved,
-                                options_.profile || options_.trace,
-                                options_.capture,
-                                options_.results_on_gpus,
-                                ranks_.rank,
-                                ranks_.of_worker,
-                                machines_.get(),
-                                &view_,
-                                totals_};
-  uint32_t entries = 0;
+  const Preparation preparation{.plan = plan_.get(),
+                                .placement = &placement_,
+                                .devices = &devices_,
+                                .arenas = arenas_.get(),
+                                .heap = heap_.get(),
+                                .native = &native_,
+                                .kernels = kernels_.get(),
+                                .queues = &queue_map_,
+                                .proved = options_.proved,
+                                .profile = options_.profile || options_.trace,
+                                .capture = options_.capture,
+                                .results_on_gpus = options_.results_on_gpus,
+                                .rank = ranks_.rank,
+                                .rank_of_worker = ranks_.of_worker,
+                                .machines = machines_.get(),
+                                .view = &view_,
+                                .totals = totals_};
   for (uint32_t g = 0; g < graphs_.size(); ++g) {
     CGRAPH_RETURN_IF_ERROR(PrepareGraph(preparation, g, *graphs_[g]));
-    entries += static_cast<uint32_t>(graphs_[g]->frames.size());
 #if CGRAPH_ASSERTS
     auto finished = heap_->Make<std::atomic<uint64_t>>(placement_.worker_of_work_queue.size(),
                                                        "the rounds of a graph");
@@ -253,7 +251,12 @@ Status Core::MakeWorkQueues() {
     graphs_[g]->rounds_finished = *finished;
 #endif
   }
-  CGRAPH_RETURN_IF_ERROR(native_.Register(*arenas_, placement_));
+  return native_.Register(*arenas_, placement_);
+}
+
+Status Core::MakeWorkQueues() {
+  uint32_t entries = 0;
+  for (const auto& graph : graphs_) entries += static_cast<uint32_t>(graph->frames.size());
   for (uint32_t w = 0; w < workers_.size(); ++w) {
     if (!IsHere(w)) continue;
     auto scratch = device::Memory::Allocate(kernels_->most_scratch(), "a kernel's scratch");
@@ -278,7 +281,7 @@ Status Core::MakeWorkQueues() {
   for (uint32_t w = 0; w < workers_.size(); ++w) here += IsHere(w);
   spins_ = machines_ != nullptr ? here <= options_.peers->own_cores()
                                 : workers_.size() <= device::Cores();
-  return OpenQueues();
+  return Status::Ok();
 }
 
 // Opens the queues, in the order of their numbers at each work queue.
