@@ -1,9 +1,5 @@
 #include "compiler/inspect/draw/formats/formats.h"
 
-#include <fmt/format.h>
-
-#include <iterator>
-
 #include "llvm/Support/ConvertUTF.h"
 #include "runtime/status/text.h"
 
