@@ -1,4 +1,4 @@
-#include "compiler/inspect/draw/formats/formats.h"
+#include "compiler/inspect/draw/formats/text.h"
 
 #include "llvm/Support/ConvertUTF.h"
 #include "runtime/status/text.h"
