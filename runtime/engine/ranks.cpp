@@ -136,10 +136,7 @@ Status Core::SendParts() {
                   "another process is gone, or still computes for an engine that has ended; "
                   "start all of them again");
   }
-  if (!messenger.Claim()) {
-    return Status(StatusCode::kUnsupported,
-                  "the other processes serve another engine, and one at a time; end that first");
-  }
+  if (!messenger.Claim()) return OthersServeAnotherEngine();
   const uint32_t first_tag = messenger.unused_tag();
   machines_ = std::make_unique<Machines>(*this, *options_.peers, first_tag);
   ranks_.count = messenger.count();

@@ -76,10 +76,7 @@ class Answers final : private ranks::Listener {
 Status Ask(const Question& question, const std::vector<uint32_t>& ranks, ranks::Peers& peers) {
   ranks::Messenger& messenger = peers.messenger;
   const auto lost = [&] { return messenger.given_up() || peers.FirstLost().has_value(); };
-  if (!lost() && messenger.claimed()) {
-    return Status(StatusCode::kUnsupported,
-                  "the other processes serve another engine, and one at a time; end that first");
-  }
+  if (!lost() && messenger.claimed()) return OthersServeAnotherEngine();
   const auto end = std::chrono::steady_clock::now() + kPatience;
   bool late = false;
   Answers answers(messenger, question, ranks);

@@ -139,6 +139,11 @@ uint32_t NodesOf(const plan::Plan& plan) {
   return nodes;
 }
 
+Status OthersServeAnotherEngine() {
+  return Status(StatusCode::kUnsupported,
+                "the other processes serve another engine, and one at a time; end that first");
+}
+
 Status CheckNodes(const plan::Plan& plan, const ranks::Peers& peers) {
   const uint32_t nodes = NodesOf(plan), processes = peers.messenger.count();
   if (nodes == processes) return Status::Ok();

@@ -95,6 +95,8 @@ class Machines {
 
 // Returns the number of nodes that a plan has devices of.
 uint32_t NodesOf(const plan::Plan& plan);
+// The error where the other ranks serve another engine.
+Status OthersServeAnotherEngine();
 // kInvalid where a launcher has started another number of processes.
 Status CheckNodes(const plan::Plan& plan, const ranks::Peers& peers);
 

@@ -185,7 +185,7 @@ DELETIONS = [
      "  CGRAPH_RETURN_IF_ERROR(ended);\n  return SettleAll(kWhat);\n}\n\nStatus "
      "NcclCommunicator::RegisterRank", "  return ended;\n}\n\nStatus "
      "NcclCommunicator::RegisterRank"),
-    ("deregistering memory before it is freed", "runtime/engine/core.cpp",
+    ("deregistering memory before it is freed", "runtime/engine/teardown.cpp",
      "  native_.Deregister();\n", ""),
     # Inputs and results in memory of GPUs that the program uses, too.
     ("waiting for what makes an input", HANDOVER,
@@ -205,7 +205,7 @@ DELETIONS = [
      "const CUresult passed = launcher_.PassPoison(call);",
      "const CUresult passed = CUDA_SUCCESS;"),
     # The engine.
-    ("ending collectives before queues are closed", "runtime/engine/core.cpp",
+    ("ending collectives before queues are closed", "runtime/engine/teardown.cpp",
      "    for (auto& work_queue : work_queues_) work_queue->AbortCollectives();\n", ""),
     ("the host waits before it issues", "runtime/engine/load/prepare.cpp",
      "step.queue = held ? 0 : SlotOf(instruction);",

@@ -1,5 +1,5 @@
-// The viewer: drawings in one HTML file that needs nothing else, with zoom, search, and what is told
-// about the thing that is pointed at.
+// The viewer: drawings in one HTML file that needs nothing else, with zoom, search, and what is
+// told about the thing that is pointed at.
 #ifndef CGRAPH_COMPILER_INSPECT_DRAW_FORMATS_VIEWER_H_
 #define CGRAPH_COMPILER_INSPECT_DRAW_FORMATS_VIEWER_H_
 
