@@ -18,7 +18,6 @@
 #include <functional>
 #include <fstream>
 #include <map>
-#include <memory>
 #include <optional>
 #include <string>
 #include <utility>

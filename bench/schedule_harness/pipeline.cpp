@@ -1,7 +1,5 @@
 #include "bench/schedule_harness/pipeline.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <chrono>
 #include <map>

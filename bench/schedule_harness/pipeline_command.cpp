@@ -1,7 +1,6 @@
 // `bench/schedule pipeline`: one pipeline under one schedule, as a row.
 #include <fmt/format.h>
 
-#include <array>
 #include <memory>
 
 #include "bench/schedule_harness/commands.h"

@@ -3,6 +3,8 @@
 #ifndef CGRAPH_COMPILER_BASE_KERNELS_H_
 #define CGRAPH_COMPILER_BASE_KERNELS_H_
 
+#include "runtime/kinds/native.h"
+
 namespace cgraph {
 
 #define KERNEL(constant, name, declaration) inline constexpr const char* constant = name;

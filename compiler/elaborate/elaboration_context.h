@@ -11,7 +11,6 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "compiler/base/diagnostics/diagnostics.h"

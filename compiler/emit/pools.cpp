@@ -80,8 +80,8 @@ std::unique_ptr<plan::Kernel> MakeKernel(const graph::Op& op) {
   auto kernel = std::make_unique<plan::Kernel>();
   kernel->name = op.kernel;
   if (op.kernel == kExternKernel || op.kernel == kExternCreateKernel) {
-    kernel->library = TextAttribute(op, "library");
-    kernel->symbol = TextAttribute(op, "symbol");
+    kernel->library = TextAttribute(op, extern_attributes::kLibrary);
+    kernel->symbol = TextAttribute(op, extern_attributes::kSymbol);
   }
   if (op.steps.empty()) {
     kernel->body.push_back(MakePrimitive(op.kernel, AttributesOf(op)));

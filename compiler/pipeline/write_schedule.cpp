@@ -2,7 +2,6 @@
 // the order, and one rule over all kinds. Calls that run as one have one position.
 #include <fmt/format.h>
 
-#include <map>
 #include <set>
 
 #include "compiler/pipeline/order.h"

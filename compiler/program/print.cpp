@@ -5,8 +5,6 @@
 #include <functional>
 #include <set>
 
-#include <fmt/format.h>
-
 #include "compiler/program/text.h"
 #include "llvm/ADT/StringExtras.h"
 #include "runtime/status/text.h"

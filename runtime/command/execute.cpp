@@ -172,6 +172,57 @@ Problem Prepare(plan::Plan& plan, const Options& options, ranks::Peers* machines
                               options.repeat, Counted(slices, "slice"))};
 }
 
+void SayNotes(const plan::Plan& plan, const Options& options, const ranks::Peers* machines,
+              std::vector<std::string> notes) {
+  notes.push_back(NoteOfNodes(plan, options, machines));
+  notes.push_back(NoteOfUnsupervised(machines));
+  for (std::string& warning : device::TakeGpuWarnings()) notes.push_back(std::move(warning));
+  for (const std::string& note : notes) {
+    if (!note.empty()) Say(fmt::format("cgrun: note: {}\n", note));
+  }
+}
+
+// Gives states the values of --load-state, where they can be read and set as the flags ask.
+Status SetStates(const Options& options, Engine& engine) {
+  if (options.save_state.empty() && options.load_state.empty()) return Status::Ok();
+  CGRAPH_RETURN_IF_ERROR(engine.CheckStates());
+  if (options.load_state.empty()) return Status::Ok();
+  const auto absent = LoadStates(options.load_state, engine);
+  if (!absent.ok()) return absent.status();
+  if (!absent->empty() && !options.quiet) SayOfAbsentStates(options.load_state, *absent);
+  return Status::Ok();
+}
+
+// Runs what is asked for, and writes what came of it; returns the exit code. After a time-out the
+// process ends.
+ExitCode RunAndConclude(Engine& engine, Work& work, const Options& options, ranks::Peers* machines,
+                        Signals& signals, Outcome& outcome, const GpuProcesses& processes) {
+  signals.OnReport([&engine, &options] {
+    std::string report = engine.WaitReport() + "\n" + WriteWaitGraph(options, &engine);
+    report.pop_back();
+    return report;
+  });
+  signals.OnInterrupt([&engine] { engine.Teardown(); });
+
+  if (options.calls.empty()) {
+    Run(engine, work.graphs[0], work.inputs, options, outcome);
+  } else {
+    work.calls.Run(engine, options, outcome);
+  }
+  signals.OnInterrupt(nullptr);
+  signals.OnReport(nullptr);
+  const Measured measured{engine, work.graphs};
+  const ExitCode code = Conclude(options, outcome, signals.interrupted(), &measured);
+  if (options.verbose && !signals.interrupted()) SayStats(engine, options, processes.why_not);
+  if (outcome.status.code() == StatusCode::kTimeout) {
+    // A kernel that never returns cannot be joined, so nothing is destroyed.
+    SayEnds(machines);
+    std::fflush(nullptr);
+    std::_Exit(code);
+  }
+  return code;
+}
+
 }  // namespace
 
 ExitCode Execute(const Options& options, ranks::Peers* machines, Signals& signals) {
@@ -228,46 +279,9 @@ ExitCode Execute(const Options& options, ranks::Peers* machines, Signals& signal
   }
   Engine& engine = **made;
   running = &engine;
-  placement.notes.push_back(NoteOfNodes(engine.plan(), options, machines));
-  if (!options.quiet) placement.notes.push_back(NoteOfUnsupervised(machines));
-  for (const std::string& note : placement.notes) {
-    if (!note.empty() && !options.quiet) Say(fmt::format("cgrun: note: {}\n", note));
-  }
-  for (const std::string& warning : device::TakeGpuWarnings()) {
-    if (!options.quiet) Say(fmt::format("cgrun: note: {}\n", warning));
-  }
-  if (!options.save_state.empty() || !options.load_state.empty()) {
-    if (const Status reached = engine.CheckStates(); !reached.ok()) return fail(ProblemOf(reached));
-  }
-  if (!options.load_state.empty()) {
-    const auto absent = LoadStates(options.load_state, engine);
-    if (!absent.ok()) return fail(ProblemOf(absent.status()));
-    if (!absent->empty() && !options.quiet) SayOfAbsentStates(options.load_state, *absent);
-  }
-  signals.OnReport([&engine, &options] {
-    std::string report = engine.WaitReport() + "\n" + WriteWaitGraph(options, &engine);
-    report.pop_back();
-    return report;
-  });
-  signals.OnInterrupt([&engine] { engine.Teardown(); });
-
-  if (options.calls.empty()) {
-    Run(engine, work.graphs[0], work.inputs, options, outcome);
-  } else {
-    work.calls.Run(engine, options, outcome);
-  }
-  signals.OnInterrupt(nullptr);
-  signals.OnReport(nullptr);
-  const Measured measured{engine, work.graphs};
-  const ExitCode code = Conclude(options, outcome, signals.interrupted(), &measured);
-  if (options.verbose && !signals.interrupted()) SayStats(engine, options, processes.why_not);
-  if (outcome.status.code() == StatusCode::kTimeout) {
-    // A kernel that never returns cannot be joined, so nothing is destroyed.
-    SayEnds(machines);
-    std::fflush(nullptr);
-    std::_Exit(code);
-  }
-  return code;
+  if (!options.quiet) SayNotes(engine.plan(), options, machines, std::move(placement.notes));
+  if (const Status ready = SetStates(options, engine); !ready.ok()) return fail(ProblemOf(ready));
+  return RunAndConclude(engine, work, options, machines, signals, outcome, processes);
 }
 
 }  // namespace cgraph::command

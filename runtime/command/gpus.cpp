@@ -34,7 +34,7 @@ std::string_view Runs(const std::vector<uint32_t>& devices) {
 // Returns what a reason begins with: "the machine of rank 1 (process 7 on b): "; nothing of this
 // machine.
 std::string MachinePrefix(const plan::Plan& plan, const std::vector<uint32_t>& gpus,
-                  const std::vector<workers::Machine>& machines) {
+                          const std::vector<workers::Machine>& machines) {
   if (machines.size() == 1) return "";
   const workers::Machine& first = workers::MachineOf(plan, gpus.front(), machines);
   const bool same = std::all_of(gpus.begin(), gpus.end(), [&](uint32_t gpu) {

@@ -12,24 +12,16 @@
 #include "runtime/engine/death.h"
 #include "runtime/engine/execute/finish_recordings.h"
 #include "runtime/engine/load/communication/among_machines.h"
-#include "runtime/engine/load/peers/absent_gpu.h"
 #include "runtime/engine/load/prepare.h"
 #include "runtime/engine/load/support.h"
 #include "runtime/engine/omission.h"
 #include "runtime/plan/check.h"
 #include "runtime/plan/graph_index.h"
 #include "runtime/plan/prove.h"
-#include "runtime/status/text.h"
 #include "runtime/workers/partition.h"
 
 namespace cgraph::engine {
 namespace {
-
-// Marks a closed `returned_` list.
-ExecutionState* ClosedList() {
-  static ExecutionState closed;
-  return &closed;
-}
 
 uint32_t MostLag(const plan::Graph& graph) {
   uint32_t lag = 0;
@@ -160,7 +152,9 @@ Status Core::LoadShared() {
   CGRAPH_RETURN_IF_ERROR(arenas_->Allocate(*plan_, devices_, graphs_, native_, elsewhere, view_));
   Loading("making kernels");
   CGRAPH_RETURN_IF_ERROR(MakeWorkers());
+  CGRAPH_RETURN_IF_ERROR(PrepareGraphs());
   CGRAPH_RETURN_IF_ERROR(MakeWorkQueues());
+  CGRAPH_RETURN_IF_ERROR(OpenQueues());
   if (machines_ != nullptr) machines_->EndLoading();
   return Status::Ok();
 }
@@ -216,7 +210,7 @@ Status Core::MakeWorkers() {
   return Status::Ok();
 }
 
-Status Core::MakeWorkQueues() {
+Status Core::PrepareGraphs() {
   kernels_ = std::make_unique<Kernels>(plan_.get(), &devices_, options_.weights_dir,
                                        options_.libraries,
                                        machines_ != nullptr ? machines_->first_rank() : nullptr);
@@ -225,27 +219,25 @@ Status Core::MakeWorkQueues() {
     event_counts.push_back(workers_[worker]->event_count);
   }
   queue_map_ = MapQueues(*plan_, placement_, devices_, event_counts);
-  const Preparation preparation{plan_.get(),
-                                &placement_,
-                                &devices_,
-                                arenas_.get(),
-                                heap_.get(),
-                                &native_,
-                                kernels_.get(),
-                                &queue_map_,
-                                options_.proved,
-                                options_.profile || options_.trace,
-                                options_.capture,
-                                options_.results_on_gpus,
-                                ranks_.rank,
-                                ranks_.of_worker,
-                                machines_.get(),
-                                &view_,
-                                totals_};
-  uint32_t entries = 0;
+  const Preparation preparation{.plan = plan_.get(),
+                                .placement = &placement_,
+                                .devices = &devices_,
+                                .arenas = arenas_.get(),
+                                .heap = heap_.get(),
+                                .native = &native_,
+                                .kernels = kernels_.get(),
+                                .queues = &queue_map_,
+                                .proved = options_.proved,
+                                .profile = options_.profile || options_.trace,
+                                .capture = options_.capture,
+                                .results_on_gpus = options_.results_on_gpus,
+                                .rank = ranks_.rank,
+                                .rank_of_worker = ranks_.of_worker,
+                                .machines = machines_.get(),
+                                .view = &view_,
+                                .totals = totals_};
   for (uint32_t g = 0; g < graphs_.size(); ++g) {
     CGRAPH_RETURN_IF_ERROR(PrepareGraph(preparation, g, *graphs_[g]));
-    entries += static_cast<uint32_t>(graphs_[g]->frames.size());
 #if CGRAPH_ASSERTS
     auto finished = heap_->Make<std::atomic<uint64_t>>(placement_.worker_of_work_queue.size(),
                                                        "the rounds of a graph");
@@ -253,7 +245,12 @@ Status Core::MakeWorkQueues() {
     graphs_[g]->rounds_finished = *finished;
 #endif
   }
-  CGRAPH_RETURN_IF_ERROR(native_.Register(*arenas_, placement_));
+  return native_.Register(*arenas_, placement_);
+}
+
+Status Core::MakeWorkQueues() {
+  uint32_t entries = 0;
+  for (const auto& graph : graphs_) entries += static_cast<uint32_t>(graph->frames.size());
   for (uint32_t w = 0; w < workers_.size(); ++w) {
     if (!IsHere(w)) continue;
     auto scratch = device::Memory::Allocate(kernels_->most_scratch(), "a kernel's scratch");
@@ -278,7 +275,7 @@ Status Core::MakeWorkQueues() {
   for (uint32_t w = 0; w < workers_.size(); ++w) here += IsHere(w);
   spins_ = machines_ != nullptr ? here <= options_.peers->own_cores()
                                 : workers_.size() <= device::Cores();
-  return OpenQueues();
+  return Status::Ok();
 }
 
 // Opens the queues, in the order of their numbers at each work queue.
@@ -417,156 +414,6 @@ Status Core::RunStartGraph() {
   Retire(*graphs_.back());
   executions_ = errors_ = 0;  // it is none of the caller's
   return status;
-}
-
-void Core::End(Status status) {
-  {
-    std::lock_guard lock(end_mutex_);
-    if (ended()) return;
-    end_status_ = std::move(status);
-    ended_->store(true, std::memory_order_release);
-  }
-  for (uint32_t w = 0; w < workers_.size(); ++w) {
-    if (!Omits(Omission::kWakeAtEnd, w)) workers_[w]->event_count->Notify();
-  }
-  turn_.Notify();
-  fallback_driver_wakeup_.Notify();
-  watchdog_wakeup_.Notify();
-}
-
-void Core::EndWhereDeviceFailed() {
-  for (uint32_t rank = 1; AmongGpuRanks() && rank < ranks_.count; ++rank) {
-    const ranks::RankState& state = ranks_.control->states[rank];
-    if (!state.device_failed.load(std::memory_order_acquire)) continue;
-    return EndByDevice(Status(StatusCode::kFailed, std::string(state.device_failure.Get())));
-  }
-  for (auto& device : devices_) {
-    if (Status failure = device->Failure(); !failure.ok()) return EndByDevice(std::move(failure));
-  }
-}
-
-Status Core::EndStatus() const {
-  std::lock_guard lock(end_mutex_);
-  return end_status_;
-}
-
-void Core::Teardown() {
-  // The watchdog, which calls this inside `timed_out`, must not wait for a thread that waits for
-  // the watchdog.
-  std::unique_lock teardown(teardown_mutex_, std::defer_lock);
-  if (std::this_thread::get_id() != watchdog_id_.load()) {
-    teardown.lock();
-  } else if (!teardown.try_lock()) {
-    return;
-  }
-  if (torn_down_) return;
-  torn_down_ = true;
-  End(std::move(closed_));
-  native_.Stop();
-  if (!Omits(Omission::kEndSubmission)) {
-    std::lock_guard lock(submission_);  // who was submitting has seen it
-  }
-  if (!Omits(Omission::kEndDriver)) {
-    std::lock_guard lock(driver_lock_);  // who was driving has seen it; a kernel is waited for
-  }
-  for (auto& worker : workers_) {
-    if (worker->thread.joinable() && !Omits(Omission::kEndWorkers)) worker->thread.join();
-  }
-  if (fallback_driver_.joinable() && !Omits(Omission::kEndFallback)) fallback_driver_.join();
-  // GPUs read memory of each other's processes: none of these ends before all have let go.
-  if (AmongGpuRanks()) {
-    if (std::this_thread::get_id() != watchdog_id_.load()) JoinWatchdog();
-    CloseQueues();
-    CloseRank();
-  }
-  EndRanks();
-  if (std::this_thread::get_id() != watchdog_id_.load()) JoinWatchdog();
-  if (!AmongGpuRanks()) CloseQueues();
-}
-
-// Waits for what runs. A kernel that never ends cannot be ended: it is said which one it is, where
-// its queue still knows.
-void Core::CloseQueues() {
-  std::string kernels;
-  bool over = true;
-  {
-    std::lock_guard report(report_mutex_);  // a late Get() may look at queues
-    // A queue that is closed makes signals in place of others, which then seem to be through with
-    // collectives that hang.
-    for (auto& work_queue : work_queues_) work_queue->AbortCollectives();
-    for (uint32_t w = 0; w < work_queues_.size(); ++w) {
-      if (Omits(Omission::kEndQueues)) continue;
-      std::vector<Position> running;
-      over &= work_queues_[w]->CloseQueues(running);
-      kernels += Describe(running, w);
-    }
-    over &= native_.Close(options_.stall_timeout);
-    for (auto& work_queue : work_queues_) {
-      if (!Omits(Omission::kEndQueues)) work_queue->FreeQueues();
-    }
-  }
-  if (!over) TellAbandoned(kernels);
-}
-
-void Core::TellAbandoned(std::string kernels) const {
-  if (kernels.empty()) kernels = "which one is not known: its queue had failed before\n";
-  std::string text = fmt::format(
-      "a kernel has not ended {} s after the engine was to end, and is abandoned; memory that it "
-      "may touch is not given back as long as the process lives\n{}",
-      std::chrono::duration<double>(options_.stall_timeout).count(), kernels);
-  text.pop_back();
-  const Status status(StatusCode::kTimeout, text);
-  if (options_.abandoned) return options_.abandoned(status);
-  fmt::print(stderr, "cgraph: {}\n", status.message());
-}
-
-void Core::JoinWatchdog() {
-  if (watchdog_.joinable() && !Omits(Omission::kEndWatchdog)) watchdog_.join();
-}
-
-// Releases everything but the runs, and the work queues and graphs without their memory, which a
-// late Get() may still look at.
-void Core::Release() {
-  FreeGraphs();
-  uint64_t here = 0;
-  for (ExecutionState* run = returned_.exchange(ClosedList()); run != nullptr; run = run->next)
-    ++here;
-  for (auto& graph : graphs_) {
-    for (ExecutionState* run = graph->free; run != nullptr; run = run->next) ++here;
-  }
-  const uint64_t surplus = kBias - (runs_.size() - here);
-  if (held_.fetch_sub(surplus) == surplus || Omits(Omission::kEndHeld)) delete this;
-}
-
-void Core::FreeGraphs() {
-  std::lock_guard report(report_mutex_);
-  released_ = true;
-  for (auto& graph : graphs_) {
-    for (; graph->retired < graph->submitted; ++graph->retired) {
-      graph->frames[graph->oldest_frame].run->Unref();
-      graph->oldest_frame = (graph->oldest_frame + 1) % graph->frames.size();
-    }
-    graph->frames.clear();
-    graph->programs.clear();
-    graph->channels.clear();
-    graph->collectives.clear();
-    graph->events = {};
-    graph->poison_bytes = {};
-  }
-  kernels_.reset();
-  native_.Deregister();
-  arenas_.reset();
-}
-
-void Core::Return(ExecutionState* run) {
-  ExecutionState* head = returned_.load(std::memory_order_acquire);
-  do {
-    if (head == ClosedList()) {
-      if (held_.fetch_sub(1) == 1) delete this;
-      return;
-    }
-    run->next = head;
-  } while (!returned_.compare_exchange_weak(head, run, std::memory_order_acq_rel));
 }
 
 }  // namespace cgraph::engine

@@ -1,10 +1,11 @@
 // Core: a loaded plan, its workers, and the one submission order over all its graphs.
 //
-// Files: load/ prepares a plan, core.cpp starts and tears down, submit.cpp takes executions in,
-// handover.cpp takes inputs from memory of GPUs and gives results there, drive.cpp drives workers
-// and watches that they move, ranks.cpp has workers in other processes, gpus.cpp says which devices
-// run on GPUs, wait_report.cpp and report/ who waits for whom, measurements.cpp what was measured,
-// states/ reads and sets states and objects.
+// Files: load/ prepares a plan, core.cpp loads and starts, teardown.cpp ends, submit.cpp takes
+// executions in, handover.cpp takes inputs from memory of GPUs and gives results there, drive.cpp
+// drives workers and watches that they move, ranks.cpp has workers in other processes,
+// gpu_ranks.cpp GPUs in these, machines/ has workers on other machines, gpus.cpp says which devices
+// run on GPUs, report/ who waits for whom, measurements.cpp what was measured, states/ reads and
+// sets states and objects.
 //
 // Threads. Submission is under `submission_`. Worker 0 is driven by the holder of `driver_lock_`: a
 // caller inside Get() or a full Execute(), or the fallback driver while a caller waits with a
@@ -64,7 +65,7 @@ class Core {
   // the plan. Calls `begun` as soon as
   // messages about the engine are heard.
   static void ServeMachine(ranks::Peers& peers, PlanMessage told,
-                           const std::function<void(Machines&)>& begun);
+                           const std::function<void(RankReporter&)>& begun);
 
   // Submits an execution. The caller gets two references: one for the Execution, one for its first
   // Outputs.
@@ -186,6 +187,7 @@ class Core {
   Status OpenDevices();
   Status MakeGraphs();
   Status MakeWorkers();
+  Status PrepareGraphs();
   Status MakeWorkQueues();
   Status OpenQueues();
   void FindConflicts();
@@ -193,6 +195,8 @@ class Core {
   Status StartThreads();
   Status RunStartGraph();
   Status ReserveRuns();
+
+  // teardown.cpp
   void CloseQueues();
   void TellAbandoned(std::string kernels) const;
   void FreeGraphs();
@@ -205,6 +209,8 @@ class Core {
 
   // ranks.cpp
   Status StartRanks();
+  Status SendParts();
+  Status StartProcesses();
   Status AwaitRanks();
   // Returns how long a rank waits for others while the plan is loaded; 0: for ever.
   std::chrono::nanoseconds LoadPatience() const;
@@ -231,7 +237,7 @@ class Core {
   // Returns how many bytes of weights this rank reads, and was sent.
   std::pair<uint64_t, uint64_t> WeightBytes() const;
 
-  // wait_report.cpp; under report_mutex_
+  // report/wait_report.cpp; under report_mutex_
   ReportSource Source() const;
   std::vector<WaitingLane> WaitingLanes() const;
   void SetRank(uint32_t work_queue, WaitingLane& lane) const;
@@ -332,6 +338,8 @@ class Core {
   Ranks ranks_;
   std::unique_ptr<Machines> machines_;
   friend class Machines;
+  friend class OtherRanks;
+  friend class RankReporter;
   // The GPU of each device that runs on one, as the machine of the device's node counts.
   device::GpuMap gpus_;
   std::vector<std::unique_ptr<device::Device>> devices_;

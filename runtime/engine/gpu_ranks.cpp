@@ -4,14 +4,11 @@
 // Memory of a GPU lies at an address of each process's own: it is opened by those that read it
 // (load/peers/peer_memory.h). A GPU that another rank serves is a stand-in here
 // (load/peers/absent_gpu.h).
-#include <fmt/format.h>
 
 #include <chrono>
 #include <mutex>
-#include <string>
 #include <thread>
 #include <utility>
-#include <vector>
 
 #include "runtime/engine/core.h"
 #include "runtime/engine/load/peers/absent_gpu.h"

@@ -1,7 +1,6 @@
 // Which devices of a plan run on which GPUs, of this machine and of others.
 #include <map>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 

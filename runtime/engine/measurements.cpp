@@ -296,12 +296,12 @@ plan::TraceProcesses Core::TraceProcesses() const {
 // Brings what other machines have measured.
 void Core::GatherMeasurements() const {
   if (machines_ != nullptr && ranks_.rank == 0 && (options_.profile || options_.trace)) {
-    machines_->Gather();
+    machines_->others()->GatherMeasurements();
   }
 }
 
 void Core::ForgetMeasurements() {
-  if (machines_ != nullptr && ranks_.rank == 0) machines_->ForgetMeasurements();
+  if (machines_ != nullptr && ranks_.rank == 0) machines_->others()->ForgetMeasurements();
   measured_from_ =
       static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
   for (const auto& graph : graphs_) {

@@ -92,52 +92,63 @@ Status TellGpus(const device::GpuMap& gpus, ranks::Region& region, ranks::Contro
   return Status::Ok();
 }
 
-}  // namespace
-
-// Starts the other ranks, which then load the plan while this one does.
-Status Core::StartRanks() {
-  if (options_.peers != nullptr) {
-    ranks::Messenger& messenger = options_.peers->messenger;
-    if (messenger.given_up()) {
-      return Status(StatusCode::kUnsupported,
-                    "another process is gone, or still computes for an engine that has ended; "
-                    "start all of them again");
-    }
-    if (!messenger.Claim()) {
-      return Status(StatusCode::kUnsupported,
-                    "the other processes serve another engine, and one at a time; end that first");
-    }
-    machines_ = std::make_unique<Machines>(*this, *options_.peers, messenger.unused_tag());
-    ranks_.count = messenger.count();
-    Loading("sending the others their parts of the plan");
-    plan::NodeParts parts(*plan_);
-    totals_ = parts.totals();
-    machines_->SendPlan(parts, options_, gpus_, placement_);
-    return Status::Ok();
-  }
-  if (!options_.processes || placement_.workers == 1) return Status::Ok();
-  if (placement_.workers > ranks::kMostRanks) {
+// Refuses what processes of one machine cannot run.
+Status CheckProcesses(const plan::Plan& plan, const workers::Placement& placement,
+                      const EngineOptions& options) {
+  if (placement.workers > ranks::kMostRanks) {
     return Status(StatusCode::kUnsupported,
                   fmt::format("{} processes were asked for, and an engine has at most {}",
-                              placement_.workers, ranks::kMostRanks));
+                              placement.workers, ranks::kMostRanks));
   }
-  for (uint32_t lane = 0; lane < plan_->lanes.size(); ++lane) {
-    const uint32_t worker =
-        placement_.worker_of_work_queue[placement_.work_queue_of_lane[lane]];
-    if (worker == 0 || plan_->devices[plan_->lanes[lane].device()]->kind !=
-                           plan::DeviceKind::caller) {
+  for (uint32_t lane = 0; lane < plan.lanes.size(); ++lane) {
+    const uint32_t worker = placement.worker_of_work_queue[placement.work_queue_of_lane[lane]];
+    if (worker == 0 || plan.devices[plan.lanes[lane].device()]->kind != plan::DeviceKind::caller) {
       continue;
     }
     return Status(StatusCode::kUnsupported,
                   fmt::format("{} is a lane of the caller and has worker {}, and only worker 0 is "
                               "in the caller's process; compile for another number of workers",
-                              plan::LaneName(*plan_, lane), worker));
+                              plan::LaneName(plan, lane), worker));
   }
-  if (JoinLines(options_.libraries).size() > ranks::RankOptions::kMostLibraryBytes) {
+  if (JoinLines(options.libraries).size() > ranks::RankOptions::kMostLibraryBytes) {
     return Status(StatusCode::kUnsupported,
                   "the paths of the libraries with native methods are longer than processes can "
                   "tell each other; name fewer of them");
   }
+  return Status::Ok();
+}
+
+}  // namespace
+
+// Starts the other ranks, which then load the plan while this one does.
+Status Core::StartRanks() {
+  if (options_.peers != nullptr) return SendParts();
+  if (!options_.processes || placement_.workers == 1) return Status::Ok();
+  CGRAPH_RETURN_IF_ERROR(CheckProcesses(*plan_, placement_, options_));
+  return StartProcesses();
+}
+
+// Has each of the ranks that a launcher has started load its part of the plan.
+Status Core::SendParts() {
+  ranks::Messenger& messenger = options_.peers->messenger;
+  if (messenger.given_up()) {
+    return Status(StatusCode::kUnsupported,
+                  "another process is gone, or still computes for an engine that has ended; "
+                  "start all of them again");
+  }
+  if (!messenger.Claim()) return OthersServeAnotherEngine();
+  const uint32_t first_tag = messenger.unused_tag();
+  machines_ = std::make_unique<Machines>(*this, *options_.peers, first_tag);
+  ranks_.count = messenger.count();
+  Loading("sending the others their parts of the plan");
+  plan::NodeParts parts(*plan_);
+  totals_ = parts.totals();
+  machines_->others()->SendPlan(parts, options_, first_tag, gpus_, placement_);
+  return Status::Ok();
+}
+
+// Starts processes on this machine, which find the plan in memory that all of them share.
+Status Core::StartProcesses() {
   auto region = ranks::Region::Make();
   if (!region.ok()) return region.status();
   auto control = TakeControl(**region);
@@ -174,7 +185,7 @@ std::chrono::nanoseconds Core::LoadPatience() const {
 Status Core::AwaitRanks() {
   if (!several_ranks()) return Status::Ok();
   const std::chrono::nanoseconds patience = LoadPatience();
-  if (machines_ != nullptr) return machines_->AwaitLoaded(patience);
+  if (machines_ != nullptr) return machines_->others()->AwaitLoaded(patience);
   CGRAPH_RETURN_IF_ERROR(ranks_.processes->AwaitLoaded(patience));
   for (uint32_t rank = 1; rank < ranks_.count; ++rank) {
     const uint64_t bytes = ranks_.control->states[rank].region_bytes;
@@ -232,7 +243,7 @@ std::string Core::DevicesOf(uint32_t rank) const {
 // Returns "rank 1: process 123 on node7", as far as it is known.
 std::string Core::RankText(uint32_t rank) const {
   if (machines_ != nullptr) {
-    return fmt::format("rank {}: {}", rank, machines_->ProcessOf(rank).Text());
+    return fmt::format("rank {}: {}", rank, options_.peers->ProcessOf(rank).Text());
   }
   if (ranks_.processes == nullptr) return fmt::format("rank {}", rank);
   return fmt::format("rank {}: process {}", rank,
@@ -240,7 +251,8 @@ std::string Core::RankText(uint32_t rank) const {
 }
 
 std::string Core::StoppedRanks() const {
-  std::string text = machines_ != nullptr ? machines_->SilentRanks() : "";
+  std::string text;
+  if (machines_ != nullptr && ranks_.rank == 0) text = machines_->others()->SilentRanks();
   for (uint32_t rank = 1; ranks_.processes != nullptr && rank < ranks_.count; ++rank) {
     if (!ranks_.processes->IsStopped(rank)) continue;
     text += fmt::format("rank {0} (process {1}: {2}) is stopped by a signal; `kill -CONT {1}` lets "
@@ -256,15 +268,18 @@ std::vector<Engine::Stats::Rank> Core::RankStats() const {
   for (uint32_t rank = 0; known && rank < ranks_.count; ++rank) {
     ranks::Process process;
     if (machines_ != nullptr) {
-      process = machines_->ProcessOf(rank);
+      process = options_.peers->ProcessOf(rank);
     } else {
       process.number = rank == 0 ? getpid() : ranks_.processes->pid(rank);
     }
-    const auto [read_bytes, sent_bytes] = rank == 0              ? WeightBytes()
-                                          : machines_ != nullptr ? machines_->WeightsOf(rank)
-                                                                 : std::pair<uint64_t, uint64_t>();
+    std::pair<uint64_t, uint64_t> weights;  // bytes read, and sent
+    if (rank == 0) {
+      weights = WeightBytes();
+    } else if (machines_ != nullptr) {
+      weights = machines_->others()->WeightBytesOf(rank);
+    }
     all.push_back(
-        {process.number, std::move(process.host), DevicesOf(rank), read_bytes, sent_bytes});
+        {process.number, std::move(process.host), DevicesOf(rank), weights.first, weights.second});
   }
   return all;
 }
@@ -280,7 +295,7 @@ void Core::EndRanks() {
   if (machines_ != nullptr) machines_->EndThread();
   if (machines_ != nullptr && ranks_.rank == 0) {
     GatherMeasurements();
-    machines_->End();
+    machines_->others()->End();
   }
   if (ranks_.processes == nullptr) return;
   ranks_.control->changed.Notify();
@@ -362,7 +377,10 @@ int Core::Serve(uint32_t rank, std::shared_ptr<ranks::Region> region, ranks::Con
     return 1;
   }
   Core& core = *new Core(std::move(*plan), OptionsOf(control));  // goes with the process
-  core.ranks_ = {rank, control.options.ranks, {}, std::move(region), &control, nullptr};
+  core.ranks_.rank = rank;
+  core.ranks_.count = control.options.ranks;
+  core.ranks_.region = std::move(region);
+  core.ranks_.control = &control;
   core.ended_ = &control.ended;
   const Status status = core.LoadRank();
   // What another rank has brought about is that one's to say.

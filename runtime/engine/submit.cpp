@@ -363,7 +363,8 @@ void Core::SubmitRound(LoadedGraph& graph, ExecutionState* run) {
   }
   if (machines_ != nullptr) {
     const bool tells = !gpus_.empty() && !run->empty;
-    machines_->Submitted(graph.index, round, tells ? frame.taken : std::span<const int64_t>());
+    machines_->others()->SendRound(graph.index, round,
+                                   tells ? frame.taken : std::span<const int64_t>());
   }
   ++graph.submitted;
   if (++graph.next_frame == graph.frames.size()) graph.next_frame = 0;

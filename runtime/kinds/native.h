@@ -2,6 +2,7 @@
 #ifndef CGRAPH_RUNTIME_KINDS_NATIVE_H_
 #define CGRAPH_RUNTIME_KINDS_NATIVE_H_
 
+#include <cstddef>
 #include <optional>
 #include <string_view>
 
@@ -9,6 +10,25 @@ namespace cgraph {
 
 // The state that holds the number of a place's object; no declared name has a space.
 inline constexpr char kNativeObjectState[] = "native object";
+
+// The ops that call native code: a method, and what makes the object of a place. These are their
+// attributes, in this order; those arguments that are no tensors follow by the names of their
+// parameters.
+//
+//   extern         library, symbol, actor, reads, writes, names; a `name` for each of `names`
+//                  arguments; a `state` for each that it reads, then for each that it may write,
+//                  but not for the object's number, which is the last of `writes`
+//   extern_create  library, symbol, place, methods; a `method`, which is a symbol, `methods` times
+inline constexpr char kExternOp[] = "extern";
+inline constexpr char kExternCreateOp[] = "extern_create";
+// How many attributes there are before those that there are several of.
+inline constexpr size_t kExternHead = 6, kExternCreateHead = 4;
+namespace extern_attributes {
+inline constexpr char kLibrary[] = "library", kSymbol[] = "symbol";
+inline constexpr char kActor[] = "actor", kReads[] = "reads", kWrites[] = "writes";
+inline constexpr char kNames[] = "names", kName[] = "name", kState[] = "state";
+inline constexpr char kPlace[] = "place", kMethods[] = "methods", kMethod[] = "method";
+}  // namespace extern_attributes
 
 // The library of methods in Python: `extern "python:package.module:Class.method"`.
 inline constexpr char kPythonLibrary[] = "python";

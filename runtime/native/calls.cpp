@@ -26,7 +26,7 @@ MethodCall::MethodCall(const plan::Kernel& kernel, const Library& library, Libra
       arguments_(operands_.arguments),
       results_(operands_.results),
       states_(operands_.reads + operands_.writes) {
-  for (size_t i = kMethodAttributes; i < operands_.first_parameter(); ++i) {
+  for (size_t i = kExternHead; i < operands_.first_parameter(); ++i) {
     (i < operands_.first_state() ? names_ : state_names_)
         .push_back(kernel.body[0]->attributes[i]->text.c_str());
   }
@@ -93,9 +93,9 @@ CreateCall::CreateCall(const plan::Kernel& kernel, const Library& library, std::
       actor_(kernel.symbol),
       place_(std::move(place)),
       library_(library),
-      parameters_(std::span(kernel.body[0]->attributes).subspan(kCreateAttributes + methods)) {
+      parameters_(std::span(kernel.body[0]->attributes).subspan(kExternCreateHead + methods)) {
   for (size_t i = 0; i < methods; ++i) {
-    symbols_.push_back(kernel.body[0]->attributes[kCreateAttributes + i]->text.c_str());
+    symbols_.push_back(kernel.body[0]->attributes[kExternCreateHead + i]->text.c_str());
   }
 }
 

@@ -10,18 +10,13 @@
 
 #include "runtime/device/queue_code.h"
 #include "runtime/device/tensor.h"
+#include "runtime/kinds/native.h"
 #include "runtime/native/library.h"
 #include "runtime/native/objects.h"
 #include "runtime/native/parameters.h"
 #include "runtime/plan/plan.h"
 
 namespace cgraph::native {
-
-// The attributes before the parameters: of a method library, symbol, actor, reads, writes, names,
-// then as many names, and one for each state; of what makes an object library, symbol, place,
-// methods, then as many symbols.
-inline constexpr size_t kMethodAttributes = 6;
-inline constexpr size_t kCreateAttributes = 4;
 
 // Where a call works: the memory of its tensors, and the stream that takes its work.
 struct Where {
@@ -42,13 +37,14 @@ class Views {
   std::vector<DLTensor> views_;
 };
 
-// MethodOperands: what a method is given, as the attributes of its kernel say it. Inputs are the
+// MethodOperands: what a method is given, as the attributes of its kernel say it
+// (runtime/kinds/native.h). Inputs are the
 // arguments, the states that it reads, those that it writes; outputs the results, then the latter.
 struct MethodOperands {
   std::string actor;
   size_t arguments, reads, writes, names, results;
   // Of attributes: behind the names come those of states, of which the object's number is none.
-  size_t first_state() const { return kMethodAttributes + names; }
+  size_t first_state() const { return kExternHead + names; }
   size_t first_parameter() const { return first_state() + reads + writes - 1; }
 };
 

@@ -6,6 +6,7 @@
 
 #include "runtime/device/kernels/operands.h"
 #include "runtime/device/memory.h"
+#include "runtime/kinds/native.h"
 #include "runtime/native/calls.h"
 
 namespace cgraph::native {
@@ -16,8 +17,7 @@ using device::QueueCode;
 using device::Request;
 using device::Tensor;
 
-constexpr char kMethodOp[] = "extern";
-constexpr char kCreateOp[] = "extern_create";
+namespace attributes = extern_attributes;
 
 // ---- on the CPU ---------------------------------------------------------------------------------
 
@@ -125,19 +125,24 @@ bool StatesFit(const Request& request, uint64_t reads, uint64_t writes) {
 
 Result<std::unique_ptr<MethodCall>> MakeMethod(const plan::Kernel& kernel, const Request& request,
                                                const Library& library) {
-  const auto actor = device::TextAttribute(request, "actor");
-  const auto reads = device::IntAttribute(request, "reads");
-  const auto writes = device::IntAttribute(request, "writes");
-  const auto names = device::IntAttribute(request, "names");
+  const auto actor = device::TextAttribute(request, attributes::kActor);
+  const auto reads = device::IntAttribute(request, attributes::kReads);
+  const auto writes = device::IntAttribute(request, attributes::kWrites);
+  const auto names = device::IntAttribute(request, attributes::kNames);
   if (!actor.ok() || !reads.ok() || !writes.ok() || !names.ok() || *reads < 0 || *writes < 0 ||
       *names < 0 || static_cast<uint64_t>(*names) > request.attributes.size() || !kernel.fails ||
       !StatesFit(request, *reads, *writes)) {
     return device::Invalid(request, "its operands are not those of a method in native code");
   }
   const auto size = [](int64_t count) { return static_cast<size_t>(count); };
-  MethodOperands operands{*actor,       request.inputs.size() - size(*reads) - size(*writes),
-                          size(*reads), size(*writes),
-                          size(*names), request.outputs.size() - size(*writes)};
+  MethodOperands operands{
+      .actor = *actor,
+      .arguments = request.inputs.size() - size(*reads) - size(*writes),
+      .reads = size(*reads),
+      .writes = size(*writes),
+      .names = size(*names),
+      .results = request.outputs.size() - size(*writes),
+  };
   if (request.attributes.size() < operands.first_parameter()) {
     return device::Invalid(request, "it lacks names of what a method in native code is given");
   }
@@ -148,18 +153,18 @@ Result<std::unique_ptr<MethodCall>> MakeMethod(const plan::Kernel& kernel, const
 
 Result<std::unique_ptr<CreateCall>> MakeCreate(const plan::Kernel& kernel, const Request& request,
                                                const Library& library) {
-  const auto place = device::TextAttribute(request, "place");
-  const auto methods = device::IntAttribute(request, "methods");
-  if (!place.ok() || !methods.ok() || request.attributes.size() < kCreateAttributes ||
+  const auto place = device::TextAttribute(request, attributes::kPlace);
+  const auto methods = device::IntAttribute(request, attributes::kMethods);
+  if (!place.ok() || !methods.ok() || request.attributes.size() < kExternCreateHead ||
       *methods < 0 ||
-      static_cast<uint64_t>(*methods) > request.attributes.size() - kCreateAttributes ||
+      static_cast<uint64_t>(*methods) > request.attributes.size() - kExternCreateHead ||
       !kernel.fails || !request.inputs.empty() || request.outputs.size() != 1 ||
       !IsNumber(request.outputs[0])) {
     return device::Invalid(request, "its operands are not those of what makes an object");
   }
   CGRAPH_RETURN_IF_ERROR(library.CheckStoring(kernel.symbol));
   for (int64_t i = 0; i < *methods; ++i) {
-    const auto& symbol = request.attributes[kCreateAttributes + static_cast<size_t>(i)];
+    const auto& symbol = request.attributes[kExternCreateHead + static_cast<size_t>(i)];
     CGRAPH_RETURN_IF_ERROR(library.Permits(symbol->text));
   }
   return std::make_unique<CreateCall>(kernel, library, *place, static_cast<size_t>(*methods));
@@ -175,12 +180,14 @@ Result<std::unique_ptr<Made>> Make(const plan::Kernel& kernel, std::span<const O
   const Request request{kernel.symbol, single ? kernel.body[0]->attributes : kNone, inputs,
                         outputs};
   const std::string op = single ? kernel.body[0]->op : "";
-  if (op == kMethodOp) {
+  if (op == kExternOp) {
     auto call = MakeMethod(kernel, request, library);
     if (!call.ok()) return call.status();
     return std::unique_ptr<Made>(method(std::move(*call)));
   }
-  if (op != kCreateOp) return device::Invalid(request, "it names a library and is no native code");
+  if (op != kExternCreateOp) {
+    return device::Invalid(request, "it names a library and is no native code");
+  }
   auto call = MakeCreate(kernel, request, library);
   if (!call.ok()) return call.status();
   return std::unique_ptr<Made>(create(std::move(*call)));
@@ -189,7 +196,8 @@ Result<std::unique_ptr<Made>> Make(const plan::Kernel& kernel, std::span<const O
 }  // namespace
 
 bool MakesObject(const plan::Kernel& kernel) {
-  return !kernel.library.empty() && kernel.body.size() == 1 && kernel.body[0]->op == kCreateOp;
+  return !kernel.library.empty() && kernel.body.size() == 1 &&
+         kernel.body[0]->op == kExternCreateOp;
 }
 
 Result<std::unique_ptr<device::Kernel>> MakeKernel(const plan::Kernel& kernel,

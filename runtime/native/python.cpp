@@ -9,7 +9,6 @@
 #include <filesystem>
 #include <memory>
 #include <mutex>
-#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -138,6 +138,22 @@ uint32_t Peers::own_cores() const {
   return given ? cores : std::max(1u, cores / processes_here_);
 }
 
+Process Peers::ProcessOf(uint32_t rank) const {
+  if (rank == messenger.rank()) return Process::This();
+  return supervision == nullptr ? Process() : supervision->ProcessOf(rank);
+}
+
+std::string Peers::NamesOf(const std::vector<uint32_t>& ranks) const {
+  constexpr size_t kNamed = 4;
+  std::string names;
+  for (size_t i = 0; i < std::min(ranks.size(), kNamed); ++i) {
+    names +=
+        fmt::format("{}rank {} ({})", i == 0 ? "" : ", ", ranks[i], ProcessOf(ranks[i]).Text());
+  }
+  if (ranks.size() > kNamed) names += fmt::format(" and {} more", ranks.size() - kNamed);
+  return names;
+}
+
 Result<Peers*> Connect(const Launch& launch) {
   if (launch.library == nullptr) {
     return Status(StatusCode::kInvalid,

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "runtime/ranks/messenger.h"
 #include "runtime/ranks/supervision.h"
@@ -39,6 +40,9 @@ struct Peers {
   std::optional<Supervision::Lost> FirstLost() const {
     return supervision == nullptr ? std::nullopt : supervision->FirstLost();
   }
+  Process ProcessOf(uint32_t rank) const;
+  // Returns "rank 1 (process 7 on b), rank 2 (process 8 on c) and 6 more".
+  std::string NamesOf(const std::vector<uint32_t>& ranks) const;
 
  private:
   const uint32_t processes_here_;

@@ -11,7 +11,6 @@
 #include <cerrno>
 #include <charconv>
 #include <chrono>
-#include <climits>
 #include <cstdlib>
 #include <cstring>
 #include <span>

@@ -22,7 +22,6 @@
 #include <vector>
 
 #include "runtime/ranks/messenger.h"
-#include "runtime/status/status.h"
 
 namespace cgraph::ranks {
 

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
-#include <optional>
 #include <vector>
 
 #include "runtime/workers/placement.h"

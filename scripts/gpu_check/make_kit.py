@@ -27,7 +27,7 @@ SYSTEM = re.compile(r"^(ld-linux.*|lib(c|m|dl|rt|pthread|resolv)\.so\..*|linux-v
 GCC = ("libstdc++", "libgcc_s")  # used only where the machine has older ones
 DTYPES = {"f32": np.float32, "f64": np.float64, "f16": np.float16, "i64": np.int64,
           "i32": np.int32, "i8": np.int8, "u8": np.uint8, "bool": np.bool_}
-SCALAR_LIMIT = 10  # of integers: rows, labels, tokens; every example has as many
+INTEGER_END = 10  # random integers are below: rows, labels, tokens; every example has as many
 
 
 def fail(sentence):
@@ -138,7 +138,7 @@ class PlanMaker:
 
     def numbers(self, dtype, dims):
         if dtype.startswith(("i", "u")):
-            return self.random.integers(0, SCALAR_LIMIT, dims).astype(DTYPES[dtype])
+            return self.random.integers(0, INTEGER_END, dims).astype(DTYPES[dtype])
         if dtype == "bool":
             return self.random.integers(0, 2, dims).astype(bool)
         return self.random.standard_normal(dims).astype(DTYPES.get(dtype, np.float32))

@@ -7,7 +7,6 @@
 #include <chrono>
 #include <functional>
 #include <string>
-#include <thread>
 
 #include "bench/gpu/probe/probe.h"
 

@@ -11,7 +11,6 @@
 #include <memory>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "runtime/cuda/gpu/gpu.h"
 #include "runtime/device/memory.h"

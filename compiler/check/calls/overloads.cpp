@@ -1,7 +1,6 @@
 #include "compiler/check/calls/overloads.h"
 
 #include <algorithm>
-#include <cstdlib>
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/STLExtras.h"

@@ -18,6 +18,8 @@
 namespace cgraph::elaborate {
 namespace {
 
+namespace attributes = extern_attributes;
+
 // The steps for a call, in expressions, by its memory and time.
 constexpr int64_t kStepsPerExtern = 16;
 
@@ -32,34 +34,25 @@ bool IsTensors(const Value& value) {
 // code takes numbers, texts, and lists of ints. `names` gets a name for each attribute and operand.
 bool AddArgument(ElaborationContext& elaboration, const std::string& name, const Value& value,
                  Range range, graph::Op& out, std::vector<std::string>& names) {
-  names.push_back(name);
-  if (auto* number = value.As<int64_t>()) {
-    out.attributes.push_back({name, *number});
-  } else if (auto* real = value.As<double>()) {
-    out.attributes.push_back({name, *real});
-  } else if (auto* truth = value.As<bool>()) {
-    out.attributes.push_back({name, *truth});
-  } else if (auto* text = value.As<std::string>()) {
-    out.attributes.push_back({name, *text});
-  } else if (std::optional<std::vector<int64_t>> ints = IntsOf(value)) {
-    out.attributes.push_back({name, std::move(*ints)});
-  } else {
-    const List* list = value.As<List>();
-    const bool is_empty = list && list->items->empty();  // would be no attribute and no operand
-    if (is_empty || !IsTensors(value)) {
-      Report(elaboration, Code::kE0406, range,
-             fmt::format("native code takes tensors, numbers, texts and lists of ints; `{}` is {}",
-                         name, is_empty ? "an empty list" : Describe(elaboration, value)));
-      return false;
-    }
-    names.pop_back();
-    MapLeaves(elaboration, range, value, [&, at = 0](const Value& leaf) mutable {
-      const Tensor& tensor = *leaf.As<Tensor>();
-      names.push_back(list || value.As<Tuple>() ? fmt::format("{}[{}]", name, at++) : name);
-      out.operands.push_back({tensor.value, tensor.via, tensor.use.valid() ? tensor.use : range});
-      return leaf;
-    });
+  if (std::optional<graph::Attribute> attribute = AttributeOf(name, value)) {
+    names.push_back(name);
+    out.attributes.push_back(std::move(*attribute));
+    return true;
   }
+  const List* list = value.As<List>();
+  const bool is_empty = list && list->items->empty();  // would be no attribute and no operand
+  if (is_empty || !IsTensors(value)) {
+    Report(elaboration, Code::kE0406, range,
+           fmt::format("native code takes tensors, numbers, texts and lists of ints; `{}` is {}",
+                       name, is_empty ? "an empty list" : Describe(elaboration, value)));
+    return false;
+  }
+  MapLeaves(elaboration, range, value, [&, at = 0](const Value& leaf) mutable {
+    const Tensor& tensor = *leaf.As<Tensor>();
+    names.push_back(list || value.As<Tuple>() ? fmt::format("{}[{}]", name, at++) : name);
+    out.operands.push_back({tensor.value, tensor.via, tensor.use.valid() ? tensor.use : range});
+    return leaf;
+  });
   return true;
 }
 
@@ -91,6 +84,30 @@ void AddStates(ElaborationContext& elaboration, const std::vector<graph::StateId
   }
 }
 
+// Puts in front of the arguments which method it is, and the names of what it is given.
+void AddHead(ElaborationContext& elaboration, const program::Method& method,
+             const std::vector<graph::StateId>& read, const std::vector<graph::StateId>& written,
+             std::vector<std::string> names, graph::Op& out) {
+  const graph::Attribute head[] = {
+      {attributes::kLibrary, method.native->library},
+      {attributes::kSymbol, method.native->symbol},
+      {attributes::kActor, elaboration.program.actors[method.actor].name},
+      {attributes::kReads, static_cast<int64_t>(read.size())},
+      {attributes::kWrites, static_cast<int64_t>(written.size())},
+      {attributes::kNames, static_cast<int64_t>(names.size())},
+  };
+  static_assert(std::size(head) == kExternHead);
+  std::vector<graph::Attribute> all(std::begin(head), std::end(head));
+  for (std::string& name : names) all.push_back({attributes::kName, std::move(name)});
+  for (const std::vector<graph::StateId>& states : {read, written}) {
+    for (graph::StateId state : states) {
+      const std::string& name = elaboration.module.states[state].name;
+      if (name != kNativeObjectState) all.push_back({attributes::kState, name});
+    }
+  }
+  out.attributes.insert(out.attributes.begin(), all.begin(), all.end());
+}
+
 int64_t BytesOf(ElaborationContext& elaboration, const graph::Op& op,
                 const std::vector<graph::Type>& results) {
   int64_t bytes = 0;
@@ -120,20 +137,7 @@ Value CallExtern(ElaborationContext& elaboration, const program::Method& method,
       return Value();
     }
   }
-  std::vector<graph::Attribute> head = {{"library", native.library},
-                                        {"symbol", native.symbol},
-                                        {"actor", elaboration.program.actors[method.actor].name},
-                                        {"reads", static_cast<int64_t>(read.size())},
-                                        {"writes", static_cast<int64_t>(written.size())},
-                                        {"names", static_cast<int64_t>(names.size())}};
-  for (std::string& name : names) head.push_back({"name", std::move(name)});
-  for (const std::vector<graph::StateId>& states : {read, written}) {
-    for (graph::StateId state : states) {
-      const std::string& name = elaboration.module.states[state].name;
-      if (name != kNativeObjectState) head.push_back({"state", name});
-    }
-  }
-  out.attributes.insert(out.attributes.begin(), head.begin(), head.end());
+  AddHead(elaboration, method, read, written, std::move(names), out);
   std::vector<graph::Type> types;
   if (method.signature.result.valid() &&
       !ResultTypes(elaboration, method.signature.result, callee, types, site)) {
@@ -175,11 +179,17 @@ void CreateObject(ElaborationContext& elaboration, graph::InstanceId id) {
     const std::optional<program::Extern>& native = elaboration.program.methods[method].native;
     if (native) symbols.push_back(native->symbol);
   }
-  out.attributes = {{"library", actor.library},
-                    {"symbol", actor.name},
-                    {"place", instance.name},
-                    {"methods", static_cast<int64_t>(symbols.size())}};
-  for (std::string& symbol : symbols) out.attributes.push_back({"method", std::move(symbol)});
+  const graph::Attribute head[] = {
+      {attributes::kLibrary, actor.library},
+      {attributes::kSymbol, actor.name},
+      {attributes::kPlace, instance.name},
+      {attributes::kMethods, static_cast<int64_t>(symbols.size())},
+  };
+  static_assert(std::size(head) == kExternCreateHead);
+  out.attributes.assign(std::begin(head), std::end(head));
+  for (std::string& symbol : symbols) {
+    out.attributes.push_back({attributes::kMethod, std::move(symbol)});
+  }
   for (const program::Parameter& parameter : actor.parameters) {
     const Value& value = *details.frame.locals[parameter.local.index];
     if (value.poisoned() ||

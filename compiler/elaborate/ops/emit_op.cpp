@@ -50,28 +50,17 @@ void AddParameters(ElaborationContext& elaboration, const OpCall& call, Frame& o
   for (int i : TakenParameters(op)) {
     const program::Parameter& parameter = op.signature.parameters[i];
     const Value& value = *op_frame.locals[parameter.local.index];
-    int operand = out.operands.size();
-    if (std::optional<std::vector<int64_t>> ints = IntsOf(value)) {
-      out.attributes.push_back({parameter.name, std::move(*ints)});
+    if (std::optional<graph::Attribute> attribute = AttributeOf(parameter.name, value)) {
+      out.attributes.push_back(std::move(*attribute));
       continue;
     }
-    if (i == op.inplace) out.inplace.push_back({operand, 0});
-    if (auto* number = value.As<int64_t>()) {
-      out.attributes.push_back({parameter.name, *number});
-    } else if (auto* real = value.As<double>()) {
-      out.attributes.push_back({parameter.name, *real});
-    } else if (auto* truth = value.As<bool>()) {
-      out.attributes.push_back({parameter.name, *truth});
-    } else if (auto* text = value.As<std::string>()) {
-      out.attributes.push_back({parameter.name, *text});
-    } else {
-      MapLeaves(elaboration, call.range, value, [&](const Value& leaf) {
-        const Tensor& tensor = *leaf.As<Tensor>();
-        out.operands.push_back(
-            {tensor.value, tensor.via, tensor.use.valid() ? tensor.use : call.range});
-        return leaf;
-      });
-    }
+    if (i == op.inplace) out.inplace.push_back({static_cast<int>(out.operands.size()), 0});
+    MapLeaves(elaboration, call.range, value, [&](const Value& leaf) {
+      const Tensor& tensor = *leaf.As<Tensor>();
+      out.operands.push_back(
+          {tensor.value, tensor.via, tensor.use.valid() ? tensor.use : call.range});
+      return leaf;
+    });
   }
 }
 
@@ -88,8 +77,7 @@ bool MakesExtents(const ElaborationContext& elaboration, const graph::Op& op,
   });
 }
 
-}  // namespace
-
+// Returns the ints of a list that has nothing else.
 std::optional<std::vector<int64_t>> IntsOf(const Value& value) {
   const List* list = value.As<List>();
   if (!list || list->items->empty()) return std::nullopt;
@@ -100,6 +88,17 @@ std::optional<std::vector<int64_t>> IntsOf(const Value& value) {
     ints.push_back(*number);
   }
   return ints;
+}
+
+}  // namespace
+
+std::optional<graph::Attribute> AttributeOf(const std::string& name, const Value& value) {
+  if (auto* number = value.As<int64_t>()) return graph::Attribute{name, *number};
+  if (auto* real = value.As<double>()) return graph::Attribute{name, *real};
+  if (auto* truth = value.As<bool>()) return graph::Attribute{name, *truth};
+  if (auto* text = value.As<std::string>()) return graph::Attribute{name, *text};
+  if (auto ints = IntsOf(value)) return graph::Attribute{name, std::move(*ints)};
+  return std::nullopt;
 }
 
 bool ResultTypes(ElaborationContext& elaboration, program::TypeId type_id, Frame& op_frame,

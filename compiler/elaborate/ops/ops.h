@@ -3,6 +3,7 @@
 #define CGRAPH_COMPILER_ELABORATE_OPS_OPS_H_
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "compiler/elaborate/calls/arguments.h"
@@ -34,8 +35,8 @@ bool CheckSame(ElaborationContext& elaboration, const OpCall& call, Frame& op_fr
 // An op whose parameters are bound goes into the graph: where the home rule puts it, with its cost.
 Value EmitOp(ElaborationContext& elaboration, const OpCall& call, Frame& op_frame);
 
-// A list of compile-time ints, which is one attribute.
-std::optional<std::vector<int64_t>> IntsOf(const Value& value);
+// The attribute that a compile-time number, text or list of ints becomes; nothing for other values.
+std::optional<graph::Attribute> AttributeOf(const std::string& name, const Value& value);
 
 // The types of the tensors in a declared result, in order; false where that is reported.
 bool ResultTypes(ElaborationContext& elaboration, program::TypeId type_id, Frame& frame,

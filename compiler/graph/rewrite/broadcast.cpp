@@ -10,8 +10,6 @@
 #include <set>
 #include <tuple>
 
-#include <fmt/format.h>
-
 #include "compiler/base/kernels.h"
 #include "compiler/base/limits.h"
 #include "compiler/cost/formulas.h"

@@ -3,8 +3,9 @@
 #include <vector>
 
 #include "compiler/inspect/draw/drawings.h"
-#include "compiler/inspect/draw/formats/formats.h"
+#include "compiler/inspect/draw/formats/external_programs.h"
 #include "compiler/inspect/draw/formats/svg.h"
+#include "compiler/inspect/draw/formats/viewer.h"
 #include "compiler/inspect/simulate.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "runtime/plan/graph_index.h"

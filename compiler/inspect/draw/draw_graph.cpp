@@ -16,7 +16,7 @@
 #include "compiler/inspect/draw/facts/facts.h"
 #include "compiler/inspect/draw/facts/operations.h"
 #include "compiler/inspect/draw/facts/tooltip_writer.h"
-#include "compiler/inspect/draw/formats/formats.h"
+#include "compiler/inspect/draw/formats/text.h"
 #include "compiler/inspect/draw/order/order.h"
 #include "compiler/inspect/draw/palette.h"
 #include "compiler/inspect/graph_messages.h"

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <map>
 #include <vector>
 
@@ -16,7 +15,6 @@
 #include "compiler/inspect/draw/facts/lifetimes.h"
 #include "compiler/inspect/draw/facts/operations.h"
 #include "compiler/inspect/draw/facts/tooltip_writer.h"
-#include "compiler/inspect/draw/formats/formats.h"
 #include "compiler/inspect/draw/formats/svg.h"
 #include "compiler/inspect/draw/palette.h"
 #include "runtime/plan/print.h"

@@ -2,7 +2,6 @@
 #ifndef CGRAPH_COMPILER_INSPECT_DRAW_DRAWINGS_H_
 #define CGRAPH_COMPILER_INSPECT_DRAW_DRAWINGS_H_
 
-#include <cstdint>
 #include <string>
 
 #include "compiler/inspect/draw.h"

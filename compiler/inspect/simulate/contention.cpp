@@ -4,7 +4,6 @@
 #include <deque>
 #include <queue>
 #include <set>
-#include <tuple>
 
 #include "compiler/cost/tokens.h"
 

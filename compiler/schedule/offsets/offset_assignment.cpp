@@ -1,7 +1,6 @@
 #include "compiler/schedule/offsets/offset_assignment.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "compiler/schedule/offsets/conflicts.h"
 #include "compiler/schedule/offsets/offset_search.h"

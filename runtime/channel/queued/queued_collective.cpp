@@ -1,7 +1,6 @@
 #include "runtime/channel/queued/queued_collective.h"
 
 #include <algorithm>
-#include <string>
 #include <utility>
 #include <vector>
 

@@ -1,5 +1,4 @@
 // Measures one core, and messages between two.
-#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstring>

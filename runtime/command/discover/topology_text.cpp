@@ -1,7 +1,6 @@
 // Writes what was measured in the language: parts, one a line, with units that it reads.
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

@@ -1,7 +1,5 @@
 #include "runtime/cuda/device/poison_table.h"
 
-#include <fmt/format.h>
-
 namespace cgraph::cuda {
 
 Result<std::unique_ptr<PoisonTable>> PoisonTable::Make(const std::shared_ptr<Gpu>& gpu,

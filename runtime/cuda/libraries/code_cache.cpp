@@ -12,7 +12,6 @@
 #include <fstream>
 #include <iterator>
 #include <system_error>
-#include <utility>
 #include <vector>
 
 #include <fmt/format.h>

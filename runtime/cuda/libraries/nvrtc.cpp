@@ -1,7 +1,5 @@
 #include "runtime/cuda/libraries/nvrtc.h"
 
-#include <utility>
-
 #include <fmt/format.h>
 
 #include "runtime/cuda/libraries/shared_library.h"

@@ -4,7 +4,6 @@
 #ifndef CGRAPH_RUNTIME_CUDA_LIBRARIES_NVRTC_H_
 #define CGRAPH_RUNTIME_CUDA_LIBRARIES_NVRTC_H_
 
-#include <cstddef>
 #include <string>
 #include <vector>
 

@@ -116,9 +116,20 @@ class HalfProduct {
     for (int64_t l = 0; l < k; l += kMostDepth) {
       block.k = std::min(kMostDepth, k - l);
       WidenA(block, i, l, a, a_width);
-      blocks_({a_.data(), block.transpose_a ? 1 : block.k, block.transpose_a ? block.m : 1,
-               b + l * width, width, block.m, block.n, block.k, l == 0, l + block.k == k,
-               panel_.data(), c_.data(), c, width});
+      blocks_({.a = a_.data(),
+               .a_row = block.transpose_a ? 1 : block.k,
+               .a_step = block.transpose_a ? block.m : 1,
+               .b = b + l * width,
+               .b_width = width,
+               .m = block.m,
+               .n = block.n,
+               .k = block.k,
+               .first = l == 0,
+               .last = l + block.k == k,
+               .panel = panel_.data(),
+               .sums = c_.data(),
+               .c = c,
+               .c_width = width});
     }
   }
 

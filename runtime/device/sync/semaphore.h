@@ -42,7 +42,6 @@ class TimelineSemaphore {
   void NotifyListeners() const {
     for (EventCount* event_count : listeners_) event_count->Notify();
   }
-  bool has_listeners() const { return !listeners_.empty(); }
   uint64_t value() const { return word_->load(std::memory_order_acquire); }
   bool Reached(uint64_t value) const { return this->value() >= value; }
   // The word, for devices that write and await it themselves.

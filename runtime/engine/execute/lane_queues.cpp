@@ -3,13 +3,22 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
 #include "runtime/engine/omission.h"
 #include "runtime/engine/execution_state.h"
 
 namespace cgraph::engine {
+namespace {
+
+// What is moved has the extents that the inputs gave; of others, all up to the bound is moved.
+void SetGivenExtents(std::span<const DynamicDim> dims, Frame& frame) {
+  for (const DynamicDim& dim : dims) {
+    if (dim.given) frame.bindings.tensors[dim.tensor].dims[dim.dim] = frame.taken[dim.symbol];
+  }
+}
+
+}  // namespace
 
 std::string BeyondBound(const plan::Plan& plan, const plan::Graph& graph, const DynamicDim& dim,
                         int64_t extent) {
@@ -37,10 +46,7 @@ void CommGroup::WithPart(const CommOp& part, device::Queue& queue, const device:
                          OnMessage&& on_message, OnMember&& on_member) {
   Frame& frame = FrameOf(part, tag.round);
   Tensor* tensors = frame.bindings.tensors;
-  // What is moved has the extents that the inputs gave; of others, all up to the bound is moved.
-  for (const DynamicDim& dim : program().Dims(part.extents)) {
-    if (dim.given) tensors[dim.tensor].dims[dim.dim] = frame.taken[dim.symbol];
-  }
+  SetGivenExtents(program().Dims(part.extents), frame);
   const bool gets = part.poison_flag != plan::kNone;
   const bool empty = frame.words->empty.load(std::memory_order_relaxed);
   const std::span<const uint32_t> checks = program().Checks(part.checks);
@@ -56,18 +62,25 @@ void CommGroup::WithPart(const CommOp& part, device::Queue& queue, const device:
       inputs_.push_back(first == plan::kNone ? nullptr : tensors + first);
     }
     return on_member(channel::QueuedMember{
-        &queue, tag.round, part.member, &operation, inputs_.data(),
-        part.targets.count != 0 ? tensors + part.targets.first : nullptr, checks,
-        empty});
+        .queue = &queue,
+        .round = tag.round,
+        .member = part.member,
+        .operation = &operation,
+        .inputs = inputs_.data(),
+        .outputs = part.targets.count != 0 ? tensors + part.targets.first : nullptr,
+        .checks = checks,
+        .empty = empty,
+    });
   }
-  channel::QueuedMessage message{&queue,
-                                 tag.round * part.per_round + part.message,
-                                 &operation,
-                                 tensors + part.sources.first,
-                                 nullptr,
-                                 part.sources.count,
-                                 empty,
-                                 checks};
+  channel::QueuedMessage message{
+      .queue = &queue,
+      .number = tag.round * part.per_round + part.message,
+      .operation = &operation,
+      .from = tensors + part.sources.first,
+      .count = part.sources.count,
+      .empty = empty,
+      .checks = checks,
+  };
   if (part.kind == CommOp::Kind::kReceive) {
     message.to = tensors + part.targets.first;
     message.count = part.targets.count;  // the sender's values may be on another machine

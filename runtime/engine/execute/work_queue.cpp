@@ -167,8 +167,16 @@ std::vector<Position> WorkQueue::Everywhere() const {
 std::vector<Position> WorkQueue::PositionsOf(const std::vector<device::Head>& heads) const {
   std::vector<Position> all;
   for (const device::Head& head : heads) {
-    all.push_back({false, head.running, head.tag.graph, head.tag.step, done() + head.finished,
-                   head.tag.round, /*of_queue=*/true, head.finished, head.pending, head.last_step});
+    all.push_back({.idle = false,
+                   .running = head.running,
+                   .graph = head.tag.graph,
+                   .step = head.tag.step,
+                   .done = done() + head.finished,
+                   .round = head.tag.round,
+                   .of_queue = true,
+                   .finished = head.finished,
+                   .pending = head.pending,
+                   .last_step = head.last_step});
   }
   return all;
 }

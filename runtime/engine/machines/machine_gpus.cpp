@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <chrono>
 #include <functional>
+#include <set>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include <fmt/format.h>
 
@@ -31,18 +31,27 @@ workers::Machine ThisMachine(bool with_gpus) {
   return machine;
 }
 
-// Who is called with the answer of a rank.
-using Take = std::function<void(uint32_t from, const MachineMessage&, std::string_view text)>;
+// Question: something that rank 0 asks other ranks about their machines.
+struct Question {
+  MachineMessage::Kind kind;  // of the answers, too
+  const char* asked;          // completes "has not told", "before it had told"
+  // Called with the answer of a rank.
+  std::function<void(uint32_t from, const MachineMessage&, std::string_view text)> take;
+};
 
-// Answers: takes what other ranks tell of their machines.
+// Answers: hears the answers to a question.
 class Answers final : private ranks::Listener {
  public:
-  Answers(ranks::Messenger& messenger, MachineMessage::Kind kind, const Take& take)
-      : messenger_(messenger), kind_(kind), take_(take), buffers_(messenger.count()) {
+  Answers(ranks::Messenger& messenger, const Question& question, const std::vector<uint32_t>& ranks)
+      : messenger_(messenger),
+        question_(question),
+        missing_(ranks.begin(), ranks.end()),
+        buffers_(messenger.count()) {
     messenger_.Listen(kMachineTag, this);
   }
   ~Answers() override { messenger_.Listen(kMachineTag, nullptr); }
-  uint32_t count() const { return count_; }
+  // The ranks that have not answered.
+  const std::set<uint32_t>& missing() const { return missing_; }
 
  private:
   std::span<std::byte> BufferFor(uint32_t from, uint64_t bytes) override {
@@ -51,49 +60,47 @@ class Answers final : private ranks::Listener {
   bool OnMessage(uint32_t from, std::span<const std::byte>) override {
     const std::vector<std::byte> bytes = buffers_[from].Take();
     const auto [message, text] = Read(bytes);
-    if (message.kind != kind_) return false;
-    take_(from, message, text);
-    ++count_;
+    if (message.kind != question_.kind) return false;
+    question_.take(from, message, text);
+    missing_.erase(from);
     return true;
   }
 
   ranks::Messenger& messenger_;
-  const MachineMessage::Kind kind_;
-  const Take& take_;
+  const Question& question_;
+  std::set<uint32_t> missing_;
   std::vector<ranks::ReceiveBuffers> buffers_;
-  uint32_t count_ = 0;
 };
 
-// Asks ranks something of their machines; `take` gets the answers.
-Status Ask(const MachineMessage& question, const std::vector<uint32_t>& ranks, ranks::Peers& peers,
-           const Take& take) {
+// Asks these ranks, and waits for their answers.
+Status Ask(const Question& question, const std::vector<uint32_t>& ranks, ranks::Peers& peers) {
   ranks::Messenger& messenger = peers.messenger;
   const auto lost = [&] { return messenger.given_up() || peers.FirstLost().has_value(); };
-  if (!lost() && messenger.claimed()) {
-    return Status(StatusCode::kUnsupported,
-                  "the other processes serve another engine, and one at a time; end that first");
-  }
+  if (!lost() && messenger.claimed()) return OthersServeAnotherEngine();
   const auto end = std::chrono::steady_clock::now() + kPatience;
   bool late = false;
-  Answers answers(messenger, question.kind, take);
-  for (uint32_t rank : ranks) SendMessage(messenger, rank, question);
+  Answers answers(messenger, question, ranks);
+  for (uint32_t rank : ranks) SendMessage(messenger, rank, {.kind = question.kind});
   PollUntil(messenger, [&] {
     late = std::chrono::steady_clock::now() > end;
-    return answers.count() == ranks.size() || late || lost();
+    return answers.missing().empty() || late || lost();
   });
-  if (answers.count() == ranks.size()) return Status::Ok();
-  if (!late) {
-    const auto first = peers.FirstLost();
-    return Status(StatusCode::kLost,
-                  fmt::format("{}; start all of them again",
-                              first ? fmt::format("rank {} ({}) {} before it had loaded the plan",
-                                                  first->rank, first->process.Text(), first->how)
-                                    : "another process has not ended its engine in time"));
+  const std::vector<uint32_t> missing(answers.missing().begin(), answers.missing().end());
+  if (missing.empty()) return Status::Ok();
+  if (late) {
+    messenger.GiveUp();
+    return Status(
+        StatusCode::kTimeout,
+        fmt::format("in {} s {} {} not told {}", kPatience.count(), peers.NamesOf(missing),
+                    missing.size() == 1 ? "has" : "have", question.asked));
   }
-  messenger.GiveUp();
-  return Status(StatusCode::kTimeout,
-                fmt::format("{} of {} other ranks have not told which GPUs they have in {} s",
-                            ranks.size() - answers.count(), ranks.size(), kPatience.count()));
+  if (const auto first = peers.FirstLost()) {
+    return Status(StatusCode::kLost,
+                  fmt::format("rank {} ({}) {} before it had told {}; start all of them again",
+                              first->rank, first->process.Text(), first->how, question.asked));
+  }
+  return Status(StatusCode::kLost,
+                "another process has not ended its engine in time; start all of them again");
 }
 
 }  // namespace
@@ -112,8 +119,7 @@ Result<std::vector<workers::Machine>> FindMachines(const plan::Plan& plan, ranks
     if (asked[node] && node > 0) others.push_back(node);
   }
   // Where a rank is not asked, the number of its cores is not known, and any core is taken for one.
-  const Take take = [&](uint32_t from, const MachineMessage& message, std::string_view text) {
-    if (from >= machines.size()) return;
+  const auto take = [&](uint32_t from, const MachineMessage& message, std::string_view text) {
     workers::Machine& machine = machines[from];
     machine.cores = message.gpus.cores;
     machine.gpus = message.gpus.gpus;
@@ -122,7 +128,8 @@ Result<std::vector<workers::Machine>> FindMachines(const plan::Plan& plan, ranks
     machine.no_gpus = text.substr(process);
   };
   if (!others.empty()) {
-    CGRAPH_RETURN_IF_ERROR(Ask({.kind = MachineMessage::kGpus}, others, *peers, take));
+    const Question question{MachineMessage::kGpus, "which GPUs are there", take};
+    CGRAPH_RETURN_IF_ERROR(Ask(question, others, *peers));
   }
   return machines;
 }
@@ -131,10 +138,11 @@ Result<std::vector<std::string>> DescribeMachines(ranks::Peers& peers) {
   std::vector<std::string> texts(peers.messenger.count());
   std::vector<uint32_t> others;
   for (uint32_t rank = 1; rank < texts.size(); ++rank) others.push_back(rank);
-  const Take take = [&](uint32_t from, const MachineMessage&, std::string_view text) {
+  const auto take = [&](uint32_t from, const MachineMessage&, std::string_view text) {
     texts[from] = text;
   };
-  CGRAPH_RETURN_IF_ERROR(Ask({.kind = MachineMessage::kDescribe}, others, peers, take));
+  const Question question{MachineMessage::kDescribe, "which devices are there", take};
+  CGRAPH_RETURN_IF_ERROR(Ask(question, others, peers));
   return texts;
 }
 

@@ -6,8 +6,9 @@
 #include <string_view>
 
 #include "runtime/engine/core.h"
-#include "runtime/engine/machines/machines.h"
 #include "runtime/engine/machines/message.h"
+#include "runtime/engine/machines/other_ranks.h"
+#include "runtime/engine/machines/rank_reporter.h"
 
 namespace cgraph::engine {
 namespace {
@@ -19,15 +20,15 @@ using Clock = std::chrono::steady_clock;
 // ---- rank 0 -------------------------------------------------------------------------------------
 
 // Of several round trips to a rank the shortest counts: it says best what time it is there.
-void Machines::AlignClocks() {
+void OtherRanks::AlignClocks() {
   constexpr int kTimes = 10;
   for (int i = 0; i < kTimes; ++i) {
     asked_ns_.store(NowNs(), std::memory_order_relaxed);
-    if (!Ask(MachineMessage::kClock)) return;
+    if (!AskAll(MachineMessage::kClock)) return;
   }
 }
 
-void Machines::OnClock(uint32_t from, const MachineMessage& message) {
+void OtherRanks::OnClock(uint32_t from, const MachineMessage& message) {
   if (message.question != question_.load(std::memory_order_relaxed)) return;  // a late answer
   const int64_t asked = asked_ns_.load(std::memory_order_relaxed), round_trip = NowNs() - asked;
   if (round_trip < clocks_[from].round_trip_ns) {
@@ -36,20 +37,19 @@ void Machines::OnClock(uint32_t from, const MachineMessage& message) {
   answers_.fetch_add(1, std::memory_order_release);
 }
 
-// Asks all others; returns whether all have answered in time.
-bool Machines::Ask(uint32_t kind) {
+// Returns whether all have answered in time.
+bool OtherRanks::AskAll(MachineMessage::Kind kind) {
   answers_.store(0, std::memory_order_relaxed);
   const uint32_t question = question_.load(std::memory_order_relaxed) + 1;
   question_.store(question, std::memory_order_relaxed);
-  SendToAll({.kind = static_cast<MachineMessage::Kind>(kind), .question = question}, {});
+  SendToAll({.kind = kind, .question = question});
   const auto end = Clock::now() + kMachineGrace;
-  const uint32_t others = messenger_.count() - 1;
-  const auto all = [&] { return answers_.load(std::memory_order_acquire) == others; };
+  const auto all = [&] { return answers_.load(std::memory_order_acquire) == others_; };
   PollUntil(messenger_, [&] { return all() || messenger_.given_up() || Clock::now() > end; });
   return all();
 }
 
-void Machines::Gather() {
+void OtherRanks::GatherMeasurements() {
   std::lock_guard lock(gather_mutex_);
   {
     std::lock_guard state(mutex_);
@@ -57,12 +57,12 @@ void Machines::Gather() {
   }
   if (messenger_.given_up()) return;
   AlignClocks();
-  Ask(MachineMessage::kMeasure);
+  AskAll(MachineMessage::kMeasure);
 }
 
-void Machines::ForgetMeasurements() { SendToAll({.kind = MachineMessage::kForget}, {}); }
+void OtherRanks::ForgetMeasurements() { SendToAll({.kind = MachineMessage::kForget}); }
 
-void Machines::OnTimings(const MachineMessage& message, std::string_view text) {
+void OtherRanks::OnTimings(const MachineMessage& message, std::string_view text) {
   if (message.graph >= core_.graphs_.size()) return;
   std::vector<StepList>& programs = core_.graphs_[message.graph]->programs;
   if (message.work_queue >= programs.size()) return;
@@ -75,7 +75,7 @@ void Machines::OnTimings(const MachineMessage& message, std::string_view text) {
   }
 }
 
-void Machines::OnTrace(uint32_t from, const MachineMessage& message, std::string_view text) {
+void OtherRanks::OnTrace(uint32_t from, const MachineMessage& message, std::string_view text) {
   if (message.work_queue >= core_.work_queues_.size()) return;
   const auto offset = static_cast<uint64_t>(clocks_[from].offset_ns);
   for (; text.size() >= sizeof(TracedStep); text.remove_prefix(sizeof(TracedStep))) {
@@ -93,7 +93,7 @@ void Machines::OnTrace(uint32_t from, const MachineMessage& message, std::string
 // ---- the others ---------------------------------------------------------------------------------
 
 // Answers what rank 0 has asked: whoever hears a question must not send.
-void Machines::SendAnswers() {
+void RankReporter::SendAnswers() {
   if (const uint32_t question = asked_clock_.exchange(0, std::memory_order_acquire)) {
     MachineMessage message{.kind = MachineMessage::kClock, .question = question};
     message.clock = {NowNs()};
@@ -105,7 +105,7 @@ void Machines::SendAnswers() {
   }
 }
 
-void Machines::SendMeasurements() {
+void RankReporter::SendMeasurements() {
   traced_.resize(core_.work_queues_.size());
   for (uint32_t w = 0; w < traced_.size(); ++w) {
     if (!core_.IsHere(core_.placement_.worker_of_work_queue[w])) continue;

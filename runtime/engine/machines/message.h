@@ -20,6 +20,13 @@ namespace cgraph::engine {
 inline constexpr uint32_t kMachineTag = ranks::kControlTag;
 // How long the others are given to answer or to end an engine: one may be inside a kernel.
 inline constexpr std::chrono::seconds kMachineGrace(1);
+// How often a rank tells that it is alive.
+inline constexpr std::chrono::milliseconds kAliveInterval(250);
+
+// RoundMessage: a round to run. Its frame's last execution has left `flagged` and `failed`.
+struct RoundMessage {
+  bool empty, flagged, failed;
+};
 
 // MachineMessage: the beginning of a message; a text follows.
 struct MachineMessage {
@@ -67,9 +74,8 @@ struct MachineMessage {
       uint32_t cores, gpus;
       uint64_t process_bytes;  // of the text: who answers; why there are no GPUs follows
     } gpus;
-    struct {
-      bool empty, flagged, failed;
-    } round;  // the text: the extents that the inputs have, by symbol, where there are GPUs
+    // The text: the extents that the inputs have, by symbol, where there are GPUs.
+    RoundMessage round;
     struct {
       uint64_t done, at, round;
     } progress;
@@ -78,8 +84,11 @@ struct MachineMessage {
     } failure;
     struct {
       StatusCode code;
-      uint64_t read_bytes, sent_bytes;  // of weights: from own files, by rank 0
+      uint64_t weight_bytes_read, weight_bytes_sent;  // from own files, by rank 0
     } loaded;
+    struct {
+      StatusCode code;
+    } device_failed;
     struct {
       uint32_t weight;  // its number in the plan
       // Asks about a piece, of which the rank has one with this digest if it `has` any; otherwise
@@ -107,8 +116,13 @@ struct TimedStep {
   uint64_t ns = 0, count = 0;
 };
 
+// Returns the time on the steady clock, by which messages state times.
+inline int64_t NowNs() {
+  return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
+}
+
 inline void SendMessage(ranks::Messenger& messenger, uint32_t to, MachineMessage message,
-                 std::string_view text = {}) {
+                        std::string_view text = {}) {
   message.text_bytes = text.size();
   messenger.SendCopy(to, kMachineTag, std::as_bytes(std::span(&message, 1)),
                      std::as_bytes(std::span(text.data(), text.size())));

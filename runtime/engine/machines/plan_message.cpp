@@ -50,22 +50,24 @@ SharedText MakeSharedText(const EngineOptions& options, uint32_t first_tag,
                           const std::vector<plan::GraphTotals>& totals) {
   const std::string libraries = JoinLines(options.libraries);
   SharedText shared{{.kind = MachineMessage::kPlan}, options.weights_dir + libraries};
-  shared.head.options = {options.inflight,
-                         first_tag,
-                         options.proved,
-                         options.profile,
-                         options.trace,
-                         options.capture,
-                         options.stall_timeout.count(),
-                         options.weights_dir.size(),
-                         libraries.size(),
-                         gpus.size(),
-                         placement.workers,
-                         static_cast<uint32_t>(placement.worker_of_work_queue.size()),
-                         static_cast<uint32_t>(placement.work_queue_of_lane.size()),
-                         static_cast<uint32_t>(totals.size()),
-                         totals.empty() ? 0 : static_cast<uint32_t>(totals[0].collectives.size()),
-                         0};
+  shared.head.options = {
+      .inflight = options.inflight,
+      .first_tag = first_tag,
+      .proved = options.proved,
+      .profile = options.profile,
+      .trace = options.trace,
+      .capture = options.capture,
+      .stall_timeout_ns = options.stall_timeout.count(),
+      .weights_dir_bytes = options.weights_dir.size(),
+      .libraries_bytes = libraries.size(),
+      .gpus = gpus.size(),
+      .workers = placement.workers,
+      .work_queues = static_cast<uint32_t>(placement.worker_of_work_queue.size()),
+      .lanes = static_cast<uint32_t>(placement.work_queue_of_lane.size()),
+      .graphs = static_cast<uint32_t>(totals.size()),
+      .communicators = totals.empty() ? 0 : static_cast<uint32_t>(totals[0].collectives.size()),
+      .weights = 0,  // each rank's own, set by TextFor()
+  };
   for (const auto& [device, gpu] : gpus) {
     const MappedGpu mapped{device, gpu};
     Append(std::span(&mapped, 1), shared.text);

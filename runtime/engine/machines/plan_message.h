@@ -4,7 +4,6 @@
 #define CGRAPH_RUNTIME_ENGINE_MACHINES_PLAN_MESSAGE_H_
 
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>

@@ -37,20 +37,20 @@ class Inbox final : private ranks::Listener {
     PollUntil(messenger_, [&] { return !messages_.empty(); });
     return Take();
   }
-  void PassOnTo(Machines* machines) {
-    machines_ = machines;
-    while (machines_ != nullptr && !messages_.empty()) machines_->Dispatch(0, Take());
+  void PassOnTo(RankReporter* reporter) {
+    reporter_ = reporter;
+    while (reporter_ != nullptr && !messages_.empty()) reporter_->Dispatch(Take());
   }
 
  private:
   std::span<std::byte> BufferFor(uint32_t, uint64_t bytes) override { return buffers_.New(bytes); }
   bool OnMessage(uint32_t, std::span<const std::byte>) override {
-    if (machines_ == nullptr) {
+    if (reporter_ == nullptr) {
       messages_.push_back(buffers_.Take());
       return true;
     }
     std::vector<std::byte> message = buffers_.Take();
-    machines_->Dispatch(0, message);
+    reporter_->Dispatch(message);
     buffers_.Return(std::move(message));
     return true;
   }
@@ -61,7 +61,7 @@ class Inbox final : private ranks::Listener {
   }
 
   Messenger& messenger_;
-  Machines* machines_ = nullptr;
+  RankReporter* reporter_ = nullptr;
   ranks::ReceiveBuffers buffers_;
   std::deque<std::vector<std::byte>> messages_;
 };
@@ -70,14 +70,15 @@ class Inbox final : private ranks::Listener {
 
 // Serves one engine, until it has ended or could not be loaded.
 void Core::ServeMachine(ranks::Peers& peers, PlanMessage told,
-                        const std::function<void(Machines&)>& begun) {
+                        const std::function<void(RankReporter&)>& begun) {
   Core* core = new Core(std::move(told.part.plan), told.options);
   core->placement_ = std::move(told.placement);
   core->totals_ = std::move(told.totals);
-  core->machines_ = std::make_unique<Machines>(*core, peers, told.first_tag);
-  core->machines_->SetWeights(std::move(told.part.weights));
+  core->machines_ =
+      std::make_unique<Machines>(*core, peers, told.first_tag, std::move(told.part.weights));
+  RankReporter& reporter = *core->machines_->reporter();
   Messenger& messenger = peers.messenger;
-  begun(*core->machines_);
+  begun(reporter);
   core->ranks_.rank = messenger.rank();
   core->ranks_.count = messenger.count();
   Status status;
@@ -93,7 +94,7 @@ void Core::ServeMachine(ranks::Peers& peers, PlanMessage told,
                                 core->workers_.size() + 1, error.code().message()));
   }
   const auto [read_bytes, sent_bytes] = core->WeightBytes();
-  core->machines_->Loaded(status, read_bytes, sent_bytes);
+  reporter.ReportLoaded(status, read_bytes, sent_bytes);
   if (Worker* worker = core->PollingWorker(); status.ok() && worker != nullptr) {
     worker->Drive(core->spins_, [core] { return core->ended(); });
   }
@@ -123,7 +124,7 @@ int ServeMachine(ranks::Peers& peers, const std::function<std::string()>& descri
     if (told.ok()) {
       told->options.peers = &peers;
       Core::ServeMachine(peers, std::move(*told),
-                         [&](Machines& machines) { inbox.PassOnTo(&machines); });
+                         [&](RankReporter& reporter) { inbox.PassOnTo(&reporter); });
       inbox.PassOnTo(nullptr);
     } else {
       MachineMessage refusal{.kind = MachineMessage::kLoaded};

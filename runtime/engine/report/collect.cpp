@@ -1,7 +1,6 @@
 #include "runtime/engine/report/collect.h"
 
 #include <algorithm>
-#include <iterator>
 #include <map>
 #include <set>
 #include <string>

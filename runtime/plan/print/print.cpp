@@ -2,8 +2,6 @@
 // so every index is checked before it is used: an index out of bounds prints as "?".
 #include "runtime/plan/print.h"
 
-#include <iterator>
-
 #include <fmt/format.h>
 
 #include "runtime/plan/kinds.h"

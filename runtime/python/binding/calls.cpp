@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include <fmt/format.h>
 #include <nanobind/stl/optional.h>

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
@@ -29,7 +28,6 @@ struct Method {
     bool is_taken;  // the function has a parameter of that name
   };
 
-  std::string symbol;
   PyObject* function = nullptr;  // or the name of a method of the object
   bool is_of_object = false;
   bool takes_out = false;
@@ -187,9 +185,8 @@ std::string WithError(std::string problem) {
 
 }  // namespace
 
-Method* MakeMethod(const char* symbol, PyObject* found) {
+Method* MakeMethod(PyObject* found) {
   auto* method = new Method;
-  method->symbol = symbol;
   method->function = PyTuple_GetItem(found, 0);
   method->is_of_object = PyUnicode_Check(method->function) != 0;
   method->takes_out = PyTuple_GetItem(found, 1) == Py_True;

@@ -12,7 +12,7 @@ namespace cgraph::methods {
 struct Method;
 
 // Makes a method of what `find` of helper.py has found; it is never ended.
-Method* MakeMethod(const char* symbol, PyObject* found);
+Method* MakeMethod(PyObject* found);
 
 // Calls it, with the interpreter's lock. Returns an empty text, or why it has failed.
 std::string Call(Method& method, const cgraph_call& call);

@@ -68,7 +68,7 @@ CGRAPH_HOOK void* cgraph_find_method(const char* symbol, Fail fail, void* error)
     fail(error, TakeError().c_str());
     return nullptr;
   }
-  return MakeMethod(symbol, found.get());  // stays: a plan is loaded once, and libraries stay too
+  return MakeMethod(found.get());  // stays: a plan is loaded once, and libraries stay too
 }
 
 CGRAPH_HOOK int32_t cgraph_call_method(const cgraph_call* call) {

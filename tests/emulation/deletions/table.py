@@ -15,7 +15,8 @@ HANDOVER = "runtime/engine/handover.cpp"
 CODE = "runtime/cuda/kernels/device_code.h"
 PRODUCT = "runtime/cuda/kernels/matmul/library_product.cpp"
 QUEUED = "runtime/channel/queued/"
-MESSAGES = "runtime/channel/messages/message_channel.cpp"
+SENDER = "runtime/channel/messages/message_sender.cpp"
+RECEIVER = "runtime/channel/messages/message_receiver.cpp"
 
 DELETIONS = [
     # Streams.
@@ -141,16 +142,16 @@ DELETIONS = [
     ("a staged message: the host has a slot", QUEUED + "staged_channel.cpp",
      "    if (!HasRoom(n)) return false;\n", ""),
     # Collectives.
-    ("a message to a machine: the copies are in the slot", MESSAGES,
+    ("a message to a machine: the copies are in the slot", SENDER,
      "std::min(copied_[0].value(), issued_until_.load(std::memory_order_acquire));",
      "issued_until_.load(std::memory_order_acquire);"),
-    ("a message to a machine: its poison", MESSAGES,
+    ("a message to a machine: its poison", SENDER,
      "message.empty || device::AnyPoisoned(message.checks, *message.bindings);",
      "message.empty;"),
-    ("a message of a machine: it has arrived", MESSAGES,
+    ("a message of a machine: it has arrived", RECEIVER,
      "bool ReadyToReceive(uint64_t n) const override { return HasArrived(n); }",
      "bool ReadyToReceive(uint64_t) const override { return true; }"),
-    ("a message of a machine: its poison", MESSAGES,
+    ("a message of a machine: its poison", RECEIVER,
      "if (Poisoned(n, header) || header.values < message.count) return false;",
      "if (header.values < message.count) return true;"),
     ("a collective: all have arrived", QUEUED + "queued_collective.cpp",
@@ -184,7 +185,7 @@ DELETIONS = [
      "  CGRAPH_RETURN_IF_ERROR(ended);\n  return SettleAll(kWhat);\n}\n\nStatus "
      "NcclCommunicator::RegisterRank", "  return ended;\n}\n\nStatus "
      "NcclCommunicator::RegisterRank"),
-    ("deregistering memory before it is freed", "runtime/engine/core.cpp",
+    ("deregistering memory before it is freed", "runtime/engine/teardown.cpp",
      "  native_.Deregister();\n", ""),
     # Inputs and results in memory of GPUs that the program uses, too.
     ("waiting for what makes an input", HANDOVER,
@@ -204,7 +205,7 @@ DELETIONS = [
      "const CUresult passed = launcher_.PassPoison(call);",
      "const CUresult passed = CUDA_SUCCESS;"),
     # The engine.
-    ("ending collectives before queues are closed", "runtime/engine/core.cpp",
+    ("ending collectives before queues are closed", "runtime/engine/teardown.cpp",
      "    for (auto& work_queue : work_queues_) work_queue->AbortCollectives();\n", ""),
     ("the host waits before it issues", "runtime/engine/load/prepare.cpp",
      "step.queue = held ? 0 : SlotOf(instruction);",

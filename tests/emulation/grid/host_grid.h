@@ -1,10 +1,10 @@
 // The language of device code, for the host's compiler: runtime/cuda/kernels/device_code.h includes
 // this instead of CUDA's where CGRAPH_EMULATED_GRID names it.
 //
-// The threads of a block are fibers of one thread of the host (block.h). A thread runs until it
-// meets the others, at a barrier or in a shuffle, and in any order between two of these; so a
-// barrier that is missing gives wrong results for some seed. Shared memory is one copy for each
-// thread of the host: it runs one block at a time.
+// The threads of a block are fibers of one thread of the host (multiprocessor.h). A thread runs
+// until it meets the others, at a barrier or in a shuffle, and in any order between two of these;
+// so a barrier that is missing gives wrong results for some seed. Shared memory is one copy for
+// each thread of the host: it runs one block at a time.
 //
 // KERNEL also enters the kernel in a table (kernel_table.h), under its name.
 #ifndef CGRAPH_TESTS_EMULATION_GRID_HOST_GRID_H_

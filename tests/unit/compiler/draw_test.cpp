@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "compiler/inspect/draw.h"
-#include "compiler/inspect/draw/formats/formats.h"
+#include "compiler/inspect/draw/formats/text.h"
 #include "tests/support/plans/plan_builder.h"
 #include "tests/support/plans/sample_plans.h"
 

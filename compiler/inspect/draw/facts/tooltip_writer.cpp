@@ -2,9 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <set>
-
-#include "compiler/inspect/draw/formats/formats.h"
 #include "llvm/ADT/StringRef.h"
 #include "runtime/plan/print.h"
 #include "runtime/status/text.h"

@@ -1,4 +1,4 @@
-#include "compiler/inspect/draw/formats/formats.h"
+#include "compiler/inspect/draw/formats/external_programs.h"
 
 #include <fmt/format.h>
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "compiler/inspect/draw/formats/formats.h"
+#include "compiler/inspect/draw/formats/text.h"
 #include "compiler/inspect/draw/palette.h"
 #include "runtime/status/text.h"
 

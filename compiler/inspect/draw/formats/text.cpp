@@ -1,8 +1,4 @@
-#include "compiler/inspect/draw/formats/formats.h"
-
-#include <fmt/format.h>
-
-#include <iterator>
+#include "compiler/inspect/draw/formats/text.h"
 
 #include "llvm/Support/ConvertUTF.h"
 #include "runtime/status/text.h"

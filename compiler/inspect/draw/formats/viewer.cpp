@@ -1,8 +1,10 @@
-#include "compiler/inspect/draw/formats/formats.h"
+#include "compiler/inspect/draw/formats/viewer.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+
+#include "compiler/inspect/draw/formats/text.h"
 
 namespace cgraph {
 namespace {

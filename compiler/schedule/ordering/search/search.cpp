@@ -1,7 +1,6 @@
 #include "compiler/schedule/ordering/search/search.h"
 
 #include <algorithm>
-#include <numeric>
 
 namespace cgraph::schedule {
 

@@ -5,7 +5,6 @@
 // place between its last predecessor and its first successor.
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "compiler/schedule/ordering/search/counter_random.h"
 #include "compiler/schedule/ordering/search/serial_scheduler.h"

@@ -3,7 +3,6 @@
 #ifndef CGRAPH_COMPILER_SCHEDULE_ORDERING_TASKS_TASK_MAKER_H_
 #define CGRAPH_COMPILER_SCHEDULE_ORDERING_TASKS_TASK_MAKER_H_
 
-#include <optional>
 #include <vector>
 
 #include "compiler/schedule/ordering/tasks/tasks.h"

@@ -3,12 +3,10 @@
 #include <algorithm>
 #include <optional>
 
-#include <fmt/format.h>
-
 #include "runtime/channel/carrier.h"
 #include "runtime/channel/local/local_carrier.h"
 #include "runtime/channel/messages/message_channel.h"
-#include "runtime/channel/messages/message_collective.h"
+#include "runtime/channel/messages/collective/message_collective.h"
 #include "runtime/channel/queued/hosted_collective.h"
 #include "runtime/channel/queued/native_collective.h"
 #include "runtime/channel/queued/queued_collective.h"

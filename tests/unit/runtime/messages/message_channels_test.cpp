@@ -10,8 +10,8 @@
 
 #include "runtime/channel/local/local_collective.h"
 #include "runtime/channel/messages/message_channel.h"
-#include "runtime/channel/messages/message_collective.h"
-#include "runtime/channel/messages/sections.h"
+#include "runtime/channel/messages/collective/message_collective.h"
+#include "runtime/channel/messages/collective/sections.h"
 #include "runtime/plan/kinds.h"
 #include "tests/support/host_memory.h"
 #include "tests/unit/runtime/messages/wires.h"

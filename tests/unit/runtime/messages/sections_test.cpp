@@ -5,8 +5,8 @@
 #include <cstring>
 #include <vector>
 
-#include "runtime/channel/messages/message_layout.h"
-#include "runtime/channel/messages/sections.h"
+#include "runtime/channel/messages/collective/message_layout.h"
+#include "runtime/channel/messages/collective/sections.h"
 #include "runtime/kinds/collective.h"
 
 namespace cgraph::testing {

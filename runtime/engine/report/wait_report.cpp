@@ -1,5 +1,4 @@
 // The report of who waits for whom: what lanes do (report/collect.h), and on which rank.
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <mutex>
@@ -33,7 +32,7 @@ void Core::SetRank(uint32_t work_queue, WaitingLane& lane) const {
   lane.rank = rank;
   lane.process = RankText(rank);
   if (machines_ != nullptr) {
-    lane.halted = machines_->IsSilent(rank);
+    lane.halted = machines_->others() != nullptr && machines_->others()->IsSilent(rank);
   } else if (ranks_.processes != nullptr) {
     lane.halted = rank != 0 && ranks_.processes->IsStopped(rank);
   }

@@ -1,4 +1,4 @@
-#include "runtime/channel/messages/sections.h"
+#include "runtime/channel/messages/collective/sections.h"
 
 #include <algorithm>
 

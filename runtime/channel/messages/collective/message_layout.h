@@ -1,8 +1,8 @@
 // MessageLayout: how sections of a member's values lie in one message: a header, the size of each
 // section, and then the sections. Both ends know from the shape which sections these are. The sizes
 // in a message are of its round, and may be less than the shape's; what is poisoned has no bytes.
-#ifndef CGRAPH_RUNTIME_CHANNEL_MESSAGES_MESSAGE_LAYOUT_H_
-#define CGRAPH_RUNTIME_CHANNEL_MESSAGES_MESSAGE_LAYOUT_H_
+#ifndef CGRAPH_RUNTIME_CHANNEL_MESSAGES_COLLECTIVE_MESSAGE_LAYOUT_H_
+#define CGRAPH_RUNTIME_CHANNEL_MESSAGES_COLLECTIVE_MESSAGE_LAYOUT_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "runtime/channel/collective.h"
-#include "runtime/channel/messages/sections.h"
+#include "runtime/channel/messages/collective/sections.h"
 
 namespace cgraph::channel {
 
@@ -45,4 +45,4 @@ class MessageLayout {
 
 }  // namespace cgraph::channel
 
-#endif  // CGRAPH_RUNTIME_CHANNEL_MESSAGES_MESSAGE_LAYOUT_H_
+#endif  // CGRAPH_RUNTIME_CHANNEL_MESSAGES_COLLECTIVE_MESSAGE_LAYOUT_H_

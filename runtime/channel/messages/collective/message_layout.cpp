@@ -1,4 +1,4 @@
-#include "runtime/channel/messages/message_layout.h"
+#include "runtime/channel/messages/collective/message_layout.h"
 
 #include <algorithm>
 #include <cstring>

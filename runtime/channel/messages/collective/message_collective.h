@@ -4,8 +4,8 @@
 // everywhere.
 // A large all_reduce has a second round of messages: each member reduces a slice and sends it to
 // the other ranks. A rank without a member has an object that does nothing.
-#ifndef CGRAPH_RUNTIME_CHANNEL_MESSAGES_MESSAGE_COLLECTIVE_H_
-#define CGRAPH_RUNTIME_CHANNEL_MESSAGES_MESSAGE_COLLECTIVE_H_
+#ifndef CGRAPH_RUNTIME_CHANNEL_MESSAGES_COLLECTIVE_MESSAGE_COLLECTIVE_H_
+#define CGRAPH_RUNTIME_CHANNEL_MESSAGES_COLLECTIVE_MESSAGE_COLLECTIVE_H_
 
 #include <cstdint>
 #include <memory>
@@ -26,4 +26,4 @@ Result<std::unique_ptr<Collective>> MakeMessageCollective(const CollectiveShape&
 
 }  // namespace cgraph::channel
 
-#endif  // CGRAPH_RUNTIME_CHANNEL_MESSAGES_MESSAGE_COLLECTIVE_H_
+#endif  // CGRAPH_RUNTIME_CHANNEL_MESSAGES_COLLECTIVE_MESSAGE_COLLECTIVE_H_

@@ -1,8 +1,8 @@
 // Sections: which bytes of a member's input go to which other rank in a collective between ranks
 // that share no memory. What is said here depends on the shape alone, so all ranks say the same;
 // nothing here sends.
-#ifndef CGRAPH_RUNTIME_CHANNEL_MESSAGES_SECTIONS_H_
-#define CGRAPH_RUNTIME_CHANNEL_MESSAGES_SECTIONS_H_
+#ifndef CGRAPH_RUNTIME_CHANNEL_MESSAGES_COLLECTIVE_SECTIONS_H_
+#define CGRAPH_RUNTIME_CHANNEL_MESSAGES_COLLECTIVE_SECTIONS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -53,4 +53,4 @@ std::vector<Section> SlicesOf(const CollectiveShape& shape, uint32_t from);
 
 }  // namespace cgraph::channel
 
-#endif  // CGRAPH_RUNTIME_CHANNEL_MESSAGES_SECTIONS_H_
+#endif  // CGRAPH_RUNTIME_CHANNEL_MESSAGES_COLLECTIVE_SECTIONS_H_

@@ -1,7 +1,7 @@
 // OutgoingMessage: a member's message to the ranks that get the same sections of its values, once
 // in each round.
-#ifndef CGRAPH_RUNTIME_CHANNEL_MESSAGES_OUTGOING_MESSAGE_H_
-#define CGRAPH_RUNTIME_CHANNEL_MESSAGES_OUTGOING_MESSAGE_H_
+#ifndef CGRAPH_RUNTIME_CHANNEL_MESSAGES_COLLECTIVE_OUTGOING_MESSAGE_H_
+#define CGRAPH_RUNTIME_CHANNEL_MESSAGES_COLLECTIVE_OUTGOING_MESSAGE_H_
 
 #include <algorithm>
 #include <atomic>
@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/channel/messages/message_layout.h"
+#include "runtime/channel/messages/collective/message_layout.h"
 #include "runtime/device/memory.h"
 #include "runtime/ranks/messenger.h"
 
@@ -27,8 +27,6 @@ class OutgoingMessage {
     memory_ = std::move(*memory);
     return Status::Ok();
   }
-
-  const std::vector<Section>& sections() const { return layout_.sections(); }
 
   // A member sends nothing of a round before all of the round before has left it, which Left()
   // tells; so memory for one message is enough.
@@ -62,4 +60,4 @@ class OutgoingMessage {
 
 }  // namespace cgraph::channel
 
-#endif  // CGRAPH_RUNTIME_CHANNEL_MESSAGES_OUTGOING_MESSAGE_H_
+#endif  // CGRAPH_RUNTIME_CHANNEL_MESSAGES_COLLECTIVE_OUTGOING_MESSAGE_H_

@@ -1,0 +1,124 @@
+// OtherRanks: the other ranks of an engine of several machines, as rank 0 has them. Rank 0 has each
+// of them load its part of the plan, tells them of the rounds that it submits, and hears how far
+// they are: it has a WorkQueue for each work queue of another rank, whose words are set when such a
+// message comes. rank_reporter.h is the other side.
+#ifndef CGRAPH_RUNTIME_ENGINE_MACHINES_OTHER_RANKS_H_
+#define CGRAPH_RUNTIME_ENGINE_MACHINES_OTHER_RANKS_H_
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "runtime/engine/engine.h"
+#include "runtime/engine/machines/agreement.h"
+#include "runtime/engine/machines/message.h"
+#include "runtime/engine/machines/sent_weights.h"
+#include "runtime/plan/node_parts.h"
+#include "runtime/ranks/launcher.h"
+#include "runtime/ranks/messenger.h"
+#include "runtime/ranks/refusals.h"
+#include "runtime/ranks/supervision.h"
+#include "runtime/status/status.h"
+#include "runtime/workers/placement.h"
+
+namespace cgraph::engine {
+
+class Core;
+
+class OtherRanks final : private ranks::Listener {
+ public:
+  // `agreement`: what ranks agree on while they load the plan; gets the messages about it.
+  OtherRanks(Core& core, ranks::Peers& peers, Agreement& agreement);
+
+  // Has each rank load its part of the plan, with devices on these GPUs. `first_tag`: of the
+  // engine's own messages.
+  void SendPlan(plan::NodeParts& parts, const EngineOptions& options, uint32_t first_tag,
+                const device::GpuMap& gpus, const workers::Placement& placement);
+  // Waits until all have loaded it, at most for so long (0: for ever).
+  Status AwaitLoaded(std::chrono::nanoseconds timeout);
+  // Returns whether a rank has refused the plan, or is lost.
+  bool AnyFailed() const;
+  // Returns the error with which rank 0 does not load the plan, and those of others, which are
+  // waited for a moment. `interrupted`: another rank is why rank 0 does not.
+  Status JoinRefusal(Status own, bool interrupted);
+
+  // Tells of a round. Where other ranks have GPUs, `extents` are those that the inputs have.
+  void SendRound(uint32_t graph, const RoundMessage& round, std::span<const int64_t> extents);
+  // Ends their part of the engine, after which none of its messages is under way any more, unless a
+  // rank does not end in time: then the messenger is given up.
+  void End();
+
+  // Brings what they have measured, where they measure: times of calls, and steps of traces with
+  // times of this rank's clock. Those that do not answer in time are left out.
+  void GatherMeasurements();
+  void ForgetMeasurements();
+
+  // Returns a line for each rank that has told nothing for long: it is stopped, or its machine
+  // cannot be reached.
+  std::string SilentRanks() const;
+  bool IsSilent(uint32_t rank) const { return SilenceOf(rank).has_value(); }
+  // Returns how many bytes of weights a rank has read, and was sent.
+  std::pair<uint64_t, uint64_t> WeightBytesOf(uint32_t rank) const;
+
+ private:
+  std::span<std::byte> BufferFor(uint32_t from, uint64_t bytes) override {
+    return buffers_[from].New(bytes);
+  }
+  bool OnMessage(uint32_t from, std::span<const std::byte>) override;
+  // Returns whether somebody may wait for what the message says.
+  bool Dispatch(uint32_t from, std::span<const std::byte> message);
+  void OnLost(const ranks::Supervision::Lost& lost);
+  void OnLoaded(uint32_t from, const MachineMessage& message, std::string_view text);
+  void OnFailure(uint32_t from, const MachineMessage& message, std::string_view text);
+  void OnHeads(const MachineMessage& message, std::string_view text);
+  void OnClock(uint32_t from, const MachineMessage& message);
+  void OnTimings(const MachineMessage& message, std::string_view text);
+  void OnTrace(uint32_t from, const MachineMessage& message, std::string_view text);
+
+  void SendToAll(const MachineMessage& message, std::string_view text = {});
+  bool AnswerWeightQuestions();
+  bool HasRefusals() const;
+  std::optional<std::chrono::nanoseconds> SilenceOf(uint32_t rank) const;  // where it is long
+  void AlignClocks();
+  bool AskAll(MachineMessage::Kind kind);
+
+  Core& core_;
+  ranks::Peers& peers_;
+  ranks::Messenger& messenger_;
+  Agreement& agreement_;
+  const uint32_t others_;                       // how many
+  std::vector<ranks::ReceiveBuffers> buffers_;  // by rank
+  WeightQuestions questions_;
+
+  mutable std::mutex mutex_;  // of the next five
+  Status load_error_;
+  std::vector<ranks::Refusal> refusals_;
+  std::map<uint32_t, std::pair<uint64_t, uint64_t>> weight_bytes_;  // by rank: read, and sent
+  std::vector<bool> has_loaded_;                                    // by rank: or has told why not
+  bool started_ = false;  // all have loaded the plan: who is lost now ends the engine
+  std::atomic<uint32_t> loaded_{0}, ended_{0};
+  std::vector<std::atomic<int64_t>> last_message_ns_;  // when, on the steady clock, by rank
+
+  // What they have measured.
+  struct OtherClock {
+    int64_t offset_ns = 0;              // of it against this rank's
+    int64_t round_trip_ns = INT64_MAX;  // in which that was measured: half of it is the error
+  };
+  std::mutex gather_mutex_;
+  std::vector<OtherClock> clocks_;     // by rank
+  std::atomic<uint32_t> question_{0};  // the number of the last one
+  std::atomic<int64_t> asked_ns_{0};   // when
+  std::atomic<uint32_t> answers_{0};   // to it
+};
+
+}  // namespace cgraph::engine
+
+#endif  // CGRAPH_RUNTIME_ENGINE_MACHINES_OTHER_RANKS_H_

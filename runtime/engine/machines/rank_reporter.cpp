@@ -1,0 +1,154 @@
+#include "runtime/engine/machines/rank_reporter.h"
+
+#include <mutex>
+#include <string_view>
+
+#include "runtime/engine/core.h"
+#include "runtime/engine/omission.h"
+
+namespace cgraph::engine {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// How often a work queue's position is sent while it finishes nothing; time-out reports show it.
+constexpr auto kPositionInterval = std::chrono::milliseconds(20);
+
+}  // namespace
+
+RankReporter::RankReporter(Core& core, ranks::Messenger& messenger, Agreement& agreement,
+                           std::vector<uint32_t> weights)
+    : core_(core),
+      messenger_(messenger),
+      agreement_(agreement),
+      first_rank_(
+          messenger, std::move(weights), [this] { return core_.ended(); }, core.LoadPatience()) {}
+
+void RankReporter::Dispatch(std::span<const std::byte> bytes) {
+  const auto [message, text] = Read(bytes);
+  switch (message.kind) {
+    case MachineMessage::kWeights:
+      first_rank_.OnAnswer(message, text);
+      break;
+    case MachineMessage::kAgree:
+      agreement_.OnMessage(0, text);
+      break;
+    case MachineMessage::kRound:
+      core_.AcceptRound(message.graph, message.round, text);
+      break;
+    case MachineMessage::kClock:
+      asked_clock_.store(message.question, std::memory_order_release);
+      break;
+    case MachineMessage::kMeasure:
+      asked_measurements_.store(message.question, std::memory_order_release);
+      break;
+    case MachineMessage::kForget:
+      core_.ForgetMeasurements();
+      break;
+    case MachineMessage::kEnd:
+      core_.End(Status(StatusCode::kClosed, "rank 0 has ended the engine"));
+      break;
+    // These come while there is no engine, or go to rank 0.
+    case MachineMessage::kNone:
+    case MachineMessage::kGpus:
+    case MachineMessage::kDescribe:
+    case MachineMessage::kPlan:
+    case MachineMessage::kAskWeights:
+    case MachineMessage::kLoaded:
+    case MachineMessage::kProgress:
+    case MachineMessage::kFailure:
+    case MachineMessage::kHeads:
+    case MachineMessage::kDeviceFailed:
+    case MachineMessage::kAlive:
+    case MachineMessage::kTimings:
+    case MachineMessage::kTrace:
+    case MachineMessage::kMeasured:
+    case MachineMessage::kEnded:
+    case MachineMessage::kQuit:
+      break;
+  }
+}
+
+void RankReporter::ReportLoaded(const Status& status, uint64_t read_bytes, uint64_t sent_bytes) {
+  MachineMessage message{.kind = MachineMessage::kLoaded};
+  message.loaded = {status.code(), read_bytes, sent_bytes};
+  SendMessage(messenger_, 0, message, status.message());
+}
+
+void RankReporter::ReportAlive() { SendMessage(messenger_, 0, {.kind = MachineMessage::kAlive}); }
+
+void RankReporter::ReportProgress(bool positions) {
+  std::unique_lock lock(report_mutex_, std::try_to_lock);
+  if (!lock.owns_lock()) return;
+  reported_.resize(core_.work_queues_.size());
+  for (uint32_t w = 0; w < reported_.size(); ++w) {
+    if (!core_.IsHere(core_.placement_.worker_of_work_queue[w])) continue;
+    const WorkQueue& work_queue = *core_.work_queues_[w];
+    const WorkQueue::Progress progress = work_queue.progress();
+    Reported& reported = reported_[w];
+    if (const uint64_t failures = work_queue.failures();
+        failures != reported.failures && !Omits(Omission::kTellFailure)) {
+      reported.failures = failures;
+      ReportFailures(w);
+    }
+    ReportHeads(w);
+    if (progress.done == reported.done) {
+      if (progress.at == reported.at || !positions) continue;
+      const auto now = Clock::now();
+      if (now - reported.when < kPositionInterval) continue;
+      reported.when = now;
+    }
+    reported.done = progress.done;
+    reported.at = progress.at;
+    MachineMessage message{.kind = MachineMessage::kProgress, .work_queue = w};
+    message.progress = {progress.done, progress.at, progress.round};
+    SendMessage(messenger_, 0, message);
+  }
+}
+
+// Reports where the work queue's queues are, while something that was issued to them is not over:
+// the work queue itself is through with it then.
+void RankReporter::ReportHeads(uint32_t work_queue) {
+  if (!core_.work_queues_[work_queue]->has_queues()) return;
+  std::unique_lock queues(core_.report_mutex_, std::try_to_lock);
+  if (!queues.owns_lock()) return;  // they are being closed
+  const WorkQueue& from = *core_.work_queues_[work_queue];
+  Reported& reported = reported_[work_queue];
+  const bool pending = from.pushed() != from.done();
+  const auto now = Clock::now();
+  if (!pending && !reported.heads) return;
+  if (pending && now - reported.heads_when < kPositionInterval) return;
+  reported.heads_when = now;
+  const std::vector<device::Head> heads = pending ? from.Heads() : std::vector<device::Head>();
+  reported.heads = !heads.empty();
+  SendMessage(messenger_, 0, {.kind = MachineMessage::kHeads, .work_queue = work_queue},
+              {reinterpret_cast<const char*>(heads.data()), heads.size() * sizeof(heads[0])});
+}
+
+// Reports the failures that the work queue has noted since the last time; before them that of a
+// device, whose consequence they may be.
+void RankReporter::ReportFailures(uint32_t work_queue) {
+  for (const auto& device : core_.devices_) {
+    const Status failure = device->Failure();
+    if (failure.ok()) continue;
+    MachineMessage message{.kind = MachineMessage::kDeviceFailed};
+    message.device_failed = {failure.code()};
+    SendMessage(messenger_, 0, message, failure.message());
+  }
+  for (uint32_t g = 0; g < core_.graphs_.size(); ++g) {
+    std::vector<Frame>& frames = core_.graphs_[g]->frames;
+    for (uint32_t f = 0; f < frames.size(); ++f) {
+      const FailureSlot& slot = frames[f].failures.slots[work_queue];
+      uint64_t& reported = reported_[work_queue].versions[{g, f}];
+      const auto failure = slot.Get();
+      if (!failure || reported == failure->version) continue;
+      reported = failure->version;
+      MachineMessage message{
+          .kind = MachineMessage::kFailure, .graph = g, .frame = f, .work_queue = work_queue};
+      message.failure = {failure->program_order};
+      SendMessage(messenger_, 0, message, failure->text);
+    }
+  }
+}
+
+}  // namespace cgraph::engine

@@ -1,0 +1,73 @@
+// RankReporter: a rank other than the first of an engine of several machines, towards rank 0. It
+// hears the rounds that rank 0 submits, and reports what its work queues have finished, which
+// executions have failed and, when it is asked, what it has measured. other_ranks.h is the other
+// side.
+#ifndef CGRAPH_RUNTIME_ENGINE_MACHINES_RANK_REPORTER_H_
+#define CGRAPH_RUNTIME_ENGINE_MACHINES_RANK_REPORTER_H_
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "runtime/engine/machines/agreement.h"
+#include "runtime/engine/machines/message.h"
+#include "runtime/engine/machines/sent_weights.h"
+#include "runtime/ranks/messenger.h"
+#include "runtime/status/status.h"
+
+namespace cgraph::engine {
+
+class Core;
+
+class RankReporter {
+ public:
+  // `agreement`: what ranks agree on while they load the plan; gets the messages about it.
+  // `weights`: the numbers in the whole plan of the slices of weights in this rank's part.
+  RankReporter(Core& core, ranks::Messenger& messenger, Agreement& agreement,
+               std::vector<uint32_t> weights);
+
+  // Hears a message of rank 0. Sends nothing: SendAnswers() does that.
+  void Dispatch(std::span<const std::byte> message);
+  void SendAnswers();
+
+  // Reports that the plan is loaded, or why not, and how many bytes of weights came from where.
+  void ReportLoaded(const Status& status, uint64_t read_bytes, uint64_t sent_bytes);
+  // Reports an execution's failures before the progress that ends it. `positions`: also where work
+  // queues are that have finished nothing, which takes a look at the clock.
+  void ReportProgress(bool positions);
+  void ReportAlive();
+
+  // Rank 0, of which this rank asks weights.
+  FirstRank& first_rank() { return first_rank_; }
+
+ private:
+  // What was reported of a work queue last.
+  struct Reported {
+    uint64_t done = 0, at = 0, failures = 0;
+    // Of failures, by graph and frame.
+    std::map<std::pair<uint32_t, uint32_t>, uint64_t> versions;
+    std::chrono::steady_clock::time_point when, heads_when;
+    bool heads = false;  // some were told of
+  };
+  void ReportFailures(uint32_t work_queue);
+  void ReportHeads(uint32_t work_queue);
+  void SendMeasurements();
+
+  Core& core_;
+  ranks::Messenger& messenger_;
+  Agreement& agreement_;
+  AskedFirstRank first_rank_;
+  std::mutex report_mutex_;                                       // of the next
+  std::vector<Reported> reported_;                                // by work queue
+  std::atomic<uint32_t> asked_clock_{0}, asked_measurements_{0};  // questions; 0: none
+  std::vector<size_t> traced_;  // by work queue: steps that were sent
+};
+
+}  // namespace cgraph::engine
+
+#endif  // CGRAPH_RUNTIME_ENGINE_MACHINES_RANK_REPORTER_H_
