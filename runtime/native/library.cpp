@@ -81,12 +81,6 @@ void* Library::Symbol(const std::string& name) const { return OwnSymbol(handle_,
 
 Status Library::WorksOnGpus(const std::string& symbol) const {
   if (Symbol(kCudaSymbol) != nullptr) return Status::Ok();
-  if (path_ == kPythonLibrary) {
-    return Status(StatusCode::kUnsupported,
-                  fmt::format("`{}` is a method in Python, which runs on CPU threads only so far; "
-                              "place its actor on a cpu",
-                              symbol));
-  }
   return Status(StatusCode::kUnsupported,
                 fmt::format("the methods of {} take tensors in host memory: it does not export {}; "
                             "place the actor of `{}` on a cpu or, where its methods work on a "

@@ -18,7 +18,8 @@ PROGRAMS = {"cgrun": "cgrun", "cgc": "cgc", "libcgraph_cuda.so": "libcgraph_cuda
             "device_test": "tests/device_test",
             "kernels_gpu_test": "tests/kernels_cuda/kernels_gpu_test",
             "gpu_probe": "gpu_probe"}
-TARGETS = "cgc cgrun cgraph_cuda device_test kernels_gpu_test gpu_probe cgraph_softmax"
+TARGETS = ("cgc cgrun cgraph_cuda device_test kernels_gpu_test gpu_probe cgraph_softmax "
+           "cgraph_python_methods")
 # Opened by name, so ldd does not list them.
 OPENED = ("libopenblas.so.0", "libdnnl.so.2", "libgomp.so.1", "libgfortran.so.5",
           "libquadmath.so.0")
@@ -55,7 +56,7 @@ def programs(kit, build, copied):
 
 
 def libraries(kit):
-    (kit / "lib" / "gcc").mkdir(parents=True)
+    (kit / "lib" / "gcc").mkdir(parents=True, exist_ok=True)
     wanted = {}
     for program in (kit / "bin").iterdir():
         wanted |= dict(re.findall(r"(\S+) => (/\S+)", call("ldd", program).stdout))
@@ -210,14 +211,42 @@ def add_cuda_method(maker, plans, build):
         "native_on_gpu", ROOT / "examples" / "native" / "on_gpu.cgraph", repeat=3, library=library)
 
 
+def training_inputs(folder):
+    random = np.random.default_rng(12)
+    for name, numbers in (("x", random.standard_normal((16, 8)).astype(np.float32)),
+                          ("label", random.integers(0, 3, 16))):
+        np.save(folder / f"{name}.npy", numbers)
+    inside = folder.relative_to(folder.parents[1])
+    return [word for name in ("x", "label") for word in ("--input", f"{name}={inside}/{name}.npy")]
+
+
+def add_python_methods(maker, build, copied):
+    """The entry of the example whose methods are those of PyTorch's modules, or None. What it
+    should give is computed where it is checked, since PyTorch may be nowhere else."""
+    built = build / "libcgraph_python.so"
+    if not built.exists():
+        print(f"gpu-check: {built} is not built, so no method in Python is in the kit")
+        return None
+    shutil.copy2(built, maker.kit / "bin" / built.name)
+    if copied:
+        call("strip", "--strip-unneeded", maker.kit / "bin" / built.name)
+    folder = ROOT / "examples" / "torch_actors"
+    (maker.kit / "lib").mkdir(exist_ok=True)
+    library = maker.kit / "lib" / "stages.py"
+    shutil.copy2(folder / library.name, library)
+    return maker.add("torch_actors_on_gpu", folder / "on_gpu.cgraph", repeat=5, expected=False,
+                     special={"step": training_inputs}, library=library)
+
+
 def make_kit(kit, build, emulated, copied):
     """Fills `kit`, a new folder; small where it is for the emulation."""
     from gpu_check import benchmarks
     kit, build = pathlib.Path(kit), pathlib.Path(build)
     programs(kit, build, copied)
+    maker = PlanMaker(kit, build)
+    methods = add_python_methods(maker, build, copied)
     if copied:
         libraries(kit)
-    maker = PlanMaker(kit, build)
     plans = {}
     for name, path in examples(emulated):
         special = {"classify": digits} if name == "digits_digits" else None
@@ -227,7 +256,8 @@ def make_kit(kit, build, emulated, copied):
     commit = subprocess.run(["git", "-C", ROOT, "rev-parse", "HEAD"], capture_output=True,
                             text=True, check=False).stdout.strip()
     manifest = {"commit": commit, "version": call(kit / "bin/cgrun", "--version").stdout.strip(),
-                "plans": plans, "benchmarks": benchmarks.make(maker, emulated)}
+                "plans": plans, "benchmarks": benchmarks.make(maker, emulated),
+                "python_methods": methods}
     if copied:
         manifest["glibc"] = newest_symbols(kit)
     (kit / "manifest.json").write_text(json.dumps(manifest, indent=1))

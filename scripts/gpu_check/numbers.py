@@ -4,19 +4,17 @@ A ratio is the median over the rounds of the ratios within them, and a figure th
 rounds. On the emulation there is one round of small work, and no ratio.
 """
 import json
-import pathlib
 import statistics
-import sys
 import time
 
 from gpu_check.benchmarks import BENCHMARKS, GROUPS
 from gpu_check.checks import map_to_cores, map_to_one
+from gpu_check.pytorch import PyTorch
 from gpu_check.report import FAIL, PASS, SKIP
 
 ROUNDS = 3
 SECONDS = 0.3   # that the executions of a figure take in a round, about
 MOST = 1000     # executions of a figure in a round
-TORCH = pathlib.Path(__file__).resolve().parent / "torch_models.py"
 WITHIN = 1.15   # of a simulation, either way
 DECODES = {"copy": "copy, by the driver", "copy_to_host": "copy to the host, by the driver",
            "copy_from_host": "copy from the host, by the driver"}
@@ -37,33 +35,6 @@ def probe(machine, group):
     problem = done.problem()
     notes = done.error.strip().replace("gpu_probe: note: ", "").replace("\n", "; ")
     return ({}, problem, "") if problem else (json.loads(done.out), "", notes)
-
-
-class PyTorch:
-    """The Python that has PyTorch for this GPU, if any."""
-
-    def __init__(self, machine):
-        self.python, self.why = None, "PyTorch is not installed"
-        for python in dict.fromkeys([sys.executable, "python3", "/usr/bin/python3"]):
-            try:
-                done = machine.run(python, TORCH, "--look", limit=30)
-            except OSError:
-                continue
-            if done.status == 0 and done.out.startswith("PyTorch"):
-                self.python, self.why = python, done.out.strip()
-                return
-            if done.out.strip():
-                self.why = done.out.strip()
-
-    def figures(self, machine, report):
-        if self.python is None:
-            return {}
-        done = machine.run(self.python, TORCH, limit=60)
-        if done.problem():  # its own fault, and not one of what is checked
-            report.add("figures of PyTorch", SKIP, done.problem(), done.seconds)
-            self.python = None
-            return {}
-        return json.loads(done.out)
 
 
 def execute(machine, entry, each, repeat, *more):

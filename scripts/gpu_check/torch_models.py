@@ -2,12 +2,14 @@
 
   torch_models.py          prints a JSON object: nanoseconds of an encoding, and of a token
   torch_models.py --look   prints whether PyTorch is here, and which
+  torch_models.py --libraries  prints the folders of CUDA's libraries that PyTorch brings, as a path
   torch_models.py --small  the same work, tiny and without CUDA graphs, on the CPU: it only runs
 
 The shapes are those of benchmarks.py; weights are random, in f32, and products are not in TF32. As
 for a plan, an encoding begins with an input in the host's memory and ends with its result there.
 """
 import json
+import pathlib
 import statistics
 import sys
 import time
@@ -23,6 +25,12 @@ def look():
     if not torch.cuda.is_available():
         return f"no GPU for the PyTorch here, {torch.__version__}"
     return f"PyTorch {torch.__version__}"
+
+
+def libraries():
+    import torch
+    packages = pathlib.Path(torch.__file__).resolve().parents[1]
+    return ":".join(str(folder) for folder in sorted(packages.glob("nvidia/*/lib")))
 
 
 def median(run):
@@ -162,6 +170,9 @@ def decode(runner, batch=1, prompt=64, tokens_made=33, cache=128, heads=32, of_h
 def main():
     if "--look" in sys.argv:
         print(look())
+        return
+    if "--libraries" in sys.argv:
+        print(libraries())
         return
     runner = Runner("--small" in sys.argv)
     with runner.torch.no_grad():

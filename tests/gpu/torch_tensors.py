@@ -9,10 +9,11 @@ these are installed.
 
   torch_tensors.py --package build/release/python --pack FOLDER [--build build/release]
 
-writes what a machine without a compiler needs: this script, the package with its libraries, which
-may be built for another Python than the commands of BUILD, and compiled plans. There:
+writes what a machine without a compiler needs: this script and torch_methods.py, the package with
+its libraries, which may be built for another Python than the commands of BUILD, and compiled plans.
+There:
 
-  LD_LIBRARY_PATH=FOLDER/lib python3 FOLDER/torch_tensors.py
+  LD_LIBRARY_PATH=FOLDER/lib python3 FOLDER/torch_tensors.py   and torch_methods.py
 """
 import argparse
 import os
@@ -23,6 +24,8 @@ import statistics
 import subprocess
 import sys
 import time
+
+import torch_methods
 
 PROGRAM = pathlib.Path(__file__).resolve().parent.parent / "emulation/engine/handover.cgraph"
 SIZES = {"small": 1 << 12, "large": 1 << 24}
@@ -215,9 +218,12 @@ def pack(package, folder, build):
     for below in (made / "bin", made / "lib", folder / "lib", folder / "plans"):
         below.mkdir()
     shutil.copy2(build / "cgrun", made / "bin")
-    shutil.copy2(build / "libcgraph_cuda.so", made / "lib")
-    shutil.copy2(__file__, folder)
-    for binary in [*made.glob("_runtime*.so"), made / "bin/cgrun", made / "lib/libcgraph_cuda.so"]:
+    for library in ("libcgraph_cuda.so", "libcgraph_python.so"):
+        shutil.copy2(build / library, made / "lib")
+    here = pathlib.Path(__file__).resolve().parent
+    for name in ("torch_tensors.py", "torch_methods.py", "torch_stages.py"):
+        shutil.copy2(here / name, folder)
+    for binary in [*made.glob("_runtime*.so"), made / "bin/cgrun", *made.glob("lib/*.so")]:
         listed = subprocess.run(["ldd", binary], capture_output=True, text=True, check=True).stdout
         for name, path in re.findall(r"(\S+) => (/\S+)", listed):
             if not SYSTEM.match(name):
@@ -226,6 +232,9 @@ def pack(package, folder, build):
     for name, n in SIZES.items():
         subprocess.run([build / "cgc", "compile", "-q", PROGRAM, "-D", f"N={n}", "-o",
                         folder / "plans" / f"{name}.cgplan"], check=True)
+    (folder / "methods.cgraph").write_text(torch_methods.PROGRAM)
+    subprocess.run([build / "cgc", "compile", "-q", folder / "methods.cgraph", "-o",
+                    folder / "plans/methods.cgplan"], check=True)
 
 
 def main():

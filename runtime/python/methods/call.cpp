@@ -9,7 +9,9 @@
 
 #include <fmt/format.h>
 
+#include "runtime/python/methods/gpu/call_stream.h"
 #include "runtime/python/methods/helper.h"
+#include "runtime/python/methods/object.h"
 #include "runtime/python/methods/results.h"
 #include "runtime/python/methods/view.h"
 
@@ -43,13 +45,14 @@ namespace {
 // Views of a call, each with the name that it has there.
 class Views {
  public:
-  explicit Views(size_t most) { views_.reserve(most); }
+  // `stream`: of a call on a GPU, else null.
+  Views(size_t most, CallStream* stream) : stream_(stream) { views_.reserve(most); }
   Views(const Views&) = delete;
   ~Views() { TakeAllBack(); }
 
   // Returns a new reference; null with an error set.
   PyObject* Add(const DLTensor& tensor, bool is_writable, const char* name) {
-    View* view = MakeView(tensor, is_writable);
+    View* view = MakeView(tensor, is_writable, stream_);
     if (view == nullptr) return nullptr;
     views_.push_back({view, name});
     auto* object = reinterpret_cast<PyObject*>(view);
@@ -58,7 +61,7 @@ class Views {
   }
   // Ends them. Returns the name of one of which something is left; null where there is none.
   const char* TakeAllBack() {
-    if (AnyExported()) PyGC_Collect();  // what is left may be held by nothing but itself
+    if (AnyUsed()) PyGC_Collect();  // what is left may be held by nothing but itself
     const char* left = nullptr;
     for (const Named& named : views_) {
       if (!TakeBack(named.view)) left = named.name;
@@ -72,10 +75,11 @@ class Views {
     View* view;
     const char* name;
   };
-  bool AnyExported() const {
+  bool AnyUsed() const {
     return std::any_of(views_.begin(), views_.end(),
-                       [](const Named& named) { return named.view->exports != 0; });
+                       [](const Named& named) { return MayBeUsed(named.view); });
   }
+  CallStream* const stream_;
   std::vector<Named> views_;
 };
 
@@ -183,6 +187,77 @@ std::string WithError(std::string problem) {
   return PyErr_Occurred() == nullptr ? problem : problem + ": " + TakeError();
 }
 
+// Calls the method with views of the call's tensors, and copies what it returns. `stream`: of a
+// call on a GPU, else null.
+std::string CallWithViews(const Method& method, const cgraph_call& call, PyObject* object,
+                          CallStream* stream) {
+  Views views(static_cast<size_t>(call.argument_count) + call.state_count + call.result_count,
+              stream);
+  std::string problem;
+  {
+    const Reference bound(method.is_of_object ? PyObject_GetAttr(object, method.function)
+                                              : nullptr);
+    PyObject* callee = method.is_of_object ? bound.get() : method.function;
+    const Reference arguments = Arguments(method, call, views);
+    Reference keywords;
+    if (callee == nullptr || !arguments || !Keywords(method, call, views, keywords)) {
+      return TakeError();
+    }
+    const Reference returned = CallMethod(callee, arguments, keywords);
+    if (stream != nullptr) stream->MakeContextCurrent();
+    if (!returned) return TakeError();
+    const bool in_place = method.takes_out && returned.get() == Py_None;
+    if (!in_place) {
+      problem = CopyResults(returned.get(), call.results, call.result_count, stream);
+    }
+    if (!problem.empty()) return WithError(std::move(problem));
+  }
+  const char* left = views.TakeAllBack();
+  if (left == nullptr) return "";
+  return fmt::format(
+      "something that was made of `{}` without a copy is still held, and its memory "
+      "is the graph's again when the call is over; keep a copy: "
+      "torch.from_dlpack({}).clone(){}",
+      left, left, stream == nullptr ? fmt::format(", numpy.array({})", left) : "");
+}
+
+// CurrentStream: for its lifetime, the stream and the GPU of a call are the thread's for methods
+// that ask, and PyTorch's where it is loaded.
+class CurrentStream {
+ public:
+  explicit CurrentStream(const CallStream& stream)
+      : scope_(CallHelper("begin_call", Reference(PyLong_FromLong(stream.gpu())),
+                          Reference(PyLong_FromVoidPtr(stream.handle())))) {}
+  ~CurrentStream() {
+    if (!CallHelper("end_call", scope_)) PyErr_Clear();
+  }
+  CurrentStream(const CurrentStream&) = delete;
+  // Else Python has an error set.
+  bool has_begun() const { return static_cast<bool>(scope_); }
+
+ private:
+  const Reference scope_;
+};
+
+std::string CallOnGpu(const Method& method, const cgraph_call& call, Object& object) {
+  const Driver* driver = Driver::Find();
+  if (driver == nullptr) return "CUDA's driver lacks functions that methods in Python need";
+  object.copied.DropCopied();
+  CallStream stream(*driver, object.device.device_id, call);
+  std::string problem;
+  {
+    const CurrentStream current(stream);
+    problem =
+        current.has_begun() ? CallWithViews(method, call, object.made.get(), &stream) : TakeError();
+  }
+  stream.MakeContextCurrent();
+  // Also where the call has failed: what it gave to streams runs.
+  for (const std::string& error : {stream.Join(), stream.HandOver(object.copied)}) {
+    if (problem.empty()) problem = error;
+  }
+  return problem;
+}
+
 }  // namespace
 
 Method* MakeMethod(PyObject* found) {
@@ -203,31 +278,9 @@ std::string Call(Method& method, const cgraph_call& call) {
     if (!PrepareParameters(method, call) || !PrepareStates(method, call)) return TakeError();
     method.is_prepared = true;
   }
-  Views views(static_cast<size_t>(call.argument_count) + call.state_count + call.result_count);
-  std::string problem;
-  {
-    auto* object = static_cast<PyObject*>(call.object);
-    const Reference bound(method.is_of_object ? PyObject_GetAttr(object, method.function)
-                                              : nullptr);
-    PyObject* callee = method.is_of_object ? bound.get() : method.function;
-    const Reference arguments = Arguments(method, call, views);
-    Reference keywords;
-    if (callee == nullptr || !arguments || !Keywords(method, call, views, keywords)) {
-      return TakeError();
-    }
-    const Reference returned = CallMethod(callee, arguments, keywords);
-    if (!returned) return TakeError();
-    const bool in_place = method.takes_out && returned.get() == Py_None;
-    if (!in_place) problem = CopyResults(returned.get(), call.results, call.result_count);
-    if (!problem.empty()) return WithError(std::move(problem));
-  }
-  const char* left = views.TakeAllBack();
-  if (left == nullptr) return "";
-  return fmt::format(
-      "something that was made of `{}` without a copy is still held, and its memory "
-      "is the graph's again when the call is over; keep a copy: "
-      "torch.from_dlpack({}).clone(), numpy.array({})",
-      left, left, left);
+  Object& object = *static_cast<Object*>(call.object);
+  return call.stream == nullptr ? CallWithViews(method, call, object.made.get(), nullptr)
+                                : CallOnGpu(method, call, object);
 }
 
 }  // namespace cgraph::methods

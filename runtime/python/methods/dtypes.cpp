@@ -70,6 +70,24 @@ const DType* FindFormat(const char* format, Py_ssize_t item_bytes) {
   return nullptr;
 }
 
+std::string TypeTextOf(const DType& dtype) {
+  const int code = dtype.type.code;
+  if (code == kDLBfloat) return "";
+  const char kind = code == CGRAPH_DLBOOL ? 'b'
+                    : code == kDLInt      ? 'i'
+                    : code == kDLUInt     ? 'u'
+                                          : 'f';
+  const int bytes = dtype.type.bits / 8;
+  return std::string(bytes == 1 ? "|" : "<") + kind + std::to_string(bytes);
+}
+
+const DType* FindTypeText(std::string_view text) {
+  for (const DType& dtype : kDTypes) {
+    if (dtype.format != nullptr && TypeTextOf(dtype) == text) return &dtype;
+  }
+  return nullptr;
+}
+
 PyObject* ReadNumber(const void* element, DLDataType type) {
   const int bits = type.bits;
   switch (type.code) {

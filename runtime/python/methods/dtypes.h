@@ -2,6 +2,9 @@
 #ifndef CGRAPH_RUNTIME_PYTHON_METHODS_DTYPES_H_
 #define CGRAPH_RUNTIME_PYTHON_METHODS_DTYPES_H_
 
+#include <string>
+#include <string_view>
+
 #include "runtime/native/cgraph_extern.h"
 #include "runtime/python/methods/python_api.h"
 
@@ -17,6 +20,9 @@ struct DType {
 const DType* FindDType(DLDataType type);
 // The type of elements of a buffer, by its format; null where tensors of ours have none.
 const DType* FindFormat(const char* format, Py_ssize_t item_bytes);
+// The same by array interfaces: "<f4", "|b1". Empty of bf16, which they lack.
+std::string TypeTextOf(const DType& dtype);
+const DType* FindTypeText(std::string_view text);
 
 // Returns an element as a number of Python's; null with an error set.
 PyObject* ReadNumber(const void* element, DLDataType type);

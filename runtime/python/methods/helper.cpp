@@ -10,6 +10,9 @@ namespace {
 const char kHelper[] = {
 #include "runtime/python/methods/helper.inc"
 };
+const char kGpus[] = {
+#include "runtime/python/methods/gpus.inc"
+};
 const char kStored[] = {
 #include "runtime/python/methods/stored.inc"
 };
@@ -44,7 +47,8 @@ bool LoadHelper(bool is_ours) {
     return false;
   }
   for (const auto& [text, file] :
-       {std::pair(kHelper, "cgraph/helper.py"), std::pair(kStored, "cgraph/stored.py")}) {
+       {std::pair(kHelper, "cgraph/helper.py"), std::pair(kGpus, "cgraph/gpus.py"),
+        std::pair(kStored, "cgraph/stored.py")}) {
     const Reference code(Py_CompileString(text, file, Py_file_input));
     if (!code) return false;
     const Reference done(PyEval_EvalCode(code.get(), names.get(), names.get()));
@@ -58,16 +62,7 @@ bool LoadHelper(bool is_ours) {
   return WatchEnd();
 }
 
-Reference CallHelper(const char* function, const Reference& first) {
-  PyObject* found = PyDict_GetItemString(helper, function);
-  return Reference(first ? PyObject_CallFunctionObjArgs(found, first.get(), nullptr) : nullptr);
-}
-
-Reference CallHelper(const char* function, const Reference& first, const Reference& second) {
-  PyObject* found = PyDict_GetItemString(helper, function);
-  if (!first || !second) return Reference();
-  return Reference(PyObject_CallFunctionObjArgs(found, first.get(), second.get(), nullptr));
-}
+PyObject* HelperFunction(const char* name) { return PyDict_GetItemString(helper, name); }
 
 PyObject* MakeParameter(const cgraph_parameter& parameter) {
   if (parameter.text != nullptr) return PyUnicode_FromString(parameter.text);

@@ -13,9 +13,14 @@ namespace cgraph::methods {
 // Loads helper.py once. `is_ours`: the interpreter was begun by this library.
 bool LoadHelper(bool is_ours);
 
-// Calls a function of helper.py; null with an error set, as where an argument is null.
-Reference CallHelper(const char* function, const Reference& first);
-Reference CallHelper(const char* function, const Reference& first, const Reference& second);
+// Returns a function of helper.py.
+PyObject* HelperFunction(const char* name);
+// Calls it; null with an error set, as where an argument is null.
+template <typename... References>
+Reference CallHelper(const char* name, const References&... arguments) {
+  if (!(static_cast<bool>(arguments) && ...)) return Reference();
+  return Reference(PyObject_CallFunctionObjArgs(HelperFunction(name), arguments.get()..., nullptr));
+}
 
 // Returns what is known when a plan is compiled as a dict, by names; null with an error set.
 Reference MakeParameters(const cgraph_parameter* parameters, int32_t count);

@@ -1,5 +1,5 @@
 """What libcgraph_python.so does in Python: modules, the methods and objects of them, and the text
-of what was raised. It is compiled into the library, and stored.py behind it."""
+of what was raised. It is compiled into the library, gpus.py and stored.py behind it."""
 import atexit
 import importlib
 import importlib.util
@@ -33,6 +33,7 @@ def open_modules(entries):
     """Sees to it that the modules which the user has named are found: files, and folders of
     packages, before anything else of these names. Those of "python:name" are where Python looks.
     What is one of these, runtime/native has decided (IsPythonModule)."""
+    publish()
     named = {}
     for entry in entries:
         if entry.startswith("python:"):
@@ -137,12 +138,17 @@ def find(symbol):
     return found, "out" in parameters, names
 
 
-def create(symbols, parameters):
-    """Returns the object of a place; None where its methods are functions."""
+def create(symbols, parameters, gpu):
+    """Returns the object of a place; None where its methods are functions. `gpu`: the number of its
+    GPU, or None."""
     for symbol in symbols:
         owner = _member(symbol)[1]
         if owner is not None:
-            return owner(**parameters)
+            with _on_device(gpu):
+                made = owner(**parameters)
+                if gpu is not None:
+                    _move_module(made, gpu)
+            return made
     return None
 
 
@@ -170,6 +176,10 @@ def describe(error):
     whole = "".join(lines).strip().removesuffix(said).strip() if told.stack else ""
     if isinstance(error, ImportError):
         said += f" (Python {sys.version.split()[0]}, {sys.executable or sys.prefix})"
+        if "undefined symbol" in said:
+            said += ("; another version of that library is loaded already: import the module "
+                     "before the engine is made, or let LD_LIBRARY_PATH begin with the folders of "
+                     "those that it brings (of PyTorch's, nvidia/*/lib beside it)")
     said = said[:MOST_TEXT // 2]
     room = MOST_TEXT - len(said)
     if len(whole) > room:
@@ -179,4 +189,4 @@ def describe(error):
 
 def _is_of_import(file):
     return file.startswith("<frozen importlib") or \
-        file in (importlib.__file__, "cgraph/helper.py", "cgraph/stored.py")
+        file in (importlib.__file__, "cgraph/helper.py", "cgraph/gpus.py", "cgraph/stored.py")

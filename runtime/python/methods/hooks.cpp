@@ -5,11 +5,13 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/python/methods/call.h"
 #include "runtime/python/methods/gil.h"
 #include "runtime/python/methods/helper.h"
+#include "runtime/python/methods/object.h"
 #include "runtime/python/methods/view.h"
 
 #define CGRAPH_HOOK extern "C" __attribute__((visibility("default")))
@@ -48,6 +50,7 @@ Reference Texts(const char* const* texts, int32_t count) {
 using namespace cgraph::methods;
 
 CGRAPH_HOOK int32_t cgraph_extern_version() { return CGRAPH_EXTERN_VERSION; }
+CGRAPH_HOOK int32_t cgraph_extern_cuda() { return 1; }
 
 // Makes the modules that the user has named ready to be found. Starts Python where there is none.
 CGRAPH_HOOK int32_t cgraph_python_open(const char* program, const char* const* modules,
@@ -80,17 +83,18 @@ CGRAPH_HOOK int32_t cgraph_call_method(const cgraph_call* call) {
 CGRAPH_HOOK void* cgraph_create_object(const cgraph_actor* actor) {
   const Gil gil;
   const Reference parameters = MakeParameters(actor->parameters, actor->parameter_count);
-  Reference object =
-      parameters ? CallHelper("create", Texts(actor->symbols, actor->symbol_count), parameters)
+  const Reference gpu = Object::GpuOf(actor->device);
+  Reference made =
+      parameters ? CallHelper("create", Texts(actor->symbols, actor->symbol_count), parameters, gpu)
                  : Reference();
-  if (object) return object.release();
+  if (made) return new Object(std::move(made), actor->device);
   return cgraph_fail_create(actor, TakeError().c_str());
 }
 
 CGRAPH_HOOK void cgraph_destroy_object(void* object) {
   if (Py_IsInitialized() == 0) return;  // it went with the interpreter
   const Gil gil;
-  const Reference ended(static_cast<PyObject*>(object));
+  delete static_cast<Object*>(object);
 }
 
 CGRAPH_HOOK int32_t cgraph_save_object(void* object, const cgraph_saving* saving) {
@@ -99,8 +103,8 @@ CGRAPH_HOOK int32_t cgraph_save_object(void* object, const cgraph_saving* saving
     saving->fail(saving->error, TakeError().c_str());
     return 1;
   };
-  const Reference made = Reference::To(static_cast<PyObject*>(object));
-  const Reference why_not = CallHelper("why_not_saved", made);
+  const auto* of = static_cast<Object*>(object);
+  const Reference why_not = CallHelper("why_not_saved", of->made);
   if (!why_not) return fail();
   if (why_not.get() != Py_None) {
     const char* text = PyUnicode_AsUTF8AndSize(why_not.get(), nullptr);
@@ -109,7 +113,7 @@ CGRAPH_HOOK int32_t cgraph_save_object(void* object, const cgraph_saving* saving
     return CGRAPH_NOT_SAVED;
   }
   if (saving->write == nullptr) return 0;
-  const Reference bytes = CallHelper("save", made);
+  const Reference bytes = CallHelper("save", of->made, Object::GpuOf(of->device));
   char* data = nullptr;
   Py_ssize_t size = 0;
   if (!bytes || PyBytes_AsStringAndSize(bytes.get(), &data, &size) != 0) return fail();
@@ -121,8 +125,8 @@ CGRAPH_HOOK int32_t cgraph_restore_object(void* object, const cgraph_restoring* 
   const Gil gil;
   const Reference bytes(PyBytes_FromStringAndSize(static_cast<const char*>(restoring->data),
                                                   static_cast<Py_ssize_t>(restoring->size)));
-  const Reference made = Reference::To(static_cast<PyObject*>(object));
-  if (CallHelper("restore", made, bytes)) return 0;
+  const auto* of = static_cast<Object*>(object);
+  if (CallHelper("restore", of->made, bytes, Object::GpuOf(of->device))) return 0;
   restoring->fail(restoring->error, TakeError().c_str());
   return 1;
 }

@@ -6,31 +6,11 @@
 #include <fmt/format.h>
 
 #include "runtime/python/methods/dtypes.h"
+#include "runtime/python/methods/gpu/gpu_results.h"
+#include "runtime/python/methods/source.h"
 
 namespace cgraph::methods {
 namespace {
-
-// Source: a tensor of somebody else's, to be copied. Strides are in bytes.
-struct Source {
-  const char* data = nullptr;
-  DLDataType type{};
-  std::vector<int64_t> shape, strides;
-};
-
-std::string TypeText(DLDataType type, const int64_t* shape, size_t rank) {
-  const DType* dtype = FindDType(type);
-  std::string text = dtype != nullptr ? dtype->name : "a type of its own";
-  for (size_t d = 0; d < rank; ++d) text += fmt::format("{}{}", d == 0 ? "[" : ", ", shape[d]);
-  return rank == 0 ? text : text + "]";
-}
-
-std::string TypeName(PyObject* value) {
-  const Reference name(
-      PyObject_GetAttrString(reinterpret_cast<PyObject*>(Py_TYPE(value)), "__name__"));
-  const char* text = name ? PyUnicode_AsUTF8AndSize(name.get(), nullptr) : nullptr;
-  PyErr_Clear();
-  return text != nullptr ? text : "something";
-}
 
 // Copies the elements of dimension `d` and those behind it; returns where the next ones go.
 char* Copy(const Source& from, size_t d, const char* at, char* to) {
@@ -48,30 +28,19 @@ char* Copy(const Source& from, size_t d, const char* at, char* to) {
 }
 
 std::string CopyTensor(const Source& from, const DLTensor& to) {
-  const auto rank = static_cast<size_t>(to.ndim);
-  const bool same_type =
-      from.type.code == to.dtype.code && from.type.bits == to.dtype.bits && from.type.lanes == 1;
-  bool fits = same_type && from.shape.size() == rank;
-  for (size_t d = 0; fits && d < rank; ++d) fits = from.shape[d] == to.shape[d];
-  if (!fits) {
-    return fmt::format("is {} and was declared as {}",
-                       TypeText(from.type, from.shape.data(), from.shape.size()),
-                       TypeText(to.dtype, to.shape, rank));
-  }
+  std::string misfit = Misfit(from, to);
+  if (!misfit.empty()) return misfit;
   // One that is as long and in no other order is copied at once: rows of rows are one row.
-  int64_t stride = to.dtype.bits / 8;
-  bool dense = true;
-  for (size_t d = rank; d-- > 0; stride *= to.shape[d]) {
-    dense = dense && (from.strides[d] == stride || to.shape[d] == 1);
-  }
+  const bool dense = from.IsDense();
+  const auto bytes = static_cast<size_t>(cgraph_size(&to)) * (to.dtype.bits / 8);
   char* target = static_cast<char*>(cgraph_data(&to));
-  if (cgraph_size(&to) == 0 || (dense && target == from.data)) return "";  // is where it belongs
+  if (bytes == 0 || (dense && target == from.data)) return "";  // is where it belongs
   if (dense) {
-    std::memmove(target, from.data, static_cast<size_t>(stride));
+    std::memmove(target, from.data, bytes);
     return "";
   }
   // It may be a view of the result's own memory, such as a transposed `out`.
-  std::vector<char> copied(static_cast<size_t>(stride));
+  std::vector<char> copied(bytes);
   Copy(from, 0, from.data, copied.data());
   std::memcpy(target, copied.data(), copied.size());
   return "";
@@ -106,25 +75,8 @@ std::string CopyBuffer(PyObject* value, const DLTensor& to) {
   return problem;
 }
 
-// A capsule of the value; a tensor of PyTorch's that has a history of gradients leaves it behind.
-Reference CapsuleOf(PyObject* value) {
-  Reference capsule(PyObject_CallMethod(value, "__dlpack__", nullptr));
-  if (capsule) return capsule;
-  PyObject *type, *error, *traceback;
-  PyErr_Fetch(&type, &error, &traceback);  // which a look for an attribute would lose
-  if (PyObject_HasAttrString(value, "detach") == 0) {
-    PyErr_Restore(type, error, traceback);
-    return capsule;
-  }
-  Py_XDECREF(type);
-  Py_XDECREF(error);
-  Py_XDECREF(traceback);
-  const Reference detached(PyObject_CallMethod(value, "detach", nullptr));
-  return Reference(detached ? PyObject_CallMethod(detached.get(), "__dlpack__", nullptr) : nullptr);
-}
-
 std::string CopyDLPack(PyObject* value, const DLTensor& to) {
-  const Reference capsule = CapsuleOf(value);
+  const Reference capsule = CapsuleOf(value, nullptr);
   if (!capsule) return "gives no tensor";
   // The capsule's own destructor ends what nobody has taken over.
   const auto* managed =
@@ -138,15 +90,7 @@ std::string CopyDLPack(PyObject* value, const DLTensor& to) {
         "memory; return y.cpu()",
         device, tensor.device.device_id);
   }
-  Source from{static_cast<const char*>(cgraph_data(&tensor)), tensor.dtype, {}, {}};
-  const int64_t bytes = tensor.dtype.bits / 8;
-  from.shape.assign(tensor.shape, tensor.shape + tensor.ndim);
-  from.strides.resize(from.shape.size());
-  int64_t stride = bytes;
-  for (size_t d = from.shape.size(); d-- > 0; stride *= from.shape[d]) {
-    from.strides[d] = tensor.strides != nullptr ? tensor.strides[d] * bytes : stride;
-  }
-  return CopyTensor(from, to);
+  return CopyTensor(Source::Of(tensor), to);
 }
 
 std::string CopyResult(PyObject* value, const DLTensor& to) {
@@ -165,7 +109,11 @@ std::string CopyResult(PyObject* value, const DLTensor& to) {
 
 }  // namespace
 
-std::string CopyResults(PyObject* returned, const DLTensor* results, int32_t count) {
+std::string CopyResults(PyObject* returned, const DLTensor* results, int32_t count,
+                        CallStream* stream) {
+  const auto copy = [&](PyObject* value, const DLTensor& to) {
+    return stream == nullptr ? CopyResult(value, to) : CopyGpuResult(value, to, *stream);
+  };
   if (count == 0) {
     return returned == Py_None ? ""
                                : fmt::format(
@@ -174,7 +122,7 @@ std::string CopyResults(PyObject* returned, const DLTensor* results, int32_t cou
                                      TypeName(returned));
   }
   if (count == 1) {
-    const std::string problem = CopyResult(returned, results[0]);
+    const std::string problem = copy(returned, results[0]);
     return problem.empty() ? "" : "what it returned " + problem;
   }
   const bool several = PyTuple_Check(returned) || PyList_Check(returned);
@@ -186,7 +134,7 @@ std::string CopyResults(PyObject* returned, const DLTensor* results, int32_t cou
   }
   for (int32_t i = 0; i < count; ++i) {
     const Reference value(PySequence_GetItem(returned, i));
-    const std::string problem = value ? CopyResult(value.get(), results[i]) : "cannot be read";
+    const std::string problem = value ? copy(value.get(), results[i]) : "cannot be read";
     if (!problem.empty()) return fmt::format("result {} of what it returned {}", i, problem);
   }
   return "";

@@ -6,14 +6,16 @@
 #include <string>
 
 #include "runtime/native/cgraph_extern.h"
+#include "runtime/python/methods/gpu/call_stream.h"
 #include "runtime/python/methods/python_api.h"
 
 namespace cgraph::methods {
 
 // Copies what was returned into the memory of the results: nothing is None, one result is the value
-// itself, several are a tuple or list. Returns an empty text, or what does not fit; where Python
-// has an error set, that is why.
-std::string CopyResults(PyObject* returned, const DLTensor* results, int32_t count);
+// itself, several are a tuple or list. On a GPU `stream` copies them; else it is null. Returns an
+// empty text, or what does not fit; where Python has an error set, that is why.
+std::string CopyResults(PyObject* returned, const DLTensor* results, int32_t count,
+                        CallStream* stream);
 
 }  // namespace cgraph::methods
 

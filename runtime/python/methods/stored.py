@@ -18,8 +18,13 @@ def why_not_saved(made):
     return None if _has_state(made) else NOT_SAVED.format(type(made).__qualname__)
 
 
-def save(made):
-    """Returns what an object keeps, as bytes."""
+def save(made, gpu):
+    """Returns what an object keeps, as bytes; `gpu`: the number of its GPU, or None."""
+    with _on_device(gpu):
+        return _saved(made)
+
+
+def _saved(made):
     import json
     writer = _Writer()
     parts = {"": made.state_dict()}
@@ -31,8 +36,13 @@ def save(made):
     return b"".join([len(text).to_bytes(LENGTH_BYTES, "little"), text, *writer.pieces])
 
 
-def restore(made, data):
+def restore(made, data, gpu):
     """Puts an object into a state that was saved."""
+    with _on_device(gpu):
+        _restore(made, data)
+
+
+def _restore(made, data):
     parts = _read(data)
     beside = dict(_parts_beside(made))
     if parts.keys() != {"", *beside}:

@@ -31,6 +31,14 @@ bool IsValid(const View* view) {
   return false;
 }
 
+bool IsOnGpu(const View* view) { return view->tensor.device.device_type == kDLCUDA; }
+
+// Sets an error that ends with where a tensor on a GPU is, as "...: it is on cuda:0; `use`".
+PyObject* RefuseOnGpu(const View* view, PyObject* error, const char* what, const char* use) {
+  PyErr_Format(error, "%s: it is on cuda:%d; %s", what, view->tensor.device.device_id, use);
+  return nullptr;
+}
+
 int64_t SizeOf(const View* view) { return cgraph_size(&view->tensor); }
 
 // ---- DLPack
@@ -58,9 +66,42 @@ void DeleteUnused(PyObject* capsule) {
   managed->deleter(managed);
 }
 
-PyObject* ToDLPack(PyObject* self, PyObject*, PyObject*) {
+// Whether `__dlpack__` may give what its keywords ask for; false with an error set.
+bool IsDeviceAsked(const View* view, PyObject* keywords) {
+  PyObject* asked = keywords == nullptr ? nullptr : PyDict_GetItemString(keywords, "dl_device");
+  if (asked == nullptr || asked == Py_None) return true;
+  const DLDevice device = view->tensor.device;
+  const Reference own(Py_BuildValue("(ii)", static_cast<int>(device.device_type),
+                                    static_cast<int>(device.device_id)));
+  const int same = own ? PyObject_RichCompareBool(own.get(), asked, Py_EQ) : -1;
+  if (same == 0) {
+    PyErr_Format(PyExc_BufferError,
+                 "`dl_device` is %R, and this tensor is on %R; copy what is made of it", asked,
+                 own.get());
+  }
+  return same == 1;
+}
+
+// Lets the stream that is to use a tensor on a GPU, as DLPack names it, wait for the call's. False
+// with an error set.
+bool GiveToStream(View* view, PyObject* keywords) {
+  PyObject* named = keywords == nullptr ? nullptr : PyDict_GetItemString(keywords, "stream");
+  intptr_t user = kDefaultStream;
+  if (named != nullptr && named != Py_None) {
+    user = static_cast<intptr_t>(PyLong_AsLongLong(named));
+    if (PyErr_Occurred() != nullptr) return false;
+    if (user == -1) return true;  // its user waits by itself
+  }
+  const std::string error =
+      view->stream->GiveTo(reinterpret_cast<void*>(user > 0 ? user : kDefaultStream));
+  if (!error.empty()) PyErr_SetString(PyExc_BufferError, error.c_str());
+  return error.empty();
+}
+
+PyObject* ToDLPack(PyObject* self, PyObject*, PyObject* keywords) {
   View* view = Of(self);
-  if (!IsValid(view)) return nullptr;
+  if (!IsValid(view) || !IsDeviceAsked(view, keywords)) return nullptr;
+  if (IsOnGpu(view) && !GiveToStream(view, keywords)) return nullptr;
   auto* exported = new (std::nothrow) Exported{{view->tensor, nullptr, DeleteExported}, view};
   if (exported == nullptr) return PyErr_NoMemory();
   exported->managed.manager_ctx = exported;
@@ -74,8 +115,33 @@ PyObject* ToDLPack(PyObject* self, PyObject*, PyObject*) {
   return capsule;
 }
 
-PyObject* DLPackDevice(PyObject*, PyObject*) {
-  return Py_BuildValue("(ii)", static_cast<int>(kDLCPU), 0);
+PyObject* DLPackDevice(PyObject* self, PyObject*) {
+  const DLDevice device = Of(self)->tensor.device;
+  return Py_BuildValue("(ii)", static_cast<int>(device.device_type),
+                       static_cast<int>(device.device_id));
+}
+
+// ---- The array interface of CUDA
+
+PyObject* CudaInterface(PyObject* self, void*) {
+  View* view = Of(self);
+  if (!IsValid(view)) return nullptr;
+  const std::string type = IsOnGpu(view) ? TypeTextOf(*FindDType(view->tensor.dtype)) : "";
+  if (type.empty()) {
+    PyErr_SetString(PyExc_AttributeError, IsOnGpu(view)
+                                              ? "the array interface has no bf16; DLPack has it"
+                                              : "this tensor is in the host's memory");
+    return nullptr;
+  }
+  view->is_described = true;
+  const Reference shape(PyObject_GetAttrString(self, "shape"));
+  const Reference address(
+      PyLong_FromVoidPtr(SizeOf(view) == 0 ? nullptr : cgraph_data(&view->tensor)));
+  const Reference stream(PyLong_FromVoidPtr(view->stream->handle()));
+  if (!shape || !address || !stream) return nullptr;
+  return Py_BuildValue("{s:O,s:s,s:(OO),s:O,s:i,s:O}", "shape", shape.get(), "typestr",
+                       type.c_str(), "data", address.get(), view->is_writable ? Py_False : Py_True,
+                       "strides", Py_None, "version", 3, "stream", stream.get());
 }
 
 // ---- The buffer protocol
@@ -84,6 +150,11 @@ int GetBuffer(PyObject* self, Py_buffer* buffer, int flags) {
   View* view = Of(self);
   buffer->obj = nullptr;
   if (!IsValid(view)) return -1;
+  if (IsOnGpu(view)) {
+    RefuseOnGpu(view, PyExc_BufferError, "the host does not reach this tensor",
+                "torch.from_dlpack(x) gives it");
+    return -1;
+  }
   const char* format = FindDType(view->tensor.dtype)->format;
   if (format == nullptr && (flags & PyBUF_FORMAT) != 0) {
     PyErr_SetString(PyExc_BufferError,
@@ -116,6 +187,10 @@ void ReleaseBuffer(PyObject* self, Py_buffer*) { --Of(self)->exports; }
 // NumPy asks for this where the buffer protocol has failed, and makes an array of one object else.
 PyObject* ToArray(PyObject* self, PyObject*, PyObject*) {
   if (!IsValid(Of(self))) return nullptr;
+  if (IsOnGpu(Of(self))) {
+    return RefuseOnGpu(Of(self), PyExc_TypeError, "NumPy has no array of this tensor",
+                       "torch.from_dlpack(x) gives it, or its actor is placed on a cpu");
+  }
   PyErr_SetString(PyExc_TypeError, "NumPy has no bf16; torch.from_dlpack(x) gives it");
   return nullptr;
 }
@@ -134,12 +209,21 @@ PyObject* Shape(PyObject* self, void*) {
 PyObject* DTypeOf(PyObject* self, void*) {
   return PyUnicode_FromString(FindDType(Of(self)->tensor.dtype)->name);
 }
+PyObject* DeviceOf(PyObject* self, void*) {
+  const DLDevice device = Of(self)->tensor.device;
+  return IsOnGpu(Of(self)) ? PyUnicode_FromFormat("cuda:%d", static_cast<int>(device.device_id))
+                           : PyUnicode_FromString("cpu");
+}
 PyObject* NDim(PyObject* self, void*) { return PyLong_FromLong(Of(self)->tensor.ndim); }
 PyObject* Size(PyObject* self, void*) { return PyLong_FromLongLong(SizeOf(Of(self))); }
 
 PyObject* Item(PyObject* self, PyObject*) {
   const View* view = Of(self);
   if (!IsValid(view)) return nullptr;
+  if (IsOnGpu(view)) {
+    return RefuseOnGpu(view, PyExc_TypeError, "the host does not know this tensor's numbers yet",
+                       "torch.from_dlpack(x) gives the tensor");
+  }
   if (SizeOf(view) != 1) {
     PyErr_SetString(PyExc_TypeError, "only a tensor of one element is a number");
     return nullptr;
@@ -167,8 +251,12 @@ Py_ssize_t Length(PyObject* self) {
 PyObject* Repr(PyObject* self) {
   const Reference shape(Shape(self, nullptr));
   if (!shape) return nullptr;
-  return PyUnicode_FromFormat("<cgraph view %s%R%s>", FindDType(Of(self)->tensor.dtype)->name,
-                              shape.get(), Of(self)->is_valid ? "" : ", over");
+  const Reference where(IsOnGpu(Of(self))
+                            ? PyUnicode_FromFormat(" on cuda:%d", Of(self)->tensor.device.device_id)
+                            : PyUnicode_FromString(""));
+  if (!where) return nullptr;
+  return PyUnicode_FromFormat("<cgraph view %s%R%S%s>", FindDType(Of(self)->tensor.dtype)->name,
+                              shape.get(), where.get(), Of(self)->is_valid ? "" : ", over");
 }
 
 void Delete(PyObject* self) {
@@ -190,12 +278,16 @@ bool MakeViewType() {
       {"__dlpack__", WithKeywords(ToDLPack), METH_VARARGS | METH_KEYWORDS,
        "A capsule of DLPack, without a copy."},
       {"__array__", WithKeywords(ToArray), METH_VARARGS | METH_KEYWORDS, "Why it is none."},
-      {"__dlpack_device__", DLPackDevice, METH_NOARGS, "(1, 0): this machine's memory."},
+      {"__dlpack_device__", DLPackDevice, METH_NOARGS,
+       "(1, 0): the host's memory; (2, 1): that of the GPU cuda:1."},
       {"item", Item, METH_NOARGS, "The element of a tensor of one, as a number."},
       {nullptr, nullptr, 0, nullptr}};
   static PyGetSetDef members[] = {
       {"shape", Shape, nullptr, "Its extents, in this call.", nullptr},
       {"dtype", DTypeOf, nullptr, "The name of its element type, as 'f32'.", nullptr},
+      {"device", DeviceOf, nullptr, "'cpu', or 'cuda:0': the memory that it lies in.", nullptr},
+      {"__cuda_array_interface__", CudaInterface, nullptr,
+       "Where it lies on a GPU, version 3; else there is none.", nullptr},
       {"ndim", NDim, nullptr, "The number of its dimensions.", nullptr},
       {"size", Size, nullptr, "The number of its elements.", nullptr},
       {nullptr, nullptr, nullptr, nullptr, nullptr}};
@@ -222,7 +314,7 @@ bool MakeViewType() {
   return view_type != nullptr;
 }
 
-View* MakeView(const DLTensor& tensor, bool is_writable) {
+View* MakeView(const DLTensor& tensor, bool is_writable, CallStream* stream) {
   View* view;
   if (!Spare().empty()) {
     view = Spare().back();
@@ -241,14 +333,17 @@ View* MakeView(const DLTensor& tensor, bool is_writable) {
   }
   view->is_writable = is_writable;
   view->is_valid = true;
+  view->is_described = false;
+  view->stream = stream;
   view->exports = 0;
   return view;
 }
 
 bool TakeBack(View* view) {
-  const bool is_free = view->exports == 0;
-  view->is_valid = false;
   auto* object = reinterpret_cast<PyObject*>(view);
+  const bool is_free = view->exports == 0 && (!view->is_described || Py_REFCNT(object) == 1);
+  view->is_valid = false;
+  view->stream = nullptr;
   if (is_free && Py_REFCNT(object) == 1 && Spare().size() < kMostSpare) {
     Spare().push_back(view);
   } else {
