@@ -62,13 +62,19 @@ std::string FileHint(const std::string& name, const std::string& value) {
                      value, name);
 }
 
+// Returns whether a value begins as neither a number nor a list does.
+bool MayBeFile(const std::string& value) { return value.find_first_of("0123456789[(+-") != 0; }
+
 Result<files::Array> ReadValue(const std::string& name, const std::string& value,
                                plan::DType dtype, Patience patience) {
   if (IsFile(value)) return files::ReadNpy(value, patience);
   Result<files::Array> literal = ParseLiteral(value, dtype);
   if (literal.ok()) return literal;
   const std::string hint = FileHint(name, value);
-  return hint.empty() ? literal : Status(StatusCode::kInvalid, hint);
+  if (!hint.empty()) return Status(StatusCode::kInvalid, hint);
+  if (!MayBeFile(value)) return literal;
+  return Status(StatusCode::kInvalid,
+                literal.status().message() + ", nor a file, whose name ends in .npy");
 }
 
 Problem ReadOne(const plan::Plan& plan, const plan::Graph& graph, const plan::Port& port,
