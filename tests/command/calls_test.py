@@ -112,8 +112,8 @@ def until_of_floats(r):
         expect("note: add ended after 4 of 9 executions" in done.stderr, done.stderr)
         expect("add.x: f32 = 0.4" in done.stdout, done.stdout)
     done = r.run(*ADD, "--until", "x==0.7")  # the sum is 0.70000005
-    expect("note: add ended after 9 executions, and x == 0.7 after none: what is computed in f32 is "
-           "seldom exactly a number" in done.stderr, done.stderr)
+    expect("note: add ended after 9 executions, and x == 0.7 after none: what is computed in f32 "
+           "is seldom exactly a number" in done.stderr, done.stderr)
     expect("note" not in r.run(*ADD, "--until", "x==0.7", "-q").stderr, "-q says nothing")
     expect("note: add" not in r.run("--call", "add*4", "--input", "by=0.1", "--until",
                                     "x==0.4").stderr, "the last execution is one")
@@ -155,7 +155,8 @@ def mistakes(r):
              "(did you mean `total`?); they have start.token, step.token, step.total"),
             ([*START, *STEP, "--until", "token=3"], "expected OUTPUT==NUMBER"),
             ([*START, *STEP, "--until", "token==a"], "`a` is no i64"),
-            (["--until", "token==3"], "--until needs a --call, whose executions it ends, as --call"),
+            (["--until", "token==3"],
+             "--until needs a --call, whose executions it ends, as --call"),
             ([*START, *STEP, "--output", "token=x.npy"],
              "the calls have no such output; they have start.token, step.token, step.total"),
     ):
