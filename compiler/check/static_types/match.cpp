@@ -99,7 +99,9 @@ std::optional<Mismatch> Matcher::MatchTensor(const TensorType& expected, const S
   if (given.is_number() || given.kind == StaticType::kBool) return MatchNumber(expected, given);
   if (given.kind != StaticType::kTensor) {
     const bool numbers = given.kind == StaticType::kList && MayBeTensor(given.parts[0]);
-    return Mismatch{Code::kE0406, numbers ? "stack([a, b]) makes a tensor of a list" : ""};
+    return Mismatch{Code::kE0406,
+                    numbers ? "stack([a, b]) makes a tensor of a list, xs[0] is one of its elements"
+                            : ""};
   }
   if (given.dtype) {
     if (auto mismatch = MatchDType(expected, *given.dtype)) return mismatch;
