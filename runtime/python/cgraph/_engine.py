@@ -9,7 +9,7 @@ import weakref
 from cgraph import _commands, _runtime
 from cgraph._plan import Plan, load
 from cgraph._states import States
-from cgraph.errors import InputError
+from cgraph.errors import Error, InputError
 
 _engines = weakref.WeakSet()
 DEFAULT_TIMEOUT = 600.0
@@ -137,8 +137,18 @@ class Engine:
         self.close()
 
     def __getattr__(self, name):
-        graphs = ", ".join(self.__dict__.get("graphs", ()))
-        raise AttributeError(f"the plan has no graph `{name}`; its graphs: {graphs}")
+        graphs = self.__dict__.get("graphs", ())
+        if name in self._places():
+            raise AttributeError(f"`{name}` is a place, and graphs are called; its states are in "
+                                 f'engine.state["{name}"]')
+        raise AttributeError(f"the plan has no graph `{name}`; its graphs: {', '.join(graphs)}")
+
+    def _places(self):
+        """Those that have states; none of an engine that is closed, or not yet made."""
+        try:
+            return self.state if "graphs" in self.__dict__ else ()
+        except Error:
+            return ()
 
     def __repr__(self):
         return f"<cgraph.Engine of {self.plan!r}>"

@@ -12,6 +12,7 @@
 
 #include "runtime/plan/kinds.h"
 #include "runtime/plan/numpy_names.h"
+#include "runtime/status/text.h"
 #include "runtime/python/binding/errors.h"
 #include "runtime/python/binding/tensors/parts.h"
 
@@ -359,7 +360,8 @@ BorrowedInputs::BorrowedInputs(const std::vector<InputPort>& ports, nb::handle a
     }
   }
   if (positional > arguments) {
-    RaiseInput(fmt::format("`{}` takes {} inputs, and was given {}", graph, arguments, positional));
+    RaiseInput(fmt::format("`{}` takes {}, and was given {}", graph, Counted(arguments, "input"),
+                           positional));
   }
   if (kwargs.ptr() != nullptr && PyDict_GET_SIZE(kwargs.ptr()) != used) {
     CheckNames(ports, kwargs, graph);
