@@ -158,7 +158,13 @@ def mistakes(r):
             (["--until", "token==3"],
              "--until needs a --call, whose executions it ends, as --call"),
             ([*START, *STEP, "--output", "token=x.npy"],
-             "the calls have no such output; they have start.token, step.token, step.total"),
+             "the calls have no such output (did you mean `start.token`?); they have start.token, "
+             "step.token, step.total"),
+            (["--call", "start", "--input", "x=[1, 2]", "--save-state", r.folder / "s.npz"],
+             "/s.npz: states are written as .safetensors; name the file "
+             f"{r.folder}/s.safetensors"),
+            (["--call", "start", "--input", "x=[1, 2]", "--save-state", r.folder / "s.10"],
+             f"name the file {r.folder}/s.10.safetensors"),
     ):
         done = r.run(*flags, code=2)
         expect(said in done.stderr, f"{said!r} is not said", done.stderr)

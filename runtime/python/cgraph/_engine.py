@@ -107,8 +107,11 @@ class Engine:
         state_dict() says, into a .safetensors file, whole or not at all. Warns of objects that
         cannot be saved. Raises ExecutionError where saving one fails."""
         if not os.fspath(path).endswith(".safetensors"):
+            name, ending = os.path.splitext(os.fspath(path))
+            if ending not in (".npz", ".npy", ".pt", ".pth"):
+                name += ending
             raise InputError(f"states are written as .safetensors; name the file "
-                             f"{os.fspath(path)}.safetensors")
+                             f"{name}.safetensors")
         note = _runtime.save_states(self._runtime, os.fspath(path))
         if note:
             import warnings
