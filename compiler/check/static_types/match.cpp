@@ -97,6 +97,11 @@ std::optional<Mismatch> Matcher::MatchTuple(const TupleType& expected, const Sta
 
 std::optional<Mismatch> Matcher::MatchTensor(const TensorType& expected, const StaticType& given) {
   if (given.is_number() || given.kind == StaticType::kBool) return MatchNumber(expected, given);
+  if (given.kind == StaticType::kTuple && !given.parts.empty() && MayBeTensor(given.parts[0])) {
+    const bool has_name = !given.names.empty() && !given.names[0].empty();
+    return Mismatch{Code::kE0406, fmt::format("t{} is one part of a tuple t",
+                                              has_name ? "." + given.names[0] : "[0]")};
+  }
   if (given.kind != StaticType::kTensor) {
     const bool numbers = given.kind == StaticType::kList && MayBeTensor(given.parts[0]);
     return Mismatch{Code::kE0406,
