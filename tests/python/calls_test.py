@@ -140,6 +140,8 @@ class Refusals(WithEngine):
     def test_inputs(self):
         x = np.ones((2, 3), np.float32)
         self.refused(r"given f64; `x.astype\(numpy.float32\)`", x=x.astype(float))
+        self.refused(r"given f64; `x.to\(torch.float32\)` of PyTorch, or "
+                     r"`x.astype\(numpy.float32\)`, makes", x=OnlyDLPack(x.astype(float)))
         self.refused("elements of the form `H`", x=x.astype(np.uint16))
         self.refused(r"takes `x` as f32\[n <= 4, 3\], and was given f32\[2, 2\]",
                      x=np.ones((2, 2), np.float32))

@@ -119,6 +119,10 @@ class Compile(unittest.TestCase):
         with self.assertRaisesRegex(cgraph.PlanError, r"is a source; cgraph.compile\("):
             cgraph.load(DIGITS)
 
+    def test_flags_are_words(self):
+        with self.assertRaisesRegex(cgraph.InputError, r"list of words, \['--lanes', 'one'\]"):
+            cgraph.compile(DIGITS, flags="--lanes one")
+
     def test_unknown_define(self):
         with self.assertRaisesRegex(cgraph.CompileError, "NOPE"):
             cgraph.compile(DIGITS, defines={"NOPE": 1})

@@ -44,14 +44,6 @@ struct LoadArguments {
   bool proved, require_gpus, profile, results_on_gpus;
 };
 
-// Says of the argument what is said of cgrun's flag.
-Status WithoutFlag(const Status& status) {
-  constexpr std::string_view kFlag = "--device-map ";
-  std::string message = status.message();
-  if (message.starts_with(kFlag)) message.replace(0, kFlag.size(), "`device_map` ");
-  return {status.code(), message};
-}
-
 Result<EngineOptions> OptionsOf(const LoadArguments& arguments, plan::Plan& plan) {
   EngineOptions options;
   options.weights_dir = arguments.weights;
@@ -70,7 +62,7 @@ Result<EngineOptions> OptionsOf(const LoadArguments& arguments, plan::Plan& plan
     auto machines = engine::FindMachines(plan, nullptr);
     if (!machines.ok()) return machines.status();
     auto mapped = workers::MapDevices(plan, arguments.device_map, *machines);
-    if (!mapped.ok()) return WithoutFlag(mapped.status());
+    if (!mapped.ok()) return mapped.status();
     options.gpu_map = mapped->on_gpus;
     options.gpus = !mapped->on_gpus.empty();
   }

@@ -66,13 +66,19 @@ class Engine:
         every = _runtime.PROCESS_PER_DEVICE if processes == "device" else processes or 0
         libraries = [_library(each) for each in libraries]
         rank_program, rank_arguments = _rank_program(libraries, processes)
-        self._runtime = _runtime.Engine.load(
-            plan._runtime, weights=os.fspath(plan.folder if weights is None else weights),
-            libraries=libraries,
-            device_map=_device_map(device_map), workers=workers or 0, processes=every,
-            inflight=inflight or 0, timeout=timeout or 0.0, proved=proved,
-            rank_program=rank_program, rank_arguments=rank_arguments, require_gpus=require_gpus,
-            profile=profile, results_on_gpus=results == "device")
+        try:
+            self._runtime = _runtime.Engine.load(
+                plan._runtime, weights=os.fspath(plan.folder if weights is None else weights),
+                libraries=libraries,
+                device_map=_device_map(device_map), workers=workers or 0, processes=every,
+                inflight=inflight or 0, timeout=timeout or 0.0, proved=proved,
+                rank_program=rank_program, rank_arguments=rank_arguments, require_gpus=require_gpus,
+                profile=profile, results_on_gpus=results == "device")
+        except Error as error:
+            said = _as_arguments(str(error))
+            if said == str(error):
+                raise
+            raise type(error)(said) from None
         self.graphs = {}
         for index, (name, info) in enumerate(plan.graphs.items()):
             graph = _runtime.make_graph(self._runtime, plan._runtime, index, info.signature,
@@ -193,6 +199,13 @@ def _check_excluded(processes, device_map, workers):
     if device_map and workers:
         raise InputError("`device_map` excludes `workers`: a core has one worker; leave one of the "
                          "two out")
+
+
+def _as_arguments(said):
+    """What the runtime says of cgrun's flags, in words of this class's arguments."""
+    import re
+    said = re.sub(r"(?:cgrun )?--lib ([^\s,;]+)", r'`libraries=["\1"]`', said)
+    return said.replace("--device-map ", "`device_map` ")
 
 
 def _library(given):

@@ -2,7 +2,7 @@
 import os
 
 from cgraph import _commands
-from cgraph.errors import CompileError, CompileWarning, Error, PlanError
+from cgraph.errors import CompileError, CompileWarning, Error, InputError, PlanError
 
 # What a source that was given as text is called in messages.
 TEXT_NAME = "source.cgraph"
@@ -217,6 +217,8 @@ def compile(source, *, graph=None, defines=None, topology=None, schedule=None,
             value = str(value)
             is_file = name in ("--topology", "--profile") and os.path.exists(value)
             words += [name, os.path.abspath(value) if is_file else value]
+    if isinstance(flags, str):
+        raise InputError(f"`flags` is a list of words, {flags.split()}, and was given {flags!r}")
     words += flags
     with tempfile.TemporaryDirectory(prefix="cgraph-") as folder:
         if isinstance(profile, dict):
