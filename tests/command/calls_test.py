@@ -142,6 +142,10 @@ def mistakes(r):
             ([*START, *STEP, "--input", "step.token=[1, 2]"],
              "--input step.token: no call reads it: each that has such an input gets an output of "
              "that name of a call before"),
+            ([*START, *STEP, "--call", "add", "--input", "add.by=0.2.3"], "`0.2.3` is no f32\n"),
+            (["--call", "start", "--input", "x=[1, 2]", *STEP, "--call", "add", "--input",
+              "by=0.5"], "is no i64, which is a whole number written in digits; "
+             "--input step.by=... is of step alone"),
             ([*ADD, "--input", "add.by=0.2"], "--input by: no call reads it"),
             ([*ADD, "--until", "x==nan"], "nan equals nothing, not even nan"),
             ([*ADD, "--until", "x==1e60"], "`1e60` is outside of f32"),

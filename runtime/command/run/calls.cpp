@@ -105,6 +105,23 @@ Problem CheckInputs(const std::vector<const plan::Graph*>& calls, const Options&
   return CheckRead(calls, options);
 }
 
+// Adds to what is wrong with an input of a graph that another graph takes, too, how the graph gets
+// one of its own, where it has none.
+Problem WithOwnInput(Problem problem, const plan::Graph& graph,
+                     const std::vector<const plan::Graph*>& calls, const Options& options) {
+  for (const auto& port : graph.inputs) {
+    if (!problem.message.starts_with(fmt::format("input {}: ", port->name))) continue;
+    const bool is_shared = std::any_of(calls.begin(), calls.end(), [&](const plan::Graph* other) {
+      return other != &graph && HasPort(other->inputs, port->name);
+    });
+    const NameAndValue* const input = InputOf(graph, port->name, options);
+    if (!is_shared || input == nullptr || input->first != port->name) continue;
+    problem.message += fmt::format("; --input {0}.{1}=... is of {0} alone", graph.name, port->name);
+    break;
+  }
+  return problem;
+}
+
 }  // namespace
 
 Problem Calls::Prepare(const plan::Plan& plan, const Options& options, Calls& calls) {
@@ -124,7 +141,7 @@ Problem Calls::Prepare(const plan::Plan& plan, const Options& options, Calls& ca
   for (size_t i = 0; i < graphs.size(); ++i) {
     Problem problem =
         Inputs::Read(plan, *graphs[i], For(*graphs[i], options), calls.calls_[i].inputs, fed);
-    if (!problem.ok()) return problem;
+    if (!problem.ok()) return WithOwnInput(std::move(problem), *graphs[i], graphs, options);
     for (const auto& port : graphs[i]->outputs) fed.push_back(port->name);
   }
   return Until::Read(graphs, options, calls.until_);
