@@ -134,6 +134,9 @@ def literals_and_text(run):
             "[1,2,3,4,5,6,7,8,9]": "dimension 0 is 9, expected at most 8",
     }.items():
         says(run.graph("add", "--input", f"x={value}", status=2)[1], "input x: i64[n <= 8]", words)
+    np.save(run.folder / "rows.npy", np.ones((2, 9), np.int64))
+    says(run.graph("add", "--input", "x=rows.npy", status=1)[1],
+         "input x: i64[n <= 8]: rows.npy, i64[2, 9], does not fit: it has 2 dimensions, expected 1")
 
 
 def halves(run):

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "runtime/plan/kinds.h"
 #include "runtime/plan/numpy_names.h"
@@ -93,8 +94,13 @@ Problem ReadOne(const plan::Plan& plan, const plan::Graph& graph, const plan::Po
                         plan::NumpyName(type.dtype(), "np"))};
   }
   if (const std::string why = Misfit(graph, type, *read, batched); !why.empty()) {
+    // What a file holds is not seen in its name.
+    const std::string held = IsFile(value) ? fmt::format(", {}[{}],", plan::DTypeName(read->dtype),
+                                                         fmt::join(read->dims, ", "))
+                                           : "";
     return {IsFile(value) ? kFailure : kUsage,
-            fmt::format("input {}: {} does not fit: {}", PortText(plan, graph, port), value, why)};
+            fmt::format("input {}: {}{} does not fit: {}", PortText(plan, graph, port), value, held,
+                        why)};
   }
   array = std::move(*read);
   return {};
