@@ -71,6 +71,12 @@ ExitCode RunViz(const VizFlags& flags) {
   if (!format.ok()) {
     return UsageError(format.status().message());
   }
+  const bool is_text = *format != DrawFormat::kPng && *format != DrawFormat::kPdf;
+  if (!is_text && flags.out.empty() && llvm::outs().is_displayed()) {
+    return UsageError(fmt::format("--format {}: its bytes are no text for a terminal; -o FILE "
+                                  "names a file for them",
+                                  flags.format));
+  }
   Result<std::optional<Profile>> profile = ReadProfile(flags.profile);
   if (!profile.ok()) return ReportStatus(profile.status());
   std::optional<cost::Topology> topology;

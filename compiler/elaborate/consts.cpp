@@ -1,5 +1,6 @@
 #include "compiler/elaborate/steps.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -42,6 +43,15 @@ std::optional<Value> DefinedValue(ElaborationContext& elaboration, const program
   return std::nullopt;
 }
 
+// Lists the first few names.
+std::string Listed(const std::vector<std::string>& names) {
+  constexpr size_t kMost = 12;
+  if (names.empty()) return "none";
+  const auto end = names.begin() + static_cast<ptrdiff_t>(std::min(names.size(), kMost));
+  return fmt::format("{}{}", fmt::join(names.begin(), end, ", "),
+                     names.size() > kMost ? ", ..." : "");
+}
+
 }  // namespace
 
 void EvaluateConsts(ElaborationContext& elaboration) {
@@ -57,8 +67,8 @@ void EvaluateConsts(ElaborationContext& elaboration) {
   for (const auto& [name, text] : elaboration.options.defines) {
     if (llvm::is_contained(names, name)) continue;
     Report(elaboration, Code::kE0501, Range(),
-           fmt::format("{}: the file has no const `{}`{}", Shown(name, text), name,
-                       DidYouMeanHint(name, names)));
+           fmt::format("{}: the file has no const `{}`{}; it has {}", Shown(name, text), name,
+                       DidYouMeanHint(name, names), Listed(names)));
   }
 }
 

@@ -43,7 +43,11 @@ std::string TextPrinter::Name(GenericId id) const {
 
 std::string TextPrinter::Text(const Dim& dim) const {
   switch (dim.kind) {
-    case Dim::kExpr: return Text(dim.expr);
+    case Dim::kExpr: {
+      // `none` stands for what was reported.
+      const bool known = !std::holds_alternative<NoneLiteral>(program_.exprs[dim.expr].node);
+      return known ? Text(dim.expr) : "?";
+    }
     case Dim::kVariable: return Name(dim.variable);
     case Dim::kBounded:
       return (dim.variable.valid() ? Name(dim.variable) : Text(dim.extent)) +

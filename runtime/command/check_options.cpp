@@ -15,6 +15,14 @@
 namespace cgraph::command {
 namespace {
 
+// Suggests a name that is nearly right, or right but for the graph's: `decode.token` for `token`.
+std::string HintAt(const std::string& name, const std::vector<std::string>& names) {
+  for (const std::string& whole : names) {
+    if (whole.ends_with("." + name)) return fmt::format(" (did you mean `{}`?)", whole);
+  }
+  return DidYouMeanHint(name, names);
+}
+
 Problem CheckOutputs(const std::vector<const plan::Graph*>& graphs, const Options& options) {
   std::vector<std::string> names;
   for (const plan::Graph* graph : graphs) {
@@ -34,7 +42,7 @@ Problem CheckOutputs(const std::vector<const plan::Graph*>& graphs, const Option
     }
     return {kUsage,
             fmt::format("--output {}: {} no such output{}; {} {}", name, who,
-                        DidYouMeanHint(name, names), they,
+                        HintAt(name, names), they,
                         names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", ")))};
   }
   return {};
@@ -107,9 +115,13 @@ Problem CheckEvery(const Options& options) {
 Problem CheckSaveState(const Options& options) {
   const std::string& path = options.save_state;
   if (path.empty() || path.ends_with(".safetensors")) return {};
+  const std::filesystem::path given = path;
+  const std::string ending = given.extension().string();
+  const bool is_other = ending == ".npz" || ending == ".npy" || ending == ".pt" || ending == ".pth";
+  const std::string name = is_other ? (given.parent_path() / given.stem()).string() : path;
   return {kUsage, fmt::format("--save-state {}: states are written as .safetensors; name the file "
                               "{}.safetensors",
-                              path, path)};
+                              path, name)};
 }
 
 Problem CheckInflight(const plan::Graph& graph, const Options& options) {

@@ -50,16 +50,24 @@ struct Mistake {
   std::string why;
 };
 
+std::string WithoutSpaces(const std::string& text) {
+  const size_t first = text.find_first_not_of(' ');
+  if (first == std::string::npos) return "";
+  return text.substr(first, text.find_last_not_of(' ') + 1 - first);
+}
+
+// Spaces around the name and the value are nobody's.
 std::vector<NameAndValue> Split(const std::vector<std::string>& texts, const char* flag,
                                 const char* value) {
   std::vector<NameAndValue> pairs;
   std::set<std::string> names;
   for (const std::string& text : texts) {
-    const size_t equals = text.find('=');
-    if (equals == 0 || equals == std::string::npos || equals + 1 == text.size()) {
+    const size_t equals = std::min(text.find('='), text.size());
+    const std::string rest = text.substr(std::min(equals + 1, text.size()));
+    pairs.emplace_back(WithoutSpaces(text.substr(0, equals)), WithoutSpaces(rest));
+    if (pairs.back().first.empty() || pairs.back().second.empty()) {
       throw Mistake{fmt::format("{} {}: expected NAME={}", flag, text, value)};
     }
-    pairs.emplace_back(text.substr(0, equals), text.substr(equals + 1));
     if (!names.insert(pairs.back().first).second) {
       throw Mistake{fmt::format("{} {} is there twice", flag, pairs.back().first)};
     }
@@ -94,7 +102,7 @@ void AddFlags(CLI::App& app, Options& options, Raw& raw) {
       ->option_text("OUTPUT==NUMBER");
   app.add_option("--input", raw.inputs,
                  "NAME=PATH.npy, a number, a list as [1,2,3], or - for .npy on "
-                 "standard input")
+                 "standard input; with --call GRAPH.NAME is the input of that graph alone")
       ->take_all()
       ->allow_extra_args(false);
   app.add_option("--output", raw.outputs,
@@ -245,26 +253,30 @@ void UnderstandProcesses(const std::optional<std::string>& given, Options& optio
 GraphCall ReadCall(const std::string& text) {
   GraphCall call;
   const size_t star = text.find('*');
-  call.graph = text.substr(0, star);
-  const char* const end = text.data() + text.size();
+  call.graph = WithoutSpaces(text.substr(0, star));
+  if (call.graph.find_first_of(", ") != std::string::npos) call.graph.clear();  // several
   if (star != std::string::npos) {
-    const auto [read, error] = std::from_chars(text.data() + star + 1, end, call.times);
+    const std::string times = WithoutSpaces(text.substr(star + 1));
+    const char* const end = times.data() + times.size();
+    const auto [read, error] = std::from_chars(times.data(), end, call.times);
     if (error != std::errc() || read != end || call.times == 0) call.graph.clear();
   }
   if (!call.graph.empty()) return call;
-  throw Mistake{fmt::format("--call {}: expected a graph, or GRAPH*N to execute it N times", text)};
+  throw Mistake{fmt::format("--call {}: expected a graph, or GRAPH*N to execute it N times, from 1 "
+                            "on; each graph has a --call of its own",
+                            text)};
 }
 
 void UnderstandCalls(const Raw& raw, Options& options) {
   if (const size_t equals = raw.until.find("=="); !raw.until.empty()) {
     const bool whole = equals != std::string::npos && equals > 0 && equals + 2 < raw.until.size();
     if (!whole) throw Mistake{fmt::format("--until {}: expected OUTPUT==NUMBER", raw.until)};
-    const auto trimmed = [](std::string text) {
-      std::erase(text, ' ');
-      return text;
-    };
-    options.until = {trimmed(raw.until.substr(0, equals)), trimmed(raw.until.substr(equals + 2))};
-    if (raw.calls.empty()) throw Mistake{"--until needs a --call, whose executions it ends"};
+    options.until = {WithoutSpaces(raw.until.substr(0, equals)),
+                     WithoutSpaces(raw.until.substr(equals + 2))};
+    if (raw.calls.empty()) {
+      throw Mistake{"--until needs a --call, whose executions it ends, as --call 'GRAPH*20', in "
+                    "place of --graph and -n"};
+    }
   }
   if (raw.calls.empty()) return;
   const std::pair<const char*, bool> excluded[] = {{"--graph", !options.graphs.empty()},
@@ -342,14 +354,19 @@ void Understand(Options& options, const Raw& raw) {
   if (options.is_source()) options.compile_flags = CompileFlags(options, raw);
 }
 
-// Suggests `--input x=x.npy` for `--input x x.npy`, whose last word belongs to no flag; empty for
-// other words.
+// Suggests `--input x=x.npy` for `--input x x.npy` and `--input x = x.npy`, whose last words belong
+// to no flag; empty for other words.
 std::string WithEquals(const std::string& word, int argc, char** argv) {
   for (int i = 1; i + 2 < argc; ++i) {
     const std::string flag = argv[i], name = argv[i + 1];
     if ((flag != "--input" && flag != "--output") || argv[i + 2] != word) continue;
-    if (name.find('=') != std::string::npos) continue;
-    return fmt::format("{0} {1} {2}: write {0} {1}={2}", flag, name, word);
+    const bool is_cut = word == "=" && i + 3 < argc;  // the value is a word of its own
+    const std::string value = is_cut ? argv[i + 3] : word.substr(word.starts_with('='));
+    const size_t equals = name.find('=');
+    if (equals != std::string::npos && equals + 1 != name.size()) continue;
+    if (value.empty() || value == "=" || (is_cut && value.starts_with("--"))) continue;
+    return fmt::format("{0} {1} {2}{3}: write {0} {4}={5}, in one word", flag, name, word,
+                       is_cut ? " " + value : "", name.substr(0, equals), value);
   }
   return "";
 }

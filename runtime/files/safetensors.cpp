@@ -183,6 +183,11 @@ Status Safetensors::ReadHeader() {
               "it is no .safetensors file but like those of torch.save(); write one with "
               "save_file() of safetensors.torch"};
     }
+    if (std::memcmp(length_bytes, "\x93NUMPY", 6) == 0) {
+      return {StatusCode::kInvalid,
+              "it is no .safetensors file but a .npy, which has one array and no names; write one "
+              "with save_file({\"NAME\": array}) of safetensors.numpy"};
+    }
     return {StatusCode::kInvalid,
             fmt::format("it is no .safetensors file: its header would have {} bytes", length)};
   }

@@ -40,6 +40,18 @@ graph step(token: i64[2], by: i64) -> (token: i64[2], total: i64) {
   return (token: next, total: c.sum_up())
 }
 graph sum_up() -> i64 { return c.sum_up() }
+actor Float() {
+  state x: f32 = 0.0
+  method add(by: f32) -> (f32, bool[]) {
+    x = x + by
+    return (x, x > 0.35)
+  }
+}
+place f = Float() on cpu[0]
+graph add(by: f32) -> (x: f32, far: bool[]) {
+  let (x, far) = f.add(by)
+  return (x: x, far: far)
+}
 """
 
 
@@ -89,6 +101,34 @@ def until(r):
     expect("note" not in done.stderr, done.stderr)
 
 
+ADD = ["--call", "add*9", "--input", "by=0.1"]
+
+
+def until_of_floats(r):
+    """The number is of the output's dtype: 0.4 is the f32 that is printed so."""
+    expect("step.total: i64 = 9" in r.run(*START, "--call", " step * 2").stdout, "spaces in --call")
+    for condition in ("x==0.4", "x == 0.4", "far==true", "add.x==0.4"):
+        done = r.run(*ADD, "--until", condition)
+        expect("note: add ended after 4 of 9 executions" in done.stderr, done.stderr)
+        expect("add.x: f32 = 0.4" in done.stdout, done.stdout)
+    done = r.run(*ADD, "--until", "x==0.7")  # the sum is 0.70000005
+    expect("note: add ended after 9 executions, and x == 0.7 after none: what is computed in f32 "
+           "is seldom exactly a number" in done.stderr, done.stderr)
+    expect("note" not in r.run(*ADD, "--until", "x==0.7", "-q").stderr, "-q says nothing")
+    expect("note: add" not in r.run("--call", "add*4", "--input", "by=0.1", "--until",
+                                    "x==0.4").stderr, "the last execution is one")
+
+
+def inputs_of_one_graph(r):
+    """GRAPH.NAME is the input of that graph alone, and comes before NAME."""
+    calls = [*START, "--call", "step", "--call", "add"]
+    done = r.run(*calls, "--input", "add.by=0.5")
+    expect("step.total: i64 = 6" in done.stdout and "add.x: f32 = 0.5" in done.stdout, done.stdout)
+    done = r.run("--call", "start", "--input", "start.x=[1, 2]", "--call", "step", "--input",
+                 "step.by=1", "--call", "add", "--input", "add.by = 0.5")
+    expect("step.total: i64 = 4" in done.stdout and "add.x: f32 = 0.5" in done.stdout, done.stdout)
+
+
 def mistakes(r):
     for flags, said in (
             (["--call", "stop"], "--call stop: there is no such graph (did you mean `step`?)"),
@@ -97,15 +137,38 @@ def mistakes(r):
             (["--call", "step", "--input", "by=3"], "graph step needs the input token: i64[2]"),
             (["--call", "sum_up", "--input", "z=3"], "no graph that is called has such an input"),
             (["--call", "start", "--call", "start", "--input", "x=-"], "2 calls take it"),
-            (["--call", "start", "--input", "xx=[1, 2]"], "(did you mean `x`?)"),
+            (["--call", "start", "--input", "xx=[1, 2]"], "(did you mean `x`?); they have start.x"),
+            (["--call", "start", "--input", "step.x=[1, 2]"], "such an input; they have start.x"),
+            ([*START, *STEP, "--input", "step.token=[1, 2]"],
+             "--input step.token: no call reads it: each that has such an input gets an output of "
+             "that name of a call before"),
+            ([*START, *STEP, "--call", "add", "--input", "add.by=0.2.3"], "`0.2.3` is no f32\n"),
+            (["--call", "start", "--input", "x=[1, 2]", *STEP, "--call", "add", "--input",
+              "by=0.5"], "is no i64, which is a whole number written in digits; "
+             "--input step.by=... is of step alone"),
+            ([*ADD, "--input", "add.by=0.2"], "--input by: no call reads it"),
+            ([*ADD, "--until", "x==nan"], "nan equals nothing, not even nan"),
+            ([*ADD, "--until", "x==1e60"], "`1e60` is outside of f32"),
+            ([*ADD, "--until", "x==[0.4]"], "expected a number"),
+            ([*START, *STEP, "--until", "total==2.5"], "`2.5` is no i64"),
+            ([*START, *STEP, "--until", "total==1e30"], "`1e30` is no i64"),
+            (["--call", "start, step"], "each graph has a --call of its own"),
             (["--call", "sum_up", "--graph", "start"], "--call excludes --graph"),
             (["--call", "sum_up", "-n", "3"], "--call excludes -n"),
-            ([*START, *STEP, "--until", "totl==3"], "no graph that is called has such an output"),
+            ([*START, *STEP, "--until", "totl==3"], "no graph that is called has such an output "
+             "(did you mean `total`?); they have start.token, step.token, step.total"),
             ([*START, *STEP, "--until", "token=3"], "expected OUTPUT==NUMBER"),
-            ([*START, *STEP, "--until", "token==a"], "expected a number"),
-            (["--until", "token==3"], "--until needs a --call"),
+            ([*START, *STEP, "--until", "token==a"], "`a` is no i64"),
+            (["--until", "token==3"],
+             "--until needs a --call, whose executions it ends, as --call"),
             ([*START, *STEP, "--output", "token=x.npy"],
-             "the calls have no such output; they have start.token, step.token, step.total"),
+             "the calls have no such output (did you mean `start.token`?); they have start.token, "
+             "step.token, step.total"),
+            (["--call", "start", "--input", "x=[1, 2]", "--save-state", r.folder / "s.npz"],
+             "/s.npz: states are written as .safetensors; name the file "
+             f"{r.folder}/s.safetensors"),
+            (["--call", "start", "--input", "x=[1, 2]", "--save-state", r.folder / "s.10"],
+             f"name the file {r.folder}/s.10.safetensors"),
     ):
         done = r.run(*flags, code=2)
         expect(said in done.stderr, f"{said!r} is not said", done.stderr)
@@ -147,7 +210,8 @@ def main():
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         runs = Runs(args, pathlib.Path(folder))
-        for test in (outputs_are_inputs, until, mistakes, a_failure_ends_it, generates_text):
+        for test in (outputs_are_inputs, until, until_of_floats, inputs_of_one_graph, mistakes,
+                     a_failure_ends_it, generates_text):
             test(runs)
     print(f"{expectations.checks} checks")
 

@@ -5,7 +5,9 @@
 """
 import argparse
 import json
+import os
 import pathlib
+import pty
 import random
 import re
 import subprocess
@@ -90,6 +92,13 @@ def viz(cgc):
     expect(not (cgc.folder / "x.jpeg").exists(), "no picture that is none")
     says(cgc("viz", "-q", program, "--what", "memory", "--format", "dot", status=2)[1],
          "no dot form")
+    ours, theirs = pty.openpty()
+    done = subprocess.run([cgc.cgc, "viz", "-q", program, "--format", "png"], cwd=cgc.folder,
+                          stdout=theirs, stderr=subprocess.PIPE, text=True, timeout=60)
+    os.close(theirs)
+    os.close(ours)
+    expect(done.returncode == 2, f"a picture for a terminal: {done}")
+    says(done.stderr, "no text for a terminal; -o FILE names a file")
     line = "graph round_trip(x: u8[1]) -> u8[1] { return a.echo(x) }"
     says(cgc("viz", "-q", program, "--format", "dot")[0], "program.cgraph:4:46", line)
     # A part is named and typed as a part, and what has no name is called alike everywhere.

@@ -98,6 +98,8 @@ class Cgrun:
 def literals_and_text(run):
     expect(run.graph("add", "--input", "x=[1, -2,3]")[0] == "result: i64[3] = [11  8 13]\n",
            "a list")
+    expect(run.graph("add", "--input", " x = [1, -2,3] ")[0] == "result: i64[3] = [11  8 13]\n",
+           "spaces around the name and the value")
     expect(run.graph("add", "--input", "x=[]")[0] == "result: i64[0] = []\n", "an empty list")
     expect(run.graph("count", "--input", "x=+5")[0] == "result: i64 = 35\n", "a number")
     out, error = run.graph("look", "--input", "x=[[1,2.5],[-inf,1e-3]]")
@@ -132,6 +134,9 @@ def literals_and_text(run):
             "[1,2,3,4,5,6,7,8,9]": "dimension 0 is 9, expected at most 8",
     }.items():
         says(run.graph("add", "--input", f"x={value}", status=2)[1], "input x: i64[n <= 8]", words)
+    np.save(run.folder / "rows.npy", np.ones((2, 9), np.int64))
+    says(run.graph("add", "--input", "x=rows.npy", status=1)[1],
+         "input x: i64[n <= 8]: rows.npy, i64[2, 9], does not fit: it has 2 dimensions, expected 1")
 
 
 def halves(run):
@@ -689,7 +694,11 @@ def meant_otherwise(run):
     for arguments, words in (
             (["--input", "x=x.npz"], 'np.save("x.npy", np.load("x.npz")["x"])'),
             (["--input", "x=x.csv"], "x.csv is a file of another kind"),
-            (["--input", "x", "x.npy"], "--input x x.npy: write --input x=x.npy"),
+            (["--input", "x", "x.npy"], "--input x x.npy: write --input x=x.npy, in one word"),
+            (["--input", "x", "=", "x.npy"], "--input x = x.npy: write --input x=x.npy, in one"),
+            (["--input", "x=", "x.npy"], "--input x= x.npy: write --input x=x.npy, in one word"),
+            (["--input", "x", "=x.npy"], "--input x =x.npy: write --input x=x.npy, in one word"),
+            (["--input", " = 3"], "--input  = 3: expected NAME="),
             ([*x, "--batch", "4"], "--batch names the input that is cut into slices"),
             ([*x, "--batch-size", "4"], "cgrun --batch NAME"), ([*x, "-O3"], "no levels of"),
             ([*x, "--threads", "4"], "cgrun --workers N"),

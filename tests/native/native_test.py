@@ -176,6 +176,12 @@ def libraries(runs):
            "named; cgrun --lib PATH/libcgraph_trial.so names it" in done.stderr, done.stderr)
     done = runs.act(0, library="/nowhere/libcgraph_trial.so")
     expect(done.returncode == 3 and "there is no such file" in done.stderr, done.stderr)
+    (runs.folder / "near").mkdir()
+    (runs.folder / "near" / "models.py").touch()
+    for name in ("models", "model.py"):
+        done = runs.act(0, library=runs.folder / "near" / name)
+        expect(done.returncode == 3 and "there is no such file (did you mean `"
+               f"{runs.folder}/near/models.py`?)" in done.stderr, done.stderr)
     done = runs.act(0, library=runs.folder)
     expect(done.returncode == 2 and "it is a folder" in done.stderr, done.stderr)
     bad = runs.folder / "bad"

@@ -140,6 +140,8 @@ class Refusals(WithEngine):
     def test_inputs(self):
         x = np.ones((2, 3), np.float32)
         self.refused(r"given f64; `x.astype\(numpy.float32\)`", x=x.astype(float))
+        self.refused(r"given f64; `x.to\(torch.float32\)` of PyTorch, or "
+                     r"`x.astype\(numpy.float32\)`, makes", x=OnlyDLPack(x.astype(float)))
         self.refused("elements of the form `H`", x=x.astype(np.uint16))
         self.refused(r"takes `x` as f32\[n <= 4, 3\], and was given f32\[2, 2\]",
                      x=np.ones((2, 2), np.float32))
@@ -151,10 +153,11 @@ class Refusals(WithEngine):
         self.refused("not given its input `x`")
         self.refused("has no input `z`; its inputs: x", x=x, z=x)
         self.refused("has no input `X`", X=x)
-        self.refused("takes 1 inputs, and was given 2", x, x)
+        self.refused("takes 1 input, and was given 2", x, x)
         self.refused("given `x` twice", x, x=x)
         self.refused(r"`x.cpu\(\)`", x=OnlyDLPack(x, device=(Kind.CUDA, 1)))
-        self.refused("i64", graph="add", x=1.5)
+        self.refused(r"`x` is 1.5, a float; i64.* holds whole numbers.*`round\(x\)`", graph="add",
+                     x=1.5)
         self.refused("i64", graph="add", x=True)
         for many in (1 << 63, 1 << 64, -1 << 64, 10 ** 5000):
             self.refused("`x` is an int of more than 64 bits; i64.* holds -9223", graph="add",
@@ -191,7 +194,7 @@ class Refusals(WithEngine):
 
     def test_engine_options(self):
         plan = self.engine.plan
-        with self.assertRaisesRegex(cgraph.PlanError, "gpu"):
+        with self.assertRaisesRegex(cgraph.PlanError, r"^`device_map` gpu\[7\]=cpu:0: the plan"):
             cgraph.Engine(plan, device_map={"gpu[7]": "cpu:0"})
         with self.assertRaisesRegex(cgraph.PlanError, "inflight|in flight"):
             cgraph.Engine(plan, inflight=100)

@@ -115,6 +115,14 @@ class Compile(unittest.TestCase):
         with self.assertRaisesRegex(cgraph.CompileError, "cannot read ./--help"):
             cgraph.compile("--help")
 
+    def test_source_is_no_plan(self):
+        with self.assertRaisesRegex(cgraph.PlanError, r"is a source; cgraph.compile\("):
+            cgraph.load(DIGITS)
+
+    def test_flags_are_words(self):
+        with self.assertRaisesRegex(cgraph.InputError, r"list of words, \['--lanes', 'one'\]"):
+            cgraph.compile(DIGITS, flags="--lanes one")
+
     def test_unknown_define(self):
         with self.assertRaisesRegex(cgraph.CompileError, "NOPE"):
             cgraph.compile(DIGITS, defines={"NOPE": 1})
@@ -183,10 +191,18 @@ class Plans(unittest.TestCase):
         self.assertTrue(proof and proof.proved)
         self.assertEqual(len(proof.certificate), 2)
 
+    def test_graphs(self):
+        name = next(iter(self.plan.graphs))
+        with self.assertRaisesRegex(KeyError, f"no graph `nope`; its graphs: {name}"):
+            self.plan.graphs["nope"]
+
     def test_draw(self):
         self.assertTrue(self.plan.draw("graph", format="dot").startswith("digraph"))
-        with self.assertRaisesRegex(cgraph.Error, "nothing"):
+        with self.assertRaisesRegex(cgraph.Error, "^`what` nothing: there is no `nothing`; it is "
+                                    "one of graph, .*memory$"):
             self.plan.draw("nothing")
+        with self.assertRaisesRegex(cgraph.Error, "^`color_by` mb: there is no `mb`"):
+            self.plan.draw("timeline", color_by="mb")
         if shutil.which("dot") is None:
             self.skipTest("SKIPPED: Graphviz's dot is not installed; no drawing was made")
         self.assertIn("<svg", self.plan._repr_svg_())

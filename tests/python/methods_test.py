@@ -291,7 +291,9 @@ graph up() -> i64 { return a.up() }
         def program(symbol):
             return STAGE.replace("SYMBOL", symbol)
         symbol = "method_stages:Stage.keep"
-        self.refused(program(symbol), "no module of theirs was named; cgrun --lib PATH/MODULE",
+        self.refused(program(symbol), "no module of theirs was named; "
+                     '`libraries=["PATH/MODULE.py"]` names it, or `libraries=["python:MODULE"]` '
+                     "where it is installed",
                      libraries=())
         self.refused(program("os:system"), "`os:system` is of the Python module os, and named were "
                      "method_stages")

@@ -78,7 +78,7 @@ class States(unittest.TestCase):
             for value, said in (
                     (X.astype(np.float64), "`sums[0]` takes `w` as f32[2, 3], and was given f64; "
                      "`w.astype(numpy.float32)`"),
-                    (X.T.copy(), "and was given extents [3, 2]"),
+                    (X.T.copy(), "`sums[0]` takes `w` as f32[2, 3], and was given f32[3, 2]"),
                     (X.T, "rows do not lie one after the other"),
                     (3.0, "which holds no tensor")):
                 with self.assertRaises(cgraph.InputError) as caught:
@@ -88,6 +88,10 @@ class States(unittest.TestCase):
                         lambda: place.__setitem__("v", X)):
                 with self.assertRaises(KeyError):
                     ask()
+            with self.assertRaisesRegex(KeyError, r"no place `sums` has states.*: sums\[0\]"):
+                engine.state["sums"]
+            with self.assertRaisesRegex(AttributeError, r'place.*engine.state\["idle"\]'):
+                engine.idle
             np.testing.assert_array_equal(place["w"], np.zeros((2, 3)))
 
     def test_in_flight(self):

@@ -99,7 +99,8 @@ std::string ReasonOf(Scope& scope, const Mismatch& mismatch, const Type& declare
   const auto* tensor = std::get_if<TensorType>(&declared.node);
   if (std::holds_alternative<ListType>(declared.node)) {
     if (given.kind == StaticType::kTuple) return "a list is written in brackets, [2, 3]";
-    if (given.kind != StaticType::kInt) return mismatch.reason;
+    const bool is_element = given.kind == StaticType::kInt || given.kind == StaticType::kTensor;
+    if (!is_element) return mismatch.reason;
     return fmt::format("a list is written in brackets, [{}]", scope.checker.sources.Text(argument));
   }
   const bool one_bool = tensor != nullptr && tensor->dtype == DType::kBool && tensor->dims.empty();

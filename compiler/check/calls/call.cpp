@@ -91,7 +91,7 @@ std::string MethodsText(const Scope& scope, const Place& place, const std::strin
   std::string text;
   if (!place.actor.valid()) return text;
   for (MethodId method : scope.program.actors[place.actor].methods) {
-    text += fmt::format("{}{}.{}(...)", text.empty() ? ": " : ", ", name,
+    text += fmt::format("{}{}{}.{}(...)", text.empty() ? ": " : ", ", name, Subscripts(place),
                         scope.program.methods[method].name);
   }
   return text;
@@ -117,7 +117,7 @@ Value CallSymbol(Scope& scope, const syntax::CallExpr& node, const Symbol& symbo
                        "of it, whose methods can be called",
                        name);
   } else if (const auto* place = std::get_if<PlaceId>(&symbol.node)) {
-    what = "a place";
+    what = scope.program.places[*place].indices.empty() ? "a place" : "an array of places";
     mend = "; call one of its methods" + MethodsText(scope, scope.program.places[*place], name);
   } else if (std::holds_alternative<TransportId>(symbol.node)) {
     what = "a transport";

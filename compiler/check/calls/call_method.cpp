@@ -49,6 +49,14 @@ std::string ListOfMethods(const Program& program, const Actor& actor) {
   return "it has " + list + (methods.size() > kMost ? ", ..." : "");
 }
 
+// Writes one place of an array: "stage[i]"; "x[0]" where it is an expression.
+std::string OnePlace(const Program& program, ExprId receiver) {
+  const auto* const array = std::get_if<PlaceRef>(&program.exprs[receiver].node);
+  if (array == nullptr) return "x[0]";
+  const Place& place = program.places[array->place];
+  return place.name + Subscripts(place);
+}
+
 std::optional<MethodId> FindMethodOf(Scope& scope, const Value& receiver,
                                      const syntax::CallExpr& node,
                                      const syntax::FieldExpr& callee) {
@@ -58,8 +66,8 @@ std::optional<MethodId> FindMethodOf(Scope& scope, const Value& receiver,
   if (type.kind == StaticType::kPlaces) {
     scope.Report(
         Code::kE0306, scope.program.exprs[receiver.id].range,
-        fmt::format("this is {}; a method is called on one of them: x[0].{}(...), or in a loop",
-                    scope.Describe(type), name.text));
+        fmt::format("this is {}; a method is called on one of them: {}.{}(...), or in a loop",
+                    scope.Describe(type), OnePlace(scope.program, receiver.id), name.text));
     return std::nullopt;
   }
   if (type.kind != StaticType::kPlace) {
@@ -93,6 +101,14 @@ std::optional<MethodId> FindMethodOf(Scope& scope, const Value& receiver,
 }
 
 }  // namespace
+
+std::string Subscripts(const Place& place) {
+  std::string indices;
+  for (const IndexRange& index : place.indices) {
+    indices += (indices.empty() ? "" : ", ") + index.name;
+  }
+  return indices.empty() ? "" : "[" + indices + "]";
+}
 
 Value ResolveMethodCall(Scope& scope, const syntax::CallExpr& node, const syntax::FieldExpr& callee,
                         Range range) {

@@ -33,6 +33,10 @@ Value ResolveBuiltinCall(Scope& scope, const syntax::CallExpr& node, program::Bu
                          Range range);
 
 // ---- methods of places
+
+// Writes the subscripts of one place, as a message names it: "[p, t]"; empty: it is no array.
+std::string Subscripts(const program::Place& place);
+
 Value ResolveMethodCall(Scope& scope, const syntax::CallExpr& node, const syntax::FieldExpr& callee,
                         Range range);
 

@@ -29,8 +29,13 @@ bool ResolveTargetName(Scope& scope, const syntax::Expr& expr, Assign& assign) {
     return false;
   }
   if (!name) {
+    const bool of_place =
+        field && ResolveValue(scope, field->base).type.kind == StaticType::kPlace;
     scope.Report(Code::kE0412, expr.range,
-                 "only a `var`, a state, or an element of one can be assigned to");
+                 of_place ? fmt::format("what a place keeps is assigned to by methods of its actor "
+                                        "alone: call one that has `{} = ...`",
+                                        field->name.text)
+                          : "only a `var`, a state, or an element of one can be assigned to");
     return false;
   }
   if (name->name != "none" && !IsOwnName(scope, name->name) && !HasName(scope.module, name->name)) {

@@ -97,9 +97,16 @@ std::optional<Mismatch> Matcher::MatchTuple(const TupleType& expected, const Sta
 
 std::optional<Mismatch> Matcher::MatchTensor(const TensorType& expected, const StaticType& given) {
   if (given.is_number() || given.kind == StaticType::kBool) return MatchNumber(expected, given);
+  if (given.kind == StaticType::kTuple && !given.parts.empty() && MayBeTensor(given.parts[0])) {
+    const bool has_name = !given.names.empty() && !given.names[0].empty();
+    return Mismatch{Code::kE0406, fmt::format("t{} is one part of a tuple t",
+                                              has_name ? "." + given.names[0] : "[0]")};
+  }
   if (given.kind != StaticType::kTensor) {
     const bool numbers = given.kind == StaticType::kList && MayBeTensor(given.parts[0]);
-    return Mismatch{Code::kE0406, numbers ? "stack([a, b]) makes a tensor of a list" : ""};
+    return Mismatch{Code::kE0406,
+                    numbers ? "stack([a, b]) makes a tensor of a list, xs[0] is one of its elements"
+                            : ""};
   }
   if (given.dtype) {
     if (auto mismatch = MatchDType(expected, *given.dtype)) return mismatch;

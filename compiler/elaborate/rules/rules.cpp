@@ -12,6 +12,7 @@
 #include "compiler/elaborate/expressions/evaluate.h"
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/rules/call_variables.h"
+#include "compiler/elaborate/rules/stages.h"
 #include "compiler/elaborate/elaboration_context.h"
 #include "runtime/status/text.h"
 
@@ -53,6 +54,7 @@ class RuleMaker {
     }
     for (const program::FuseRule& rule : schedule_.fusions) Fuse(rule);
     for (const program::OrderRule& rule : schedule_.orders) Order(rule);
+    CheckStages(elaboration_, use_, schedule_, frame_, graph_, rules_, positions_);
     elaboration_.backtrace.calls.pop_back();
     return std::move(rules_);
   }

@@ -57,7 +57,9 @@ Value CoerceTensor(ElaborationContext& elaboration, const Value& value, program:
     Report(elaboration, Code::kE0406, range,
            fmt::format("{} is {}; this is {}{}", Describe(elaboration, subject, frame),
                        Declared(elaboration, type_id, frame), Describe(elaboration, value),
-                       list ? "; stack([a, b]) makes a tensor of a list" : ""))
+                       list ? "; stack([a, b]) makes a tensor of a list, xs[0] is one of its "
+                              "elements"
+                            : ""))
         .AddNote(subject.declared, "declared here");
     return Value();
   }

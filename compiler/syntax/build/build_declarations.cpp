@@ -1,4 +1,7 @@
 #include "compiler/syntax/build/builder.h"
+
+#include <fmt/format.h>
+
 #include "compiler/syntax/build/literals.h"
 #include "runtime/kinds/native.h"
 
@@ -185,6 +188,12 @@ ExternBody Builder::BuildExtern(Grammar::ExternBodyContext* context) {
                      "method there, as in \"python:package.module:Class.method\"; cgrun --lib says "
                      "where the module is");
     }
+  } else if (llvm::StringRef(node.library).endswith(".py")) {
+    const std::string module = node.library.substr(0, node.library.size() - 3);
+    errors_.Report(Code::kE0218, node.range.begin, node.range.end,
+                   fmt::format("a method in Python is named by its module, not by its file: "
+                               "\"python:{}:{}\"; cgrun --lib {} says where the module is",
+                               module, node.symbol, node.library));
   } else if (node.library.empty() || node.symbol.empty() ||
              node.library.find('/') != std::string::npos) {
     errors_.Report(Code::kE0218, node.range.begin, node.range.end,

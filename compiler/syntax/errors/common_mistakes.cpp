@@ -29,7 +29,7 @@ class CommonMistakes {
            BoundOfMemory() || PreferenceOfOne() || AttributeWithoutValue() || Lambda() ||
            SeveralValues() || Import() || ResourceWithBracketsTwice() || AttributeAfterBody() ||
            StatementInFile() || TypeParameters() || PlacesWithoutIndex() ||
-           PlaceOnSeveralDevices() || AttributeWithSign();
+           PlaceOnSeveralDevices() || AttributeWithSign() || ClauseOfStates();
   }
 
  private:
@@ -448,7 +448,21 @@ class CommonMistakes {
            Say("several values are one tuple, in parentheses: return (a, b)");
   }
 
+  // `= extern "lib.so:f" write w`
+  bool ClauseOfStates() {
+    if (rule_ != Grammar::RuleMembers || TypeAt(-1) != Lexer::STRING) return false;
+    const llvm::StringRef word = TextAt(0);
+    if (word != "write" && word != "read") return false;
+    return SayWithFix(fmt::format("states of a native method are named by `reads` and `writes`: "
+                                  "{}s {}",
+                                  word.str(), TextAt(1).str()),
+                      now().end, now().end, "s");
+  }
+
   bool Import() {
+    if (TypeAt(-1) == Lexer::DOT && TextAt(-2) == "std" && TextAt(0) == "schedule") {
+      return SayWithFix("the library of schedules is std.schedules", now().end, now().end, "s");
+    }
     const bool in_file = rule_ == Grammar::RuleItem || rule_ == Grammar::RuleFile;
     const bool quoted = type() == Lexer::STRING && TypeAt(-1) == Lexer::IMPORT;
     return (quoted || (in_file && TextAt(0) == "from")) &&

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "runtime/plan/kinds.h"
 #include "runtime/plan/numpy_names.h"
@@ -62,13 +63,19 @@ std::string FileHint(const std::string& name, const std::string& value) {
                      value, name);
 }
 
+// Returns whether a value begins as neither a number nor a list does.
+bool MayBeFile(const std::string& value) { return value.find_first_of("0123456789[(+-") != 0; }
+
 Result<files::Array> ReadValue(const std::string& name, const std::string& value,
                                plan::DType dtype, Patience patience) {
   if (IsFile(value)) return files::ReadNpy(value, patience);
   Result<files::Array> literal = ParseLiteral(value, dtype);
   if (literal.ok()) return literal;
   const std::string hint = FileHint(name, value);
-  return hint.empty() ? literal : Status(StatusCode::kInvalid, hint);
+  if (!hint.empty()) return Status(StatusCode::kInvalid, hint);
+  if (!MayBeFile(value)) return literal;
+  return Status(StatusCode::kInvalid,
+                literal.status().message() + ", nor a file, whose name ends in .npy");
 }
 
 Problem ReadOne(const plan::Plan& plan, const plan::Graph& graph, const plan::Port& port,
@@ -87,8 +94,13 @@ Problem ReadOne(const plan::Plan& plan, const plan::Graph& graph, const plan::Po
                         plan::NumpyName(type.dtype(), "np"))};
   }
   if (const std::string why = Misfit(graph, type, *read, batched); !why.empty()) {
+    // What a file holds is not seen in its name.
+    const std::string held = IsFile(value) ? fmt::format(", {}[{}],", plan::DTypeName(read->dtype),
+                                                         fmt::join(read->dims, ", "))
+                                           : "";
     return {IsFile(value) ? kFailure : kUsage,
-            fmt::format("input {}: {} does not fit: {}", PortText(plan, graph, port), value, why)};
+            fmt::format("input {}: {}{} does not fit: {}", PortText(plan, graph, port), value, held,
+                        why)};
   }
   array = std::move(*read);
   return {};

@@ -145,9 +145,7 @@ class LiteralParser {
       return Wrong(fmt::format("`{}` is no {}, which is a whole number written in digits", word,
                                dtype));
     }
-    const bool alone = array_.dims.empty();  // not in a list: it may be meant as a file's name
-    return Wrong(fmt::format("`{}` is no {}{}", word, dtype,
-                             alone ? ", nor a file, whose name ends in .npy" : ""));
+    return Wrong(fmt::format("`{}` is no {}", word, dtype));
   }
 
   std::string_view text_;

@@ -1,42 +1,91 @@
 #include "runtime/command/run/calls.h"
 
 #include <algorithm>
-#include <charconv>
 #include <mutex>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "runtime/command/run/clock.h"
-#include "runtime/device/format_tensor.h"
 #include "runtime/plan/loaded_plan.h"
 #include "runtime/status/text.h"
 
 namespace cgraph::command {
 namespace {
 
-double NumberAt(const device::Tensor& tensor, int64_t i) {
-  switch (tensor.dtype) {
-    case plan::DType::bool_:
-    case plan::DType::u8: return tensor.as<uint8_t>()[i];
-    case plan::DType::i8: return tensor.as<int8_t>()[i];
-    case plan::DType::i32: return tensor.as<int32_t>()[i];
-    case plan::DType::i64: return static_cast<double>(tensor.as<int64_t>()[i]);
-    default: return device::ElementAsDouble(tensor, i);
-  }
-}
-
 bool HasPort(const std::vector<std::unique_ptr<plan::Port>>& ports, const std::string& name) {
   return std::any_of(ports.begin(), ports.end(),
                      [&](const auto& port) { return port->name == name; });
 }
 
+// Returns the name that an --input has in a graph, `by` for `step.by` of the graph `step`; empty:
+// the graph has no such input.
+std::string NameIn(const plan::Graph& graph, const std::string& name) {
+  if (HasPort(graph.inputs, name)) return name;
+  if (!name.starts_with(graph.name + ".")) return "";
+  const std::string own = name.substr(graph.name.size() + 1);
+  return HasPort(graph.inputs, own) ? own : "";
+}
+
+// Returns the --input that a graph gets for a port: the one that names the graph, else the one that
+// does not; null for none.
+const NameAndValue* InputOf(const plan::Graph& graph, const std::string& port,
+                            const Options& options) {
+  const NameAndValue* found = nullptr;
+  for (const NameAndValue& input : options.inputs) {
+    if (NameIn(graph, input.first) != port) continue;
+    if (found == nullptr || found->first == port) found = &input;
+  }
+  return found;
+}
+
 // Returns the options as they are for one graph: the inputs that it has.
 Options For(const plan::Graph& graph, const Options& options) {
   Options own = options;
-  std::erase_if(own.inputs,
-                [&](const NameAndValue& input) { return !HasPort(graph.inputs, input.first); });
+  own.inputs.clear();
+  for (const auto& port : graph.inputs) {
+    const NameAndValue* const input = InputOf(graph, port->name, options);
+    if (input != nullptr) own.inputs.emplace_back(port->name, input->second);
+  }
   return own;
+}
+
+Problem NoSuchInput(const std::vector<const plan::Graph*>& calls, const std::string& name) {
+  std::vector<std::string> names, qualified;
+  for (const plan::Graph* graph : calls) {
+    for (const auto& port : graph->inputs) {
+      const std::string whole = graph->name + "." + port->name;
+      names.push_back(port->name);
+      if (std::count(qualified.begin(), qualified.end(), whole) == 0) qualified.push_back(whole);
+    }
+  }
+  names.insert(names.end(), qualified.begin(), qualified.end());
+  return {kUsage,
+          fmt::format("--input {}: no graph that is called has such an input{}; they have {}", name,
+                      DidYouMeanHint(name, names),
+                      qualified.empty() ? "none" : fmt::format("{}", fmt::join(qualified, ", ")))};
+}
+
+// Checks that each --input is read: a call has such an input, and gets no other one for it, neither
+// one that names its graph nor an output of a call before.
+Problem CheckRead(const std::vector<const plan::Graph*>& calls, const Options& options) {
+  std::set<std::string> fed, read;
+  for (const plan::Graph* graph : calls) {
+    for (const auto& port : graph->inputs) {
+      const NameAndValue* const input = InputOf(*graph, port->name, options);
+      if (input != nullptr && fed.count(port->name) == 0) read.insert(input->first);
+    }
+    for (const auto& port : graph->outputs) fed.insert(port->name);
+  }
+  for (const auto& [name, value] : options.inputs) {
+    if (read.count(name) > 0) continue;
+    return {kUsage, fmt::format("--input {}: no call reads it: each that has such an input gets an "
+                                "output of that name of a call before, or an --input that names "
+                                "its graph; leave it out",
+                                name)};
+  }
+  return {};
 }
 
 // Checks that each --input is one of some graph that is called, and that one call alone takes
@@ -44,47 +93,33 @@ Options For(const plan::Graph& graph, const Options& options) {
 Problem CheckInputs(const std::vector<const plan::Graph*>& calls, const Options& options) {
   for (const auto& [name, value] : options.inputs) {
     const auto takers = std::count_if(calls.begin(), calls.end(), [&](const plan::Graph* graph) {
-      return HasPort(graph->inputs, name);
+      return !NameIn(*graph, name).empty();
     });
-    if (takers == 0) {
-      std::vector<std::string> names;
-      for (const plan::Graph* graph : calls) {
-        for (const auto& port : graph->inputs) names.push_back(port->name);
-      }
-      return {kUsage, fmt::format("--input {}: no graph that is called has such an input{}", name,
-                                  DidYouMeanHint(name, names))};
-    }
+    if (takers == 0) return NoSuchInput(calls, name);
     if (takers > 1 && value == "-") {
       return {kUsage, fmt::format("--input {}=-: {} calls take it, and standard input can be read "
                                   "once; name a file",
                                   name, takers)};
     }
   }
-  return {};
+  return CheckRead(calls, options);
 }
 
-Problem CheckUntil(const std::vector<const plan::Graph*>& graphs, const Options& options,
-                   double& number) {
-  const auto& [name, text] = options.until;
-  if (name.empty()) return {};
-  const bool is_bool = text == "true" || text == "false";
-  const char* const end = text.data() + text.size();
-  const auto [read, error] = std::from_chars(text.data(), end, number);
-  if (is_bool) {
-    number = text == "true";
-  } else if (error != std::errc() || read != end) {
-    return {kUsage, fmt::format("--until {}=={}: expected a number", name, text)};
+// Adds to what is wrong with an input of a graph that another graph takes, too, how the graph gets
+// one of its own, where it has none.
+Problem WithOwnInput(Problem problem, const plan::Graph& graph,
+                     const std::vector<const plan::Graph*>& calls, const Options& options) {
+  for (const auto& port : graph.inputs) {
+    if (!problem.message.starts_with(fmt::format("input {}: ", port->name))) continue;
+    const bool is_shared = std::any_of(calls.begin(), calls.end(), [&](const plan::Graph* other) {
+      return other != &graph && HasPort(other->inputs, port->name);
+    });
+    const NameAndValue* const input = InputOf(graph, port->name, options);
+    if (!is_shared || input == nullptr || input->first != port->name) continue;
+    problem.message += fmt::format("; --input {0}.{1}=... is of {0} alone", graph.name, port->name);
+    break;
   }
-  std::vector<std::string> names;
-  for (const plan::Graph* graph : graphs) {
-    for (const auto& port : graph->outputs) {
-      names.push_back(port->name);
-      names.push_back(graph->name + "." + port->name);
-    }
-  }
-  if (std::count(names.begin(), names.end(), name) > 0) return {};
-  return {kUsage, fmt::format("--until {}=={}: no graph that is called has such an output{}", name,
-                              text, DidYouMeanHint(name, names))};
+  return problem;
 }
 
 }  // namespace
@@ -104,12 +139,12 @@ Problem Calls::Prepare(const plan::Plan& plan, const Options& options, Calls& ca
   if (Problem problem = CheckInputs(graphs, options); !problem.ok()) return problem;
   std::vector<std::string> fed;  // outputs of the calls before
   for (size_t i = 0; i < graphs.size(); ++i) {
-    Problem problem = Inputs::Read(plan, *graphs[i], For(*graphs[i], options),
-                                   calls.calls_[i].inputs, fed);
-    if (!problem.ok()) return problem;
+    Problem problem =
+        Inputs::Read(plan, *graphs[i], For(*graphs[i], options), calls.calls_[i].inputs, fed);
+    if (!problem.ok()) return WithOwnInput(std::move(problem), *graphs[i], graphs, options);
     for (const auto& port : graphs[i]->outputs) fed.push_back(port->name);
   }
-  return CheckUntil(graphs, options, calls.until_);
+  return Until::Read(graphs, options, calls.until_);
 }
 
 void Calls::Run(Engine& engine, const Options& options, Outcome& outcome) {
@@ -143,14 +178,15 @@ Status Calls::RunCall(Engine& engine, const Options& options, Call& call, Outcom
     for (size_t o = 0; o < outputs->size(); ++o) {
       given_.insert_or_assign(outputs->name(o), Given{*outputs, o});
     }
-    if (!IsOver(options, call.graph, *outputs)) continue;
+    if (!until_.Holds(call.graph, *outputs)) continue;
     if (!options.quiet && i + 1 < call.times) {
       Say(fmt::format("cgrun: note: {} ended after {} of {}, with {} == {}\n", call.graph, i + 1,
-                      Counted(call.times, "execution"), options.until.first,
-                      options.until.second));
+                      Counted(call.times, "execution"), options.until.first, options.until.second));
     }
-    break;
+    return Status::Ok();
   }
+  const std::string note = until_.NoteOfNone({call.graph, call.times}, options);
+  if (!note.empty() && !options.quiet) Say(fmt::format("cgrun: note: {}\n", note));
   return Status::Ok();
 }
 
@@ -168,19 +204,6 @@ Result<Outputs> Calls::Execute(Engine& engine, Call& call) {
   Result<Execution> execution = engine.Execute(call.index, inputs);
   if (!execution.ok()) return execution.status();
   return execution->Get();
-}
-
-bool Calls::IsOver(const Options& options, const std::string& graph,
-                   const Outputs& outputs) const {
-  std::string name = options.until.first;
-  if (name.empty()) return false;
-  if (name.starts_with(graph + ".")) name.erase(0, graph.size() + 1);
-  const device::Tensor* tensor = outputs.Find(name);
-  if (tensor == nullptr) return false;
-  for (int64_t i = 0; i < tensor->elements(); ++i) {
-    if (NumberAt(*tensor, i) != until_) return false;
-  }
-  return true;
 }
 
 }  // namespace cgraph::command

@@ -12,6 +12,7 @@
 #include "runtime/command/messages.h"
 #include "runtime/command/options.h"
 #include "runtime/command/outcome/outcome.h"
+#include "runtime/command/run/until.h"
 #include "runtime/engine/engine.h"
 #include "runtime/plan/plan.h"
 
@@ -20,7 +21,7 @@ namespace cgraph::command {
 class Calls {
  public:
   // Finds the graphs of --call and reads their inputs. An input may be left out where an earlier
-  // call has an output of its name.
+  // call has an output of its name; `step.by` is the input `by` of the graph `step` alone.
   static Problem Prepare(const plan::Plan& plan, const Options& options, Calls& calls);
 
   // Executes one after the other. An input that an output of the same name has been computed for
@@ -43,11 +44,10 @@ class Calls {
 
   Status RunCall(Engine& engine, const Options& options, Call& call, Outcome& outcome);
   Result<Outputs> Execute(Engine& engine, Call& call);
-  bool IsOver(const Options& options, const std::string& graph, const Outputs& outputs) const;
 
   std::vector<Call> calls_;
   std::map<std::string, Given> given_;
-  double until_ = 0;
+  Until until_;
 };
 
 }  // namespace cgraph::command

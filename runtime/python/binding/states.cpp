@@ -78,8 +78,9 @@ void Write(EngineHandle& handle, const std::string& place, const std::string& na
   borrowed.Take(value, port, place, /*engine=*/nullptr);
   const Input input = borrowed.AsInput(port);
   if (!std::equal(input.dims.begin(), input.dims.end(), state.dims.begin(), state.dims.end())) {
-    Raise("InputError", fmt::format("`{}` takes `{}` as {}, and was given extents [{}]", place,
-                                    name, port.type, fmt::join(input.dims, ", ")));
+    Raise("InputError",
+          fmt::format("`{}` takes `{}` as {}, and was given {}[{}]", place, name, port.type,
+                      plan::DTypeName(state.dtype), fmt::join(input.dims, ", ")));
   }
   RaiseUnless([&] {
     const WithoutGil unlocked;

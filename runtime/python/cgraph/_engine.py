@@ -9,7 +9,7 @@ import weakref
 from cgraph import _commands, _runtime
 from cgraph._plan import Plan, load
 from cgraph._states import States
-from cgraph.errors import InputError
+from cgraph.errors import Error, InputError
 
 _engines = weakref.WeakSet()
 DEFAULT_TIMEOUT = 600.0
@@ -66,13 +66,19 @@ class Engine:
         every = _runtime.PROCESS_PER_DEVICE if processes == "device" else processes or 0
         libraries = [_library(each) for each in libraries]
         rank_program, rank_arguments = _rank_program(libraries, processes)
-        self._runtime = _runtime.Engine.load(
-            plan._runtime, weights=os.fspath(plan.folder if weights is None else weights),
-            libraries=libraries,
-            device_map=_device_map(device_map), workers=workers or 0, processes=every,
-            inflight=inflight or 0, timeout=timeout or 0.0, proved=proved,
-            rank_program=rank_program, rank_arguments=rank_arguments, require_gpus=require_gpus,
-            profile=profile, results_on_gpus=results == "device")
+        try:
+            self._runtime = _runtime.Engine.load(
+                plan._runtime, weights=os.fspath(plan.folder if weights is None else weights),
+                libraries=libraries,
+                device_map=_device_map(device_map), workers=workers or 0, processes=every,
+                inflight=inflight or 0, timeout=timeout or 0.0, proved=proved,
+                rank_program=rank_program, rank_arguments=rank_arguments, require_gpus=require_gpus,
+                profile=profile, results_on_gpus=results == "device")
+        except Error as error:
+            said = _as_arguments(str(error))
+            if said == str(error):
+                raise
+            raise type(error)(said) from None
         self.graphs = {}
         for index, (name, info) in enumerate(plan.graphs.items()):
             graph = _runtime.make_graph(self._runtime, plan._runtime, index, info.signature,
@@ -107,8 +113,11 @@ class Engine:
         state_dict() says, into a .safetensors file, whole or not at all. Warns of objects that
         cannot be saved. Raises ExecutionError where saving one fails."""
         if not os.fspath(path).endswith(".safetensors"):
+            name, ending = os.path.splitext(os.fspath(path))
+            if ending not in (".npz", ".npy", ".pt", ".pth"):
+                name += ending
             raise InputError(f"states are written as .safetensors; name the file "
-                             f"{os.fspath(path)}.safetensors")
+                             f"{name}.safetensors")
         note = _runtime.save_states(self._runtime, os.fspath(path))
         if note:
             import warnings
@@ -137,8 +146,18 @@ class Engine:
         self.close()
 
     def __getattr__(self, name):
-        graphs = ", ".join(self.__dict__.get("graphs", ()))
-        raise AttributeError(f"the plan has no graph `{name}`; its graphs: {graphs}")
+        graphs = self.__dict__.get("graphs", ())
+        if name in self._places():
+            raise AttributeError(f"`{name}` is a place, and graphs are called; its states are in "
+                                 f'engine.state["{name}"]')
+        raise AttributeError(f"the plan has no graph `{name}`; its graphs: {', '.join(graphs)}")
+
+    def _places(self):
+        """Those that have states; none of an engine that is closed, or not yet made."""
+        try:
+            return self.state if "graphs" in self.__dict__ else ()
+        except Error:
+            return ()
 
     def __repr__(self):
         return f"<cgraph.Engine of {self.plan!r}>"
@@ -180,6 +199,13 @@ def _check_excluded(processes, device_map, workers):
     if device_map and workers:
         raise InputError("`device_map` excludes `workers`: a core has one worker; leave one of the "
                          "two out")
+
+
+def _as_arguments(said):
+    """What the runtime says of cgrun's flags, in words of this class's arguments."""
+    import re
+    said = re.sub(r"(?:cgrun )?--lib ([^\s,;]+)", r'`libraries=["\1"]`', said)
+    return said.replace("--device-map ", "`device_map` ")
 
 
 def _library(given):

@@ -2,7 +2,7 @@
 import os
 
 from cgraph import _commands
-from cgraph.errors import CompileError, CompileWarning, Error, PlanError
+from cgraph.errors import CompileError, CompileWarning, Error, InputError, PlanError
 
 # What a source that was given as text is called in messages.
 TEXT_NAME = "source.cgraph"
@@ -47,6 +47,13 @@ class GraphInfo:
         return f"<graph {self.signature}>"
 
 
+class Graphs(dict):
+    """The graphs of a plan by their names."""
+
+    def __missing__(self, name):
+        raise KeyError(f"the plan has no graph `{name}`; its graphs: {', '.join(self) or 'none'}")
+
+
 class Proof:
     """What cgc finds when it proves a plan: true where it is `proved`; else `refusal` says which
     rule is broken, and `message` where. `certificate`: for each graph, an order of all starts and
@@ -81,7 +88,7 @@ class Plan:
         """The graphs by their names, as GraphInfo."""
         if self._graphs is None:
             graphs = [GraphInfo(*graph) for graph in self._runtime.graphs()]
-            self._graphs = {graph.name: graph for graph in graphs}
+            self._graphs = Graphs({graph.name: graph for graph in graphs})
         return self._graphs
 
     def save(self, path):
@@ -137,7 +144,7 @@ class Plan:
                 flags += [name, str(value)]
         done = self._cgc("viz", flags)
         if done.returncode != 0:
-            raise Error(_said(done))
+            raise Error(_as_arguments(_said(done)))
         if output is not None:
             with open(output, "wb") as file:
                 file.write(done.stdout)
@@ -161,13 +168,15 @@ class Plan:
         import json
         done = self._cgc(command, flags + ["--json"])
         if done.returncode not in codes:
-            raise Error(_said(done))
+            raise Error(_as_arguments(_said(done)))
         return json.loads(done.stdout)
 
 
 def load(path):
     """Reads a plan that was saved, or that cgc has written. PlanError where it is none."""
     path = os.fspath(path)
+    if path.endswith(".cgraph") and os.path.exists(path):
+        raise PlanError(f"{path} is a source; cgraph.compile({path!r}) makes a plan of it")
     try:
         with open(path, "rb") as file:
             data = file.read()
@@ -208,6 +217,8 @@ def compile(source, *, graph=None, defines=None, topology=None, schedule=None,
             value = str(value)
             is_file = name in ("--topology", "--profile") and os.path.exists(value)
             words += [name, os.path.abspath(value) if is_file else value]
+    if isinstance(flags, str):
+        raise InputError(f"`flags` is a list of words, {flags.split()}, and was given {flags!r}")
     words += flags
     with tempfile.TemporaryDirectory(prefix="cgraph-") as folder:
         if isinstance(profile, dict):
@@ -296,3 +307,11 @@ def _constant(value):
 def _said(done):
     text = done.stderr.decode(errors="replace").strip()
     return text or done.stdout.decode(errors="replace").strip() or f"exit code {done.returncode}"
+
+
+def _as_arguments(said):
+    """What cgc says of its flags, in words of the methods' arguments: `color_by` for --color-by."""
+    import re
+    lines = [line for line in said.splitlines() if not line.startswith("`cgc ")]  # its --help
+    text = "\n".join(lines).removeprefix("cgc: error: ")
+    return re.sub(r"--([a-z]+(?:-[a-z]+)*)", lambda flag: f"`{flag[1].replace('-', '_')}`", text)

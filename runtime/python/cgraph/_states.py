@@ -17,6 +17,9 @@ class States(Mapping):
             self._places.setdefault(place, []).append(name)
 
     def __getitem__(self, place):
+        if place not in self._places:
+            raise KeyError(f"no place `{place}` has states; those that have: "
+                           f"{', '.join(self) or 'none'}")
         return PlaceStates(self._engine, place, self._places[place])
 
     def __iter__(self):

@@ -375,6 +375,8 @@ TEST_CASE("safetensors: sizes that cannot be", "[safetensors]") {
                                    std::string("\x80\2\x8a\x0a\x6c\xfc\x9c\x46", 8)}) {
     CHECK(Refusal(folder, begin).find("like those of torch.save()") != std::string::npos);
   }
+  CHECK(Refusal(folder, "\x93NUMPY\1\2").find("but a .npy, which has one array") !=
+        std::string::npos);
   // As long as a header may be, the first byte of a pickle is a length.
   CHECK(Refusal(folder, std::string("\x80\2\0\0\0\0\0\0", 8) + std::string(640, ' '))
             .find("its header is wrong") == 0);

@@ -12,6 +12,7 @@
 
 #include "runtime/plan/kinds.h"
 #include "runtime/plan/numpy_names.h"
+#include "runtime/status/text.h"
 #include "runtime/python/binding/errors.h"
 #include "runtime/python/binding/tensors/parts.h"
 
@@ -75,11 +76,21 @@ bool IsBfloat16(nb::handle object) {
   return nb::hasattr(object, "view") && nb::str(dtype).equal(nb::str("bfloat16"));
 }
 
+std::string TorchName(plan::DType dtype) {
+  if (dtype == plan::DType::bool_) return "torch.bool";
+  return dtype == plan::DType::bf16 ? "torch.bfloat16" : plan::NumpyName(dtype, "torch");
+}
+
+// A tensor without the buffer protocol may be PyTorch's, which has no `astype`.
 [[noreturn]] void RaiseDType(const InputPort& port, const std::string& graph,
-                             const std::string& given) {
-  RaiseInput(fmt::format("{}, and was given {}; `{}.astype({})` makes a copy that fits",
-                         Takes(port, graph), given, port.name,
-                         plan::NumpyName(port.dtype, "numpy")));
+                             const std::string& given, bool has_buffer) {
+  std::string torch;
+  if (!has_buffer) {
+    torch = fmt::format("`{}.to({})` of PyTorch, or ", port.name, TorchName(port.dtype));
+  }
+  RaiseInput(fmt::format("{}, and was given {}; {}`{}.astype({})`{} makes a copy that fits",
+                         Takes(port, graph), given, torch, port.name,
+                         plan::NumpyName(port.dtype, "numpy"), has_buffer ? "" : ","));
 }
 
 [[noreturn]] void RaiseLayout(const InputPort& port, const std::string& graph,
@@ -238,7 +249,8 @@ void Borrowed::TakeBuffer(const InputPort& port, const std::string& graph) {
     RaiseDType(
         port, graph,
         dtype ? std::string(plan::DTypeName(*dtype))
-              : fmt::format("elements of the form `{}`, which cgraph has not", FormatOf(buffer_)));
+              : fmt::format("elements of the form `{}`, which cgraph has not", FormatOf(buffer_)),
+        /*has_buffer=*/true);
   }
   CheckRank(buffer_.ndim, port, graph);
   if (PyBuffer_IsContiguous(&buffer_, 'C') == 0) {
@@ -290,7 +302,8 @@ void Borrowed::TakeTensor(const DLTensor& tensor, const InputPort& port, const s
     RaiseDType(port, graph,
                dtype ? std::string(plan::DTypeName(*dtype))
                      : fmt::format("{}{}, which cgraph has not", DLPackCodeName(tensor.dtype),
-                                   tensor.dtype.bits));
+                                   tensor.dtype.bits),
+               /*has_buffer=*/false);
   }
   CheckRank(tensor.ndim, port, graph);
   rank_ = static_cast<uint8_t>(tensor.ndim);
@@ -359,7 +372,8 @@ BorrowedInputs::BorrowedInputs(const std::vector<InputPort>& ports, nb::handle a
     }
   }
   if (positional > arguments) {
-    RaiseInput(fmt::format("`{}` takes {} inputs, and was given {}", graph, arguments, positional));
+    RaiseInput(fmt::format("`{}` takes {}, and was given {}", graph, Counted(arguments, "input"),
+                           positional));
   }
   if (kwargs.ptr() != nullptr && PyDict_GET_SIZE(kwargs.ptr()) != used) {
     CheckNames(ports, kwargs, graph);

@@ -47,6 +47,12 @@ bool Borrowed::TakeNumber(nb::handle object, const InputPort& port) {
   const bool whole = PyLong_Check(object.ptr());
   if (whole && !plan::IsFloat(port.dtype)) return hold(WholeOf(object, port));  // low bytes first
   if (!whole && !PyFloat_Check(object.ptr())) return false;
+  if (!whole && !plan::IsFloat(port.dtype)) {
+    Raise("InputError",
+          fmt::format("`{0}` is {1}, a float; {2} holds whole numbers, and nothing is converted: "
+                      "`round({0})` makes one",
+                      port.name, PyFloat_AsDouble(object.ptr()), port.type));
+  }
   const double value = PyFloat_AsDouble(object.ptr());
   if (value == -1 && PyErr_Occurred() != nullptr) {
     PyErr_Clear();
