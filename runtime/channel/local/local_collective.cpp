@@ -169,6 +169,9 @@ void LocalCollective::ComputeTensor(uint32_t member, uint64_t n, uint32_t tensor
     std::byte* to = static_cast<std::byte*>(Output(root_, n, tensor).data);
     return device::CopyBytes(to + member * bytes, Input(member, n, tensor), bytes);
   }
+  if (traits_->kind == CollectiveKind::kBroadcast && !eager_) {
+    return BroadcastLarge(member, n, tensor, bytes);
+  }
   void* out = Output(member, n, tensor).data;
   if (!Gets(member) || out == nullptr) return;
   device::ComputeRankResult(results_[tensor], member, Sources(member, n, tensor, 0), bytes, out);
@@ -182,6 +185,26 @@ const void** LocalCollective::Sources(uint32_t member, uint64_t n, uint32_t tens
     if (Gives(of)) from[of] = Input(of, n, tensor) + offset;
   }
   return from;
+}
+
+// The root brings everybody else the first part of its input, and they fetch the rest, so that all
+// move about as much: what one core has just written reaches another one slowly.
+void LocalCollective::BroadcastLarge(uint32_t member, uint64_t n, uint32_t tensor,
+                                     uint64_t bytes) {
+  const std::byte* from = Input(root_, n, tensor);
+  const auto out = [&](uint32_t of) {
+    return static_cast<std::byte*>(Output(of, n, tensor).data);
+  };
+  const uint64_t brought = bytes / members_ / kLine * kLine;
+  if (member != root_) {
+    if (out(member) == nullptr) return;
+    return device::CopyBytes(out(member) + brought, from + brought, bytes - brought);
+  }
+  for (uint32_t to = 0; to < members_; ++to) {
+    const bool takes = to != root_ && out(to) != nullptr && !SlotOf(to, n).poison;
+    if (takes) device::CopyBytes(out(to), from, brought);
+  }
+  if (out(root_) != nullptr) device::CopyBytes(out(root_), from, bytes);
 }
 
 // For all_reduce and reduce of inputs that were not copied: every member computes some lines of the

@@ -2,8 +2,8 @@
 //
 // A member that arrives shows where its values lie or, when they are small, puts a copy into its
 // member slot. Its share: it computes its own part of the result and writes that part to every
-// member, or it takes its result from the others. Every member reduces in rank order, so results
-// have the same bits everywhere and every time.
+// member, or it takes its result from the others, or, in a large broadcast, both. Every member
+// reduces in rank order, so results have the same bits everywhere and every time.
 #ifndef CGRAPH_RUNTIME_CHANNEL_LOCAL_LOCAL_COLLECTIVE_H_
 #define CGRAPH_RUNTIME_CHANNEL_LOCAL_LOCAL_COLLECTIVE_H_
 
@@ -69,6 +69,7 @@ class LocalCollective final : public Collective {
   uint64_t PartBytes(uint32_t member, uint64_t n, uint32_t tensor) const;
   void ComputeTensor(uint32_t member, uint64_t n, uint32_t tensor);
   const void** Sources(uint32_t member, uint64_t n, uint32_t tensor, uint64_t offset);
+  void BroadcastLarge(uint32_t member, uint64_t n, uint32_t tensor, uint64_t bytes);
   void ReduceForAll(uint32_t member, uint64_t n, uint32_t tensor, uint64_t bytes);
 
   const CollectiveTraits* traits_ = nullptr;
