@@ -127,8 +127,11 @@ def killed(kit):
     expect(time.monotonic() - start < 10, "a hung command is waited for")
     says(done.problem(), "it hung, and was killed after 1 s")
     for _ in range(100):  # until the system has taken it away
-        if not pathlib.Path(f"/proc/{int(done.out)}/cmdline").exists() or not pathlib.Path(
-                f"/proc/{int(done.out)}/cmdline").read_text():
+        try:
+            runs = pathlib.Path(f"/proc/{int(done.out)}/cmdline").read_text() != ""
+        except OSError:
+            runs = False
+        if not runs:
             break
         time.sleep(0.05)
     else:

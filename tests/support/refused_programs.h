@@ -79,7 +79,7 @@ graph g(x: f32) { x(1)  N()  A()  a()  a.m()  x.m()  let y = 1(2)  a[0].m() }
 //^ E0306 `x` is an f32 and cannot be called
 //^ E0306 `N` is a const
 //^ E0306 `A` is an actor
-//^ E0306 `a` is a place
+//^ E0306 `a` is an array of places
 //^ E0306 this is an array of places of actor `A`
 //^ E0306 only places have methods, and this is an f32
 //^ E0306 this is a compile-time int)",
