@@ -29,7 +29,7 @@ void RaiseUnless(const Status& status) {
   if (!status.ok()) RaiseStatus(status, During::kSubmit);
 }
 
-std::vector<std::string> Names(EngineHandle& handle) {
+std::vector<std::string> NamesOfStates(EngineHandle& handle) {
   std::vector<std::string> names;
   for (const Engine::State& state : handle.Use().States()) names.push_back(state.name);
   return names;
@@ -42,7 +42,7 @@ const Engine::State& Find(const Engine& engine, const std::string& name) {
   RaiseBuiltin(PyExc_KeyError, name);
 }
 
-Array Read(EngineHandle& handle, const std::string& name) {
+Array ReadOne(EngineHandle& handle, const std::string& name) {
   Engine& engine = handle.Use();
   const Engine::State& state = Find(engine, name);
   auto copied = std::make_shared<CopiedTensor>();
@@ -68,8 +68,8 @@ InputPort PortOf(const Engine::State& state, const std::string& name) {
   return port;
 }
 
-void Write(EngineHandle& handle, const std::string& place, const std::string& name,
-           nb::handle value) {
+void WriteOne(EngineHandle& handle, const std::string& place, const std::string& name,
+              nb::handle value) {
   Engine& engine = handle.Use();
   const std::string whole = place + "." + name;
   const Engine::State& state = Find(engine, whole);
@@ -89,7 +89,7 @@ void Write(EngineHandle& handle, const std::string& place, const std::string& na
 }
 
 // Returns what is to be said of the file, which may be nothing.
-std::string Save(EngineHandle& handle, const std::string& path) {
+std::string SaveAll(EngineHandle& handle, const std::string& path) {
   Engine& engine = handle.Use();
   const auto note = [&] {
     const WithoutGil unlocked;
@@ -99,7 +99,7 @@ std::string Save(EngineHandle& handle, const std::string& path) {
   return *note;
 }
 
-std::vector<std::string> Load(EngineHandle& handle, const std::string& path) {
+std::vector<std::string> LoadAll(EngineHandle& handle, const std::string& path) {
   Engine& engine = handle.Use();
   const auto absent = [&] {
     const WithoutGil unlocked;
@@ -112,11 +112,11 @@ std::vector<std::string> Load(EngineHandle& handle, const std::string& path) {
 }  // namespace
 
 void BindStates(nb::module_& module) {
-  module.def("state_names", &Names);
-  module.def("read_state", &Read);
-  module.def("write_state", &Write);
-  module.def("save_states", &Save);
-  module.def("load_states", &Load);
+  module.def("state_names", &NamesOfStates);
+  module.def("read_state", &ReadOne);
+  module.def("write_state", &WriteOne);
+  module.def("save_states", &SaveAll);
+  module.def("load_states", &LoadAll);
 }
 
 }  // namespace cgraph::python
