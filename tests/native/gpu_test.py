@@ -20,10 +20,11 @@ import numpy as np
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tests" / "reference"), str(ROOT / "tests" / "support")]
 import expectations  # noqa: E402
+import gpu_layers  # noqa: E402
 from expectations import expect, says  # noqa: E402
+from gpu_layers import ROWS, chain, numbers, roll, up  # noqa: E402
 from normal import normal  # noqa: E402
 
-ROWS = 5
 PROGRAM = """import std.tensor
 import std.debug
 actor GpuTrial() {
@@ -39,16 +40,7 @@ actor GpuTrial() {
 actor Layer(k: float) {
   state w: f32[3, 3] = zeros()
   method product(x: f32[5, 3]) -> f32[5, 3] { return x @ w }  // not where x lies
-  method up(x: f32[n <= 5, 3]) -> f32[n, 3] { return cumsum(x * 2 + k, dim: 0) * 0.5 }
-  method slow(x: f32[5, 3]) -> f32[5, 3] {
-    sleep(20)
-    return x + 1
-  }
-  method positive(x: f32[5, 3]) -> f32[5, 3] {
-    check(sum(x) > 0, "the sum is not positive")
-    return x + 1
-  }
-  method head(x: f32[5, 3], length: i64) -> f32[m <= 5, 3] {
+""" + gpu_layers.METHODS + """  method head(x: f32[5, 3], length: i64) -> f32[m <= 5, 3] {
     return slice(x, dim: 0, from: 0, length: length)
   }
 }
@@ -111,20 +103,6 @@ graph act(what: i64[1]) -> i64[2] { return t.act(what) }
 """
 
 
-def up(x, k):
-    """As Layer.up: the numbers are small multiples of powers of two, so no bit is rounded."""
-    return np.cumsum(x * 2 + np.float32(k), axis=0, dtype=np.float32) * np.float32(0.5)
-
-
-def roll(x):
-    return np.roll(x, -1, axis=0)
-
-
-def chain(x):
-    b = roll(roll(up(up(roll(up(x, 1)), 1), 2)))
-    return up(roll(b), 1)
-
-
 class Runs:
     def __init__(self, args, folder):
         self.args, self.folder = args, pathlib.Path(folder)
@@ -153,10 +131,6 @@ class Runs:
         done = self.run(*args, **options)
         expect(done.returncode == 0, f"{args[0]}: exit code {done.returncode}", done.stderr)
         return np.load(self.folder / "y.npy")
-
-
-def numbers(rows=ROWS, seed=3):
-    return np.random.default_rng(seed).integers(-4, 5, (rows, 3)).astype(np.float32)
 
 
 def batch(count):
@@ -195,7 +169,7 @@ def out_of_order(runs):
 
 def extents(runs):
     for rows in (0, 1, 4, 5):
-        x = numbers(rows)
+        x = numbers(rows=rows)
         expect(np.array_equal(runs.result("rows", x), roll(x)), f"{rows} rows")
     plan = runs.compile("made", PROGRAM + MADE)
     done = runs.run("made", numbers(), "--input", "length=3", plan=plan)

@@ -20,6 +20,10 @@ import support
 import cgraph
 
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.append(str(HERE.parent / "support"))
+import gpu_layers  # noqa: E402
+from gpu_layers import chain, numbers, roll, up  # noqa: E402
+
 MODULE = HERE / "gpu_stages.py"
 PROGRAM = """import std.tensor
 import std.debug
@@ -44,16 +48,7 @@ PROGRAM += """  method remember(x: f32[5, 3]) = extern "python:gpu_stages:Stage.
 }
 actor Plain() { method where(x: f32[5, 3]) -> f32[5, 3] = extern "python:gpu_stages:Plain.where" }
 actor Layer(k: float) {
-  method up(x: f32[n <= 5, 3]) -> f32[n, 3] { return cumsum(x * 2 + k, dim: 0) * 0.5 }
-  method slow(x: f32[5, 3]) -> f32[5, 3] {
-    sleep(20)
-    return x + 1
-  }
-  method positive(x: f32[5, 3]) -> f32[5, 3] {
-    check(sum(x) > 0, "the sum is not positive")
-    return x + 1
-  }
-}
+""" + gpu_layers.METHODS + """}
 place stage[i in 0..2] = Stage("stage{i}") on gpu[i]
 place plain = Plain() on cpu[0]
 place layer[i in 0..2] = Layer(i + 1) on gpu[i]
@@ -137,24 +132,6 @@ REFUSED = """
 place refused = Stage("refuse") on gpu[1]
 graph refuse(x: f32[5, 3]) -> f32[5, 3] { return refused.same(x) }
 """
-
-
-def up(x, k):
-    """As Layer.up: the numbers are small multiples of powers of two, so no bit is rounded."""
-    return np.cumsum(x * 2 + np.float32(k), axis=0, dtype=np.float32) * np.float32(0.5)
-
-
-def roll(x):
-    return np.roll(x, -1, axis=0)
-
-
-def chain(x):
-    b = roll(roll(up(up(roll(up(x, 1)), 1), 2)))
-    return up(roll(b), 1)
-
-
-def numbers(seed=3, rows=5):
-    return np.random.default_rng(seed).integers(-4, 5, (rows, 3)).astype(np.float32)
 
 
 def load(plan, **options):
