@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "runtime/command/run/clock.h"
+#include "runtime/command/run/port_names.h"
 #include "runtime/plan/loaded_plan.h"
 #include "runtime/status/text.h"
 
@@ -51,22 +52,6 @@ Options For(const plan::Graph& graph, const Options& options) {
   return own;
 }
 
-Problem NoSuchInput(const std::vector<const plan::Graph*>& calls, const std::string& name) {
-  std::vector<std::string> names, qualified;
-  for (const plan::Graph* graph : calls) {
-    for (const auto& port : graph->inputs) {
-      const std::string whole = graph->name + "." + port->name;
-      names.push_back(port->name);
-      if (std::count(qualified.begin(), qualified.end(), whole) == 0) qualified.push_back(whole);
-    }
-  }
-  names.insert(names.end(), qualified.begin(), qualified.end());
-  return {kUsage,
-          fmt::format("--input {}: no graph that is called has such an input{}; they have {}", name,
-                      DidYouMeanHint(name, names),
-                      qualified.empty() ? "none" : fmt::format("{}", fmt::join(qualified, ", ")))};
-}
-
 // Checks that each --input is read: a call has such an input, and gets no other one for it, neither
 // one that names its graph nor an output of a call before.
 Problem CheckRead(const std::vector<const plan::Graph*>& calls, const Options& options) {
@@ -95,7 +80,10 @@ Problem CheckInputs(const std::vector<const plan::Graph*>& calls, const Options&
     const auto takers = std::count_if(calls.begin(), calls.end(), [&](const plan::Graph* graph) {
       return !NameIn(*graph, name).empty();
     });
-    if (takers == 0) return NoSuchInput(calls, name);
+    if (takers == 0) {
+      return {kUsage, fmt::format("--input {}: no graph that is called has such an input{}", name,
+                                  PortNames(calls, &plan::Graph::inputs, name))};
+    }
     if (takers > 1 && value == "-") {
       return {kUsage, fmt::format("--input {}=-: {} calls take it, and standard input can be read "
                                   "once; name a file",

@@ -1,12 +1,12 @@
 #include "runtime/command/run/until.h"
 
-#include <algorithm>
 #include <cmath>
 #include <cstring>
 
 #include <fmt/format.h>
 
 #include "runtime/command/inputs/inputs.h"
+#include "runtime/command/run/port_names.h"
 #include "runtime/device/format_tensor.h"
 #include "runtime/plan/kinds.h"
 #include "runtime/status/text.h"
@@ -55,13 +55,9 @@ Problem Until::Read(const std::vector<const plan::Graph*>& graphs, const Options
                     Until& until) {
   const std::string& name = options.until.first;
   if (name.empty()) return {};
-  std::vector<std::string> names, qualified;
   for (const plan::Graph* graph : graphs) {
     for (const auto& port : graph->outputs) {
-      const std::string whole = graph->name + "." + port->name;
-      names.push_back(port->name);
-      if (std::count(qualified.begin(), qualified.end(), whole) == 0) qualified.push_back(whole);
-      if (name != port->name && name != whole) continue;
+      if (name != port->name && name != graph->name + "." + port->name) continue;
       Number& number = until.of_graphs_[graph->name];
       number.output = port->name;
       Problem problem =
@@ -70,12 +66,9 @@ Problem Until::Read(const std::vector<const plan::Graph*>& graphs, const Options
     }
   }
   if (!until.of_graphs_.empty()) return {};
-  names.insert(names.end(), qualified.begin(), qualified.end());
-  return {kUsage,
-          fmt::format("--until {}=={}: no graph that is called has such an output{}; they "
-                      "have {}",
-                      name, options.until.second, DidYouMeanHint(name, names),
-                      qualified.empty() ? "none" : fmt::format("{}", fmt::join(qualified, ", ")))};
+  return {kUsage, fmt::format("--until {}=={}: no graph that is called has such an output{}", name,
+                              options.until.second,
+                              PortNames(graphs, &plan::Graph::outputs, name))};
 }
 
 bool Until::Holds(const std::string& graph, const Outputs& outputs) const {
