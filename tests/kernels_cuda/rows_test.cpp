@@ -15,7 +15,8 @@ const Case kCases[] = {
     {{1}},          {{7}},         {{5, 3}},          {{70, 33}},
     {{3, 1000}},    {{2, 9001}},   {{2, 3, 4, 5}},    {{0, 4}},
     {{4, 0}},       {{9, 40}, {true, false}},         {{9, 40}, {true, true}},
-    {{0, 5}, {true, true}},
+    {{0, 5}, {true, true}}, {{16, 64}}, {{3, 4096}}, {{2, 9008}},
+    {{9, 48}, {false, true}},
 };
 constexpr DType kFloats[] = {DType::f16, DType::bf16, DType::f32, DType::f64};
 

@@ -22,16 +22,23 @@ struct Division {
   int64_t Groups(int64_t columns) const { return columns / width + (columns % width != 0); }
 };
 
-inline Division DivisionOf(int64_t columns, int64_t along, bool contiguous) {
+inline constexpr int64_t kWarp = 32;  // threads
+
+// A thread has `pack` neighbouring elements of a column, and then those that are a multiple of
+// height * pack further. Of a contiguous column it has no more than `most` unless all threads of the
+// block have as many.
+inline Division DivisionOf(int64_t columns, int64_t along, bool contiguous, int64_t pack,
+                           int64_t most) {
   const auto power_at_least = [](int64_t x) {
     return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(x, 1))));
   };
   int64_t height;
   if (contiguous) {
-    height = std::min<int64_t>(power_at_least((along + 3) / 4), kThreads);
+    height = std::min<int64_t>(power_at_least((along + pack - 1) / pack), kWarp);
+    while (height < kThreads && along > height * most) height *= 2;
   } else {
-    height = kThreads / std::min<int64_t>(power_at_least(columns), 32);
-    while (height > 1 && along <= 2 * height) height /= 2;
+    height = kThreads / std::min<int64_t>(power_at_least(columns), kWarp);
+    while (height > 1 && along <= 2 * pack * height) height /= 2;
   }
   return {static_cast<int32_t>(kThreads / height), static_cast<int32_t>(height), contiguous};
 }

@@ -6,8 +6,12 @@
 #include <cstdint>
 
 #include "runtime/cuda/kernels/device_code.h"
+#include "runtime/cuda/kernels/dims.h"
 
 namespace cgraph::cuda {
+
+template <typename T>
+inline constexpr int kInPack = kPackBytes / sizeof(T);  // elements
 
 template <typename T, int count>
 struct Pack {

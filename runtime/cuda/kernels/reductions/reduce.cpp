@@ -12,14 +12,15 @@ namespace cgraph::cuda {
 namespace {
 
 constexpr int64_t kBlocks = 1024;      // enough for any device
-constexpr int64_t kLeastLoops = 16;    // elements of a thread, before columns are cut
+constexpr int64_t kLeastPacks = 4;     // of a thread, before columns are cut
+constexpr int64_t kMostElements = 32;  // of a thread, before a column has more threads
 constexpr uint64_t kMostStateBytes = 16;
 
 // Returns into how many parts columns are cut.
-int64_t PartsOf(const Division& division, int64_t columns, int64_t along) {
+int64_t PartsOf(const Division& division, int64_t columns, int64_t along, int64_t pack) {
   const int64_t groups = std::max<int64_t>(division.Groups(columns), 1);
   const int64_t enough = kBlocks / groups + (kBlocks % groups != 0);
-  return std::max<int64_t>(std::min(enough, along / (division.height * kLeastLoops)), 1);
+  return std::max<int64_t>(std::min(enough, along / (division.height * kLeastPacks * pack)), 1);
 }
 
 void Divide(const Division& division, Reduction& reduction) {
@@ -35,9 +36,10 @@ ExecutableResult MakeReduction(const Making& making, const char* name, int dim) 
   FillLayout(BoundsOf(making.in(0)), BoundsOf(making.out()), dim, bounds);
   const int64_t columns = bounds.columns.count, along = bounds.along.count;
   const bool contiguous = bounds.along.rank > 0 && bounds.along.strides[0] == 1;
-  const Division division = DivisionOf(columns, along, contiguous);
-  const int64_t parts = PartsOf(division, columns, along);
-  const Division second = DivisionOf(columns, parts, false);
+  const int64_t pack = kPackBytes / plan::DTypeBytes(making.in(0).dtype);
+  const Division division = DivisionOf(columns, along, contiguous, pack, kMostElements);
+  const int64_t parts = PartsOf(division, columns, along, pack);
+  const Division second = DivisionOf(columns, parts, false, 1, 1);
   const auto launch = [launcher = making.launcher, function = *function, dim, columns, parts,
                        division, second](const Call& call) {
     Reduction reduction;

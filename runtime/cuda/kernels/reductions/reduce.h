@@ -1,18 +1,21 @@
-// The loop of reductions. A block reduces some columns at once: each thread every so many elements
-// of one column, then the threads of a column what they have, in a tree. The order of all this
-// depends on the extents alone, so the result has the same bits every time.
+// The loop of reductions. A block reduces some columns at once: each thread every so many packs of
+// elements of one column, then the threads of a column what they have, in a tree. The order of all
+// this depends on the extents alone, so the result has the same bits every time, wherever the
+// elements lie.
 #ifndef CGRAPH_RUNTIME_CUDA_KERNELS_REDUCTIONS_REDUCE_H_
 #define CGRAPH_RUNTIME_CUDA_KERNELS_REDUCTIONS_REDUCE_H_
 
 #include "runtime/cuda/kernels/device_numbers.h"
 #include "runtime/cuda/kernels/pack.h"
 #include "runtime/cuda/kernels/reductions/layout.h"
+#include "runtime/cuda/kernels/warp.h"
 
 namespace cgraph::cuda {
 
 inline constexpr int kReducingThreads = 256;
 
 [[gnu::noinline]] __device__ inline int64_t OffsetAt(const Positions& positions, int64_t at) {
+  if (positions.rank == 1) return at * positions.strides[0];
   int64_t offset = 0;
   CGRAPH_KEEP_LOOP for (int d = 0; d < positions.rank; ++d) {
     const Quotient index = Divided(at, positions.extents[d]);
@@ -29,13 +32,14 @@ template <typename T, typename Operation>
 class Reducer {
  public:
   using State = typename Operation::State;
+  static constexpr int kPack = kInPack<T>;
 
   static __device__ void Run(const Reduction& reduction) {
     __shared__ Layout layout;
     __shared__ State states[kReducingThreads];
     ShareLayout(reduction, layout);
     const int64_t columns = layout.columns.count;
-    const int64_t length = (layout.along.count + reduction.parts - 1) / reduction.parts;
+    const int64_t length = LengthOfPart(layout.along.count, reduction.parts);
     const int64_t groups = (columns + reduction.width - 1) / reduction.width;
     const int64_t tiles = groups * (reduction.second ? 1 : reduction.parts);
     for (int64_t tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
@@ -50,20 +54,44 @@ class Reducer {
                     ? OfPartials(reduction, columns, column, row)
                     : OfColumn(reduction, layout, column, part.whole * length, length, row);
       }
-      // A column's states stand side by side, those of its first elements first.
-      State* own = states + slot * reduction.height;
-      own[row] = state;
-      __syncthreads();
-      for (int step = reduction.height / 2; step > 0; step /= 2) {
-        if (row < step) own[row] = Operation::Joined(own[row], own[row + step]);
-        __syncthreads();
-      }
-      if (row == 0 && column < columns) Store(reduction, layout, part.whole, column, own[0]);
-      __syncthreads();
+      state = JoinedInBlock(reduction, states + slot * reduction.height, row, state);
+      if (row == 0 && column < columns) Store(reduction, layout, part.whole, column, state);
     }
   }
 
  private:
+  // Parts are whole packs, and so begin where packs do.
+  static __device__ int64_t LengthOfPart(int64_t along, int64_t parts) {
+    const int64_t packs = (along + kPack - 1) / kPack;
+    return (packs + parts - 1) / parts * kPack;
+  }
+
+  // Joins the states of a column's threads: the first of them has the whole. `column` has room for
+  // a state of each.
+  static __device__ State JoinedInBlock(const Reduction& reduction, State* column, int row,
+                                        State state) {
+    const int height = reduction.height;
+    if (height == 1) return state;
+    int step = height / 2;
+    if (reduction.contiguous) {
+      // The threads of a warp are neighbours; then one of each warp goes on.
+      state = JoinedInWarp(state, height < kWarpThreads ? height : kWarpThreads,
+                           [](const State& a, const State& b) { return Operation::Joined(a, b); });
+      if (height <= kWarpThreads) return state;
+      step /= kWarpThreads;
+      row = row % kWarpThreads == 0 ? row / kWarpThreads : height;
+    }
+    if (row < 2 * step) column[row] = state;
+    __syncthreads();
+    for (; step > 0; step /= 2) {
+      if (row < step) column[row] = Operation::Joined(column[row], column[row + step]);
+      __syncthreads();
+    }
+    if (row == 0) state = column[0];
+    __syncthreads();
+    return state;
+  }
+
   static __device__ void ShareLayout(const Reduction& reduction, Layout& layout) {
     if (reduction.known) {
       const auto* from = reinterpret_cast<const Words<8>*>(&reduction.layout);
@@ -83,16 +111,35 @@ class Reducer {
     const T* x = static_cast<const T*>(reduction.x.data) + OffsetAt(layout.columns, column);
     const int64_t end = first + length < along.count ? first + length : along.count;
     State state = Operation::Start();
-    if (along.rank <= 1) {
-      const int64_t stride = along.rank == 1 ? along.strides[0] : 0;
-#pragma unroll 4
-      for (int64_t i = first + row; i < end; i += reduction.height) {
-        state = Operation::Joined(state, Operation::Of(Widened(x[i * stride]), i));
+    const int64_t step = int64_t{reduction.height} * kPack;
+    int64_t i = first + int64_t{row} * kPack;
+    if (along.rank == 1 && along.strides[0] == 1 && IsAligned(x, kPackBytes)) {
+      // Some packs at once, so that one is on its way from memory while others are joined.
+      constexpr int kAtOnce = 4;
+      for (; i + (kAtOnce - 1) * step + kPack <= end; i += kAtOnce * step) {
+        Pack<T, kPack> packs[kAtOnce];
+#pragma unroll
+        for (int p = 0; p < kAtOnce; ++p) packs[p] = LoadPack<T, kPack>(x + i + p * step);
+#pragma unroll
+        for (int p = 0; p < kAtOnce; ++p) state = WithPack(state, packs[p], i + p * step);
       }
-    } else {
-      for (int64_t i = first + row; i < end; i += reduction.height) {
-        state = Operation::Joined(state, Operation::Of(Widened(x[OffsetAt(along, i)]), i));
+      for (; i + kPack <= end; i += step) state = WithPack(state, LoadPack<T, kPack>(x + i), i);
+    }
+    const int64_t stride = along.rank == 1 ? along.strides[0] : 0;
+    for (; i < end; i += step) {
+#pragma unroll
+      for (int64_t e = i; e < i + kPack; ++e) {
+        if (e >= end) continue;
+        const int64_t at = along.rank <= 1 ? e * stride : OffsetAt(along, e);
+        state = Operation::Joined(state, Operation::Of(Widened(x[at]), e));
       }
+    }
+    return state;
+  }
+  static __device__ State WithPack(State state, const Pack<T, kPack>& pack, int64_t first) {
+#pragma unroll
+    for (int e = 0; e < kPack; ++e) {
+      state = Operation::Joined(state, Operation::Of(Widened(pack.of[e]), first + e));
     }
     return state;
   }

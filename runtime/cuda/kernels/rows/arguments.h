@@ -16,6 +16,14 @@ constexpr RowShape RowsOf(const Dims& dims, int dim) {
   return {dims.Product(0, dim) * inner, dims.of[dim], inner};
 }
 
+inline constexpr int kRowThreads = 256;  // of a block
+
+// Returns how many elements of each operand a thread keeps, which are computed with in so many bytes.
+constexpr int KeptElements(int operands, int bytes) {
+  constexpr int kKeptBytes = 32768;  // of shared memory: several blocks have room side by side
+  return kKeptBytes / (kRowThreads * operands * bytes);
+}
+
 struct Rows {
   View in[3];
   View out;

@@ -8,11 +8,11 @@
 
 namespace cgraph::cuda {
 
-// RowLauncher: launches kernels over the rows of a tensor along a dimension. How a block's threads
-// are divided between rows is settled when the kernel is made.
+// RowLauncher: launches kernels over the rows of a tensor along a dimension, of `operands` operands
+// with these rows. How a block's threads are divided between rows is settled when the kernel is made.
 class RowLauncher {
  public:
-  RowLauncher(const Launcher& launcher, const device::OperandType& x, int dim);
+  RowLauncher(const Launcher& launcher, const device::OperandType& x, int dim, int operands);
 
   int dim() const { return dim_; }
   // `rows` has x and the operands; the rest of how they are gone through is filled in here.

@@ -35,15 +35,15 @@ struct LayerNormGradRow {
     const C scale = exists ? statistics[2 * row.row() + 1] : C(0);
     const auto count = static_cast<double>(row.count());
     const double g_mean =
-        row.Sum([&](int64_t i) { return row.X(1, i) * row.Vector(2, i); }) / count;
-    const double along = row.Sum([&](int64_t i) {
-      return static_cast<double>(row.X(1, i) * row.Vector(2, i)) *
-             static_cast<double>((row.X(0, i) - mean) * scale);
+        row.Sum([&](const auto& e) { return e.x[1] * row.Vector(2, e.index); }) / count;
+    const double along = row.Sum([&](const auto& e) {
+      return static_cast<double>(e.x[1] * row.Vector(2, e.index)) *
+             static_cast<double>((e.x[0] - mean) * scale);
     }) / count;
     const C level = static_cast<C>(g_mean), back = static_cast<C>(along);
-    row.ForEach([&](int64_t i) {
-      const C normal = (row.X(0, i) - mean) * scale;
-      row.Store(i, scale * (row.X(1, i) * row.Vector(2, i) - level - normal * back));
+    row.Store([&](const auto& e) {
+      const C normal = (e.x[0] - mean) * scale;
+      return scale * (e.x[1] * row.Vector(2, e.index) - level - normal * back);
     });
   }
 };

@@ -12,23 +12,23 @@ struct LayerNormRow {
   static constexpr int kOperands = 1;
   static __device__ void Run(const Row<T, 1>& row) {
     const C mean = MeanOf(row), scale = ScaleOf(row, mean);
-    row.ForEach([&](int64_t i) {
-      row.Store(i, device::Fma((row.X(0, i) - mean) * scale, row.Vector(1, i), row.Vector(2, i)));
+    row.Store([&](const auto& e) {
+      return device::Fma((e.x[0] - mean) * scale, row.Vector(1, e.index), row.Vector(2, e.index));
     });
   }
 };
 
 template <typename T, int operands>
 __device__ double SquaresOf(const Row<T, operands>& row) {
-  return row.Sum([&](int64_t i) {
-    const auto x = static_cast<double>(row.X(0, i));
+  return row.Sum([&](const auto& e) {
+    const auto x = static_cast<double>(e.x[0]);
     return x * x;
   });
 }
 template <typename T>
 __device__ double ProductsOf(const Row<T, 2>& row) {
-  return row.Sum([&](int64_t i) {
-    return static_cast<double>(row.X(0, i)) * static_cast<double>(row.X(1, i));
+  return row.Sum([&](const auto& e) {
+    return static_cast<double>(e.x[0]) * static_cast<double>(e.x[1]);
   });
 }
 
@@ -39,7 +39,7 @@ struct RmsNormRow {
   static __device__ void Run(const Row<T, 1>& row) {
     const double squares = SquaresOf(row) / static_cast<double>(row.count());
     const C scale = static_cast<C>(1 / std::sqrt(squares + row.epsilon()));
-    row.ForEach([&](int64_t i) { row.Store(i, row.X(0, i) * scale); });
+    row.Store([&](const auto& e) { return e.x[0] * scale; });
   }
 };
 
@@ -53,7 +53,7 @@ struct RmsNormGradRow {
     const double r = 1 / std::sqrt(SquaresOf(row) / count + row.epsilon());
     const double along = ProductsOf(row);
     const C scale = static_cast<C>(r), back = static_cast<C>(r * r * along / count);
-    row.ForEach([&](int64_t i) { row.Store(i, scale * (row.X(1, i) - row.X(0, i) * back)); });
+    row.Store([&](const auto& e) { return scale * (e.x[1] - e.x[0] * back); });
   }
 };
 
@@ -65,7 +65,7 @@ struct L2NormalizeRow {
   static __device__ void Run(const Row<T, 1>& row) {
     const double length = std::sqrt(SquaresOf(row));
     const C scale = static_cast<C>(1 / (length < row.epsilon() ? row.epsilon() : length));
-    row.ForEach([&](int64_t i) { row.Store(i, row.X(0, i) * scale); });
+    row.Store([&](const auto& e) { return e.x[0] * scale; });
   }
 };
 
@@ -79,7 +79,7 @@ struct L2NormalizeGradRow {
     const bool small = length < row.epsilon();
     const C scale = static_cast<C>(1 / (small ? row.epsilon() : length));
     const C back = static_cast<C>(small ? 0 : along / (length * length));
-    row.ForEach([&](int64_t i) { row.Store(i, scale * (row.X(1, i) - row.X(0, i) * back)); });
+    row.Store([&](const auto& e) { return scale * (e.x[1] - e.x[0] * back); });
   }
 };
 

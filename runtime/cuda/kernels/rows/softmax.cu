@@ -16,9 +16,9 @@ struct SoftmaxRow {
   static constexpr int kOperands = 1;
   static __device__ void Run(const Row<T, 1>& row) {
     const C most = row.Max();
-    const double sum = row.Sum([&](int64_t i) { return Exp::Of(row.X(0, i) - most); });
-    const C scale = static_cast<C>(1 / sum);
-    row.ForEach([&](int64_t i) { row.Store(i, Exp::Of(row.X(0, i) - most) * scale); });
+    const auto share = [&](const auto& e) { return Exp::Of(e.x[0] - most); };
+    const C scale = static_cast<C>(1 / row.SumAndKeep(share));
+    row.Store([&](const auto& e) { return row.Kept(e, share) * scale; });
   }
 };
 
@@ -28,9 +28,9 @@ struct LogSoftmaxRow {
   static constexpr int kOperands = 1;
   static __device__ void Run(const Row<T, 1>& row) {
     const C most = row.Max();
-    const double sum = row.Sum([&](int64_t i) { return Exp::Of(row.X(0, i) - most); });
+    const double sum = row.Sum([&](const auto& e) { return Exp::Of(e.x[0] - most); });
     const C log_sum = LogOfSum<C>(sum);
-    row.ForEach([&](int64_t i) { row.Store(i, (row.X(0, i) - most) - log_sum); });
+    row.Store([&](const auto& e) { return (e.x[0] - most) - log_sum; });
   }
 };
 
@@ -40,10 +40,10 @@ struct SoftmaxGradRow {
   using C = Compute<T>;
   static constexpr int kOperands = 2;
   static __device__ void Run(const Row<T, 2>& row) {
-    const C sum = static_cast<C>(row.Sum([&](int64_t i) {
-      return static_cast<double>(row.X(0, i)) * static_cast<double>(row.X(1, i));
+    const C sum = static_cast<C>(row.Sum([&](const auto& e) {
+      return static_cast<double>(e.x[0]) * static_cast<double>(e.x[1]);
     }));
-    row.ForEach([&](int64_t i) { row.Store(i, row.X(0, i) * (row.X(1, i) - sum)); });
+    row.Store([&](const auto& e) { return e.x[0] * (e.x[1] - sum); });
   }
 };
 
@@ -53,8 +53,8 @@ struct LogSoftmaxGradRow {
   using C = Compute<T>;
   static constexpr int kOperands = 2;
   static __device__ void Run(const Row<T, 2>& row) {
-    const C sum = static_cast<C>(row.Sum([&](int64_t i) { return row.X(1, i); }));
-    row.ForEach([&](int64_t i) { row.Store(i, row.X(1, i) - Exp::Of(row.X(0, i)) * sum); });
+    const C sum = static_cast<C>(row.Sum([&](const auto& e) { return e.x[1]; }));
+    row.Store([&](const auto& e) { return e.x[1] - Exp::Of(e.x[0]) * sum; });
   }
 };
 
@@ -68,7 +68,7 @@ struct CrossEntropyRow {
 
   __device__ void Run(const Row<T, 1>& row) const {
     const C most = row.Max();
-    const double sum = row.Sum([&](int64_t i) { return Exp::Of(row.X(0, i) - most); });
+    const double sum = row.Sum([&](const auto& e) { return Exp::Of(e.x[0] - most); });
     if (!row.leads()) return;
     out[row.row()] =
         Stored<T>((most + LogOfSum<C>(sum)) - row.Read(0, targets[row.row()]));
@@ -85,13 +85,14 @@ struct CrossEntropyGradRow {
 
   __device__ void Run(const Row<T, 1>& row) const {
     const C most = row.Max();
-    const double sum = row.Sum([&](int64_t i) { return Exp::Of(row.X(0, i) - most); });
+    const auto share = [&](const auto& e) { return Exp::Of(e.x[0] - most); };
+    const double sum = row.SumAndKeep(share);
     if (!row.exists()) return;
     const C scale = static_cast<C>(1 / sum), gradient = Widened(gradients[row.row()]);
     const int64_t target = targets[row.row()];
-    row.ForEach([&](int64_t i) {
-      const C share = Exp::Of(row.X(0, i) - most) * scale;
-      row.Store(i, (i == target ? share - 1 : share) * gradient);
+    row.Store([&](const auto& e) {
+      const C likely = row.Kept(e, share) * scale;
+      return (e.index == target ? likely - 1 : likely) * gradient;
     });
   }
 };
