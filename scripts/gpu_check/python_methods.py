@@ -39,6 +39,8 @@ def python_methods(machine, report):
             seconds += done.seconds
             if NO_PYTHON in done.error:
                 return report.add(NAME, SKIP, last_line(done), seconds)
+            if done.problem() and machine.left() < 1:
+                return report.add(NAME, SKIP, "the time for it was over", seconds)
             if problem := done.problem():
                 return report.add(NAME, FAIL, f"{name}: {problem}", seconds)
     for name in ("captured", "eager"):

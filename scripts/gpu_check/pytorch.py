@@ -22,8 +22,7 @@ class PyTorch:
             if done.status == 0 and done.out.startswith("PyTorch"):
                 self.python, self.why = python, done.out.strip()
                 return
-            if done.out.strip():
-                self.why = done.out.strip()
+            self.why = done.out.strip() or done.problem()
 
     def environment(self, machine):
         """For programs that run methods in this Python: it is the first in PATH, and the libraries

@@ -206,6 +206,13 @@ def measured(kit):
     expect(checks["simulated against measured"]["status"] == "skipped", checks)
 
 
+def pytorch():
+    """The program that measures PyTorch runs by itself: no module beside it hides one of Python's."""
+    done = subprocess.run([sys.executable, ROOT / "scripts/gpu_check/torch_models.py", "--look"],
+                          capture_output=True, text=True, timeout=60, check=False)
+    expect(done.returncode == 0 and "PyTorch" in done.stdout, done)
+
+
 def anchors():
     """What a figure is compared with is a figure of its group; else its ratio would be left out."""
     for each in BENCHMARKS:
@@ -257,6 +264,7 @@ def no_gpu(kit):
 def main():
     with tempfile.TemporaryDirectory() as folder:
         differences(pathlib.Path(folder))
+        pytorch()
         kit = Kit(folder)
         killed(kit)
         reported(kit)

@@ -86,6 +86,17 @@ class cuda:
         return _local.streams.get(number) or Stream(number, 0)
 
     @staticmethod
+    def set_stream(stream):
+        """Makes its device current, too."""
+        cuda.set_device(stream.device)
+        _local.streams = {**_local.streams, stream.device: stream}
+
+    @staticmethod
+    def set_device(device):
+        _local.device = _number(device)
+        _gpu(_local.device).make_current()
+
+    @staticmethod
     def stream(stream):
         return _Scope(stream.device, stream)
 

@@ -51,8 +51,9 @@ ExecutableResult MakeReduction(const Making& making, const char* name, int dim) 
     reduction.known = IsKnown(reduction.x) && IsKnown(reduction.out);
     FillLayout(BoundsOf(reduction.x), BoundsOf(reduction.out), dim, reduction.layout);
     Divide(division, reduction);
-    const CUresult result =
-        launcher.Blocks(call, function, division.Groups(columns) * parts, kThreads, reduction);
+    const int64_t tiles = division.Groups(columns) * parts;
+    const CUresult result = launcher.Blocks(call, function, std::min(tiles, launcher.most()),
+                                            kThreads, reduction);
     if (result != CUDA_SUCCESS || parts == 1) return result;
     Divide(second, reduction);
     reduction.second = true;

@@ -9,6 +9,7 @@
 #ifndef CGRAPH_RUNTIME_CUDA_KERNELS_ROWS_ROW_LOOP_H_
 #define CGRAPH_RUNTIME_CUDA_KERNELS_ROWS_ROW_LOOP_H_
 
+#include <cmath>
 #include <limits>
 
 #include "runtime/cuda/kernels/device_numbers.h"
@@ -34,13 +35,17 @@ class Row {
  private:
   static constexpr int kPack = kInPack<T>;
   static constexpr int kKept = KeptElements(operands, sizeof(C));  // of a thread and an operand
-  static constexpr int kAtOnce = 4;  // packs that are on their way from memory at once
-  static_assert(kKept % (kAtOnce * kPack) == 0 || kKept < kAtOnce * kPack);
+  static constexpr int kWord = kInPack<C>;  // elements in one access to shared memory
+  static_assert(kKept % kPack == 0 && kPack % kWord == 0);
+  // Elements of a pack, for each operand.
+  struct Numbers {
+    C x[operands][kPack];
+  };
 
  public:
   struct Shared {
     RowShape shape;
-    C kept[operands][kKept][kRowThreads];
+    alignas(kPackBytes) C kept[operands][kKept / kWord][kRowThreads][kWord];
     double partial[kRowThreads];
   };
 
@@ -84,17 +89,22 @@ class Row {
   template <typename Term>
   __device__ double Sum(Term term) const {
     double sum = 0;
-    ForEach([&](const Element& element, C*) { sum += static_cast<double>(term(element)); });
+    ForEach([&](const Element& element) { sum += static_cast<double>(term(element)); });
     return Joined(sum, [](double a, double b) { return a + b; });
   }
   // As Sum; where elements are kept, the terms take the places of the first operand's.
   template <typename Term>
   __device__ double SumAndKeep(Term term) const {
     double sum = 0;
-    ForEach([&](const Element& element, C* kept) {
-      const C value = term(element);
-      sum += static_cast<double>(value);
-      if (kept != nullptr) *kept = value;
+    ForEachPack([&](int64_t first, int count, Numbers& numbers, int at) {
+#pragma unroll
+      for (int e = 0; e < kPack; ++e) {
+        if (e >= count) continue;
+        const C value = term(ElementOf(first, numbers, e));
+        sum += static_cast<double>(value);
+        numbers.x[0][e] = value;
+      }
+      if (keeps_) KeepPack(0, at, numbers.x[0]);
     });
     return Joined(sum, [](double a, double b) { return a + b; });
   }
@@ -105,62 +115,85 @@ class Row {
   }
   // Returns the greatest element of the first operand; NaN does not count. -inf of none.
   __device__ C Max() const {
-    const auto greater = [](C a, C b) { return b > a ? b : a; };
+    const auto greater = [](C a, C b) { return std::fmax(a, b); };
     C most = -std::numeric_limits<C>::infinity();
-    ForEach([&](const Element& element, C*) { most = greater(most, element.x[0]); });
+    ForEach([&](const Element& element) { most = greater(most, element.x[0]); });
     return Joined(most, greater);
   }
   // Makes `value(element)` the row's result.
   template <typename Value>
   __device__ void Store(Value value) const {
-    ForEachPack([&](int64_t first, const C (&x)[operands][kPack], C*) {
+    ForEachPack([&](int64_t first, int count, const Numbers& numbers, int) {
       Pack<T, kPack> pack;
 #pragma unroll
-      for (int e = 0; e < kPack; ++e) pack.of[e] = Stored<T>(value(ElementOf(first, x, e)));
+      for (int e = 0; e < kPack; ++e) pack.of[e] = Stored<T>(value(ElementOf(first, numbers, e)));
       T* out = static_cast<T*>(rows_.out.data) + base_ + first * shared_.shape.inner;
       if (packed_) return StorePack(out, pack);
 #pragma unroll
       for (int e = 0; e < kPack; ++e) {
-        if (first + e < count_) out[e * shared_.shape.inner] = pack.of[e];
+        if (e < count) out[e * shared_.shape.inner] = pack.of[e];
       }
     });
   }
 
  private:
-  using Packs = Pack<T, kPack>[operands][kAtOnce];
-
-  // Brings the thread's elements into shared memory, each operand's where this thread alone reads.
+  // Brings the thread's elements into shared memory, where this thread alone reads them: some packs
+  // at once where these are whole, so that one is on its way from memory while another is kept.
   __device__ void Keep() const {
-    for (int64_t i = first_, at = 0; i < count_; i += kAtOnce * step_, at += kAtOnce * kPack) {
-      Packs packs;
-#pragma unroll
-      for (int o = 0; o < operands; ++o) {
-#pragma unroll
-        for (int p = 0; p < kAtOnce; ++p) packs[o][p] = LoadOf(o, i + p * step_);
+    int at = 0;
+    int64_t i = first_;
+    if (packed_) {
+      constexpr int kAtOnce = kKept < 4 * kPack ? kKept / kPack : 4;
+      for (; i + (kAtOnce - 1) * step_ < count_; i += kAtOnce * step_, at += kAtOnce * kPack) {
+        KeepPacks<kAtOnce>(i, at);
       }
+    }
+    for (; i < count_; i += step_, at += kPack) KeepPacks<1>(i, at);
+  }
+  template <int packs>
+  __device__ void KeepPacks(int64_t first, int at) const {
+    Pack<T, kPack> loaded[operands][packs];
 #pragma unroll
-      for (int o = 0; o < operands; ++o) {
+    for (int o = 0; o < operands; ++o) {
 #pragma unroll
-        for (int p = 0; p < kAtOnce; ++p) {
-          if (at + p * kPack >= kKept) continue;
+      for (int p = 0; p < packs; ++p) loaded[o][p] = LoadOf(o, first + p * step_);
+    }
 #pragma unroll
-          for (int e = 0; e < kPack; ++e) {
-            shared_.kept[o][at + p * kPack + e][threadIdx.x] = Widened(packs[o][p].of[e]);
-          }
-        }
+    for (int o = 0; o < operands; ++o) {
+#pragma unroll
+      for (int p = 0; p < packs; ++p) {
+        C x[kPack];
+#pragma unroll
+        for (int e = 0; e < kPack; ++e) x[e] = Widened(loaded[o][p].of[e]);
+        KeepPack(o, at + p * kPack, x);
       }
     }
   }
+  __device__ void KeepPack(int operand, int at, const C (&x)[kPack]) const {
+#pragma unroll
+    for (int e = 0; e < kPack; e += kWord) {
+      Pack<C, kWord> word;
+#pragma unroll
+      for (int w = 0; w < kWord; ++w) word.of[w] = x[e + w];
+      StorePack(shared_.kept[operand][(at + e) / kWord][threadIdx.x], word);
+    }
+  }
+  __device__ void ReadKept(int operand, int at, C (&x)[kPack]) const {
+#pragma unroll
+    for (int e = 0; e < kPack; e += kWord) {
+      const C* kept = shared_.kept[operand][(at + e) / kWord][threadIdx.x];
+      const Pack<C, kWord> word = LoadPack<C, kWord>(kept);
+#pragma unroll
+      for (int w = 0; w < kWord; ++w) x[e + w] = word.of[w];
+    }
+  }
 
-  // Returns a pack of an operand; elements beyond the row are zeros.
+  // Returns a pack of an operand that begins in the row; elements beyond the row are zeros.
   __device__ Pack<T, kPack> LoadOf(int operand, int64_t first) const {
     Pack<T, kPack> pack = {};
     const T* x = static_cast<const T*>(rows_.in[operand].data) + base_ +
                  first * shared_.shape.inner;
-    if (packed_) {
-      if (first < count_) pack = LoadPack<T, kPack>(x);
-      return pack;
-    }
+    if (packed_) return LoadPack<T, kPack>(x);
 #pragma unroll
     for (int e = 0; e < kPack; ++e) {
       if (first + e < count_) pack.of[e] = x[e * shared_.shape.inner];
@@ -168,41 +201,45 @@ class Row {
     return pack;
   }
 
-  static __device__ Element ElementOf(int64_t first, const C (&x)[operands][kPack], int e) {
+  static __device__ Element ElementOf(int64_t first, const Numbers& numbers, int e) {
     Element element;
     element.index = first + e;
 #pragma unroll
-    for (int o = 0; o < operands; ++o) element.x[o] = x[o][e];
+    for (int o = 0; o < operands; ++o) element.x[o] = numbers.x[o][e];
     return element;
   }
 
-  // Calls `use(first, x, kept)` for each of the thread's packs; `kept` is where the first operand's
-  // elements are kept, kRowThreads apart, or null.
+  // Calls `use(first, count, numbers, at)` for each of the thread's packs: `count` of its elements
+  // are the row's, and it is kept at `at`, where elements are kept.
   template <typename Use>
   __device__ void ForEachPack(Use use) const {
-    for (int64_t i = first_, at = 0; i < count_; i += step_, at += kPack) {
-      C x[operands][kPack];
+    int at = 0;
+    for (int64_t i = first_; i < count_; i += step_, at += kPack) {
+      Numbers numbers;
 #pragma unroll
       for (int o = 0; o < operands; ++o) {
         if (keeps_) {
-#pragma unroll
-          for (int e = 0; e < kPack; ++e) x[o][e] = shared_.kept[o][at + e][threadIdx.x];
+          ReadKept(o, at, numbers.x[o]);
         } else {
           const Pack<T, kPack> pack = LoadOf(o, i);
 #pragma unroll
-          for (int e = 0; e < kPack; ++e) x[o][e] = Widened(pack.of[e]);
+          for (int e = 0; e < kPack; ++e) numbers.x[o][e] = Widened(pack.of[e]);
         }
       }
-      use(i, x, keeps_ ? &shared_.kept[0][at][threadIdx.x] : nullptr);
+      const int64_t left = count_ - i;
+      if (packed_) {
+        use(i, kPack, numbers, at);
+      } else {
+        use(i, left < kPack ? static_cast<int>(left) : kPack, numbers, at);
+      }
     }
   }
   template <typename Use>
   __device__ void ForEach(Use use) const {
-    ForEachPack([&](int64_t first, const C (&x)[operands][kPack], C* kept) {
+    ForEachPack([&](int64_t first, int count, const Numbers& numbers, int) {
 #pragma unroll
       for (int e = 0; e < kPack; ++e) {
-        if (first + e >= count_) continue;
-        use(ElementOf(first, x, e), kept == nullptr ? nullptr : kept + e * kRowThreads);
+        if (e < count) use(ElementOf(first, numbers, e));
       }
     });
   }

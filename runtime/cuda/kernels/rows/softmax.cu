@@ -5,7 +5,12 @@
 
 namespace cgraph::cuda {
 
-using device::Exp;
+// exp() as exactly as the result's type needs.
+template <typename T>
+__device__ inline Compute<T> ExpFor(Compute<T> x) {
+  if constexpr (kIsHalf<T>) return device::Exp::OfHalf(x);
+  else return device::Exp::Of(x);
+}
 
 template <typename C>
 __device__ inline C LogOfSum(double sum) { return static_cast<C>(std::log(sum)); }
@@ -16,7 +21,7 @@ struct SoftmaxRow {
   static constexpr int kOperands = 1;
   static __device__ void Run(const Row<T, 1>& row) {
     const C most = row.Max();
-    const auto share = [&](const auto& e) { return Exp::Of(e.x[0] - most); };
+    const auto share = [&](const auto& e) { return ExpFor<T>(e.x[0] - most); };
     const C scale = static_cast<C>(1 / row.SumAndKeep(share));
     row.Store([&](const auto& e) { return row.Kept(e, share) * scale; });
   }
@@ -28,7 +33,7 @@ struct LogSoftmaxRow {
   static constexpr int kOperands = 1;
   static __device__ void Run(const Row<T, 1>& row) {
     const C most = row.Max();
-    const double sum = row.Sum([&](const auto& e) { return Exp::Of(e.x[0] - most); });
+    const double sum = row.Sum([&](const auto& e) { return ExpFor<T>(e.x[0] - most); });
     const C log_sum = LogOfSum<C>(sum);
     row.Store([&](const auto& e) { return (e.x[0] - most) - log_sum; });
   }
@@ -54,7 +59,7 @@ struct LogSoftmaxGradRow {
   static constexpr int kOperands = 2;
   static __device__ void Run(const Row<T, 2>& row) {
     const C sum = static_cast<C>(row.Sum([&](const auto& e) { return e.x[1]; }));
-    row.Store([&](const auto& e) { return e.x[1] - Exp::Of(e.x[0]) * sum; });
+    row.Store([&](const auto& e) { return e.x[1] - ExpFor<T>(e.x[0]) * sum; });
   }
 };
 
@@ -68,7 +73,7 @@ struct CrossEntropyRow {
 
   __device__ void Run(const Row<T, 1>& row) const {
     const C most = row.Max();
-    const double sum = row.Sum([&](const auto& e) { return Exp::Of(e.x[0] - most); });
+    const double sum = row.Sum([&](const auto& e) { return ExpFor<T>(e.x[0] - most); });
     if (!row.leads()) return;
     out[row.row()] =
         Stored<T>((most + LogOfSum<C>(sum)) - row.Read(0, targets[row.row()]));
@@ -85,7 +90,7 @@ struct CrossEntropyGradRow {
 
   __device__ void Run(const Row<T, 1>& row) const {
     const C most = row.Max();
-    const auto share = [&](const auto& e) { return Exp::Of(e.x[0] - most); };
+    const auto share = [&](const auto& e) { return ExpFor<T>(e.x[0] - most); };
     const double sum = row.SumAndKeep(share);
     if (!row.exists()) return;
     const C scale = static_cast<C>(1 / sum), gradient = Widened(gradients[row.row()]);
