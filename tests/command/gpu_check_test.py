@@ -207,7 +207,7 @@ def measured(kit):
 
 
 def pytorch():
-    """The program that measures PyTorch runs by itself: no module beside it hides one of Python's."""
+    """The program that measures PyTorch runs by itself: no module beside it hides Python's."""
     done = subprocess.run([sys.executable, ROOT / "scripts/gpu_check/torch_models.py", "--look"],
                           capture_output=True, text=True, timeout=60, check=False)
     expect(done.returncode == 0 and "PyTorch" in done.stdout, done)

@@ -33,10 +33,10 @@ void FillNormal(const Probe& probe, const Memory& matrix, uint64_t count, float 
   std::generate_n(reinterpret_cast<T*>(host.data()), drawn,
                   [&] { return static_cast<T>(scale * normal(random)); });
   for (uint64_t i = 0; i < count; i += drawn) {
-    probe.Check(probe.driver.cuMemcpyAsync(AddressOf(matrix.data()) + i * sizeof(T),
-                                           AddressOf(host.data()),
-                                           std::min(drawn, count - i) * sizeof(T), probe.stream),
-                "copying");
+    probe.Check(
+        probe.driver.cuMemcpyAsync(AddressOf(matrix.data()) + i * sizeof(T), AddressOf(host.data()),
+                                   std::min(drawn, count - i) * sizeof(T), probe.stream),
+        "copying");
   }
   probe.Wait();
 }

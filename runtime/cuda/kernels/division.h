@@ -25,8 +25,8 @@ struct Division {
 inline constexpr int64_t kWarp = 32;  // threads
 
 // A thread has `pack` neighbouring elements of a column, and then those that are a multiple of
-// height * pack further. Of a contiguous column it has no more than `most` unless all threads of the
-// block have as many.
+// height * pack further. Of a contiguous column it has no more than `most` unless all threads of
+// the block have as many.
 inline Division DivisionOf(int64_t columns, int64_t along, bool contiguous, int64_t pack,
                            int64_t most) {
   const auto power_at_least = [](int64_t x) {

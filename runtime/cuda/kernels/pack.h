@@ -34,8 +34,7 @@ struct [[gnu::may_alias]] alignas(1) Words<1> {
 
 template <typename T, int count>
 __device__ inline Pack<T, count> LoadPack(const T* from) {
-  return std::bit_cast<Pack<T, count>>(
-      *reinterpret_cast<const Words<sizeof(T) * count>*>(from));
+  return std::bit_cast<Pack<T, count>>(*reinterpret_cast<const Words<sizeof(T) * count>*>(from));
 }
 template <typename T, int count>
 __device__ inline void StorePack(T* to, const Pack<T, count>& pack) {

@@ -52,8 +52,8 @@ ExecutableResult MakeReduction(const Making& making, const char* name, int dim) 
     FillLayout(BoundsOf(reduction.x), BoundsOf(reduction.out), dim, reduction.layout);
     Divide(division, reduction);
     const int64_t tiles = division.Groups(columns) * parts;
-    const CUresult result = launcher.Blocks(call, function, std::min(tiles, launcher.most()),
-                                            kThreads, reduction);
+    const CUresult result =
+        launcher.Blocks(call, function, std::min(tiles, launcher.most()), kThreads, reduction);
     if (result != CUDA_SUCCESS || parts == 1) return result;
     Divide(second, reduction);
     reduction.second = true;
@@ -64,8 +64,7 @@ ExecutableResult MakeReduction(const Making& making, const char* name, int dim) 
 }
 
 ExecutableResult MakeAlong(const Making& making, const char* name) {
-  return MakeReduction(making, name,
-                       *device::DimAttribute(making.request, "dim", making.in(0)));
+  return MakeReduction(making, name, *device::DimAttribute(making.request, "dim", making.in(0)));
 }
 
 }  // namespace

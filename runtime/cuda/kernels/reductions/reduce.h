@@ -105,8 +105,8 @@ class Reducer {
     __syncthreads();
   }
 
-  static __device__ State OfColumn(const Reduction& reduction, const Layout& layout,
-                                   int64_t column, int64_t first, int64_t length, int row) {
+  static __device__ State OfColumn(const Reduction& reduction, const Layout& layout, int64_t column,
+                                   int64_t first, int64_t length, int row) {
     const Positions& along = layout.along;
     const T* x = static_cast<const T*>(reduction.x.data) + OffsetAt(layout.columns, column);
     const int64_t end = first + length < along.count ? first + length : along.count;

@@ -18,7 +18,8 @@ constexpr RowShape RowsOf(const Dims& dims, int dim) {
 
 inline constexpr int kRowThreads = 256;  // of a block
 
-// Returns how many elements of each operand a thread keeps, which are computed with in so many bytes.
+// Returns how many elements of each operand a thread keeps, which are computed with in so many
+// bytes.
 constexpr int KeptElements(int operands, int bytes) {
   constexpr int kKeptBytes = 32768;  // of shared memory: several blocks have room side by side
   return kKeptBytes / (kRowThreads * operands * bytes);

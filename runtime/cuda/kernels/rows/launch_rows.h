@@ -9,7 +9,8 @@
 namespace cgraph::cuda {
 
 // RowLauncher: launches kernels over the rows of a tensor along a dimension, of `operands` operands
-// with these rows. How a block's threads are divided between rows is settled when the kernel is made.
+// with these rows. How a block's threads are divided between rows is settled when the kernel is
+// made.
 class RowLauncher {
  public:
   RowLauncher(const Launcher& launcher, const device::OperandType& x, int dim, int operands);

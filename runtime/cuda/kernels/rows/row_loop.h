@@ -3,9 +3,9 @@
 //
 // Every thread has some packs of its row, which it alone reads and writes, so that a result may lie
 // where an operand does. A thread keeps its elements in shared memory where they have room, so that
-// they are read once; else they are read again. Sums are made in f64, by each thread in the order of
-// its elements and then in a tree: the order depends on the extents alone, not on where the elements
-// lie.
+// they are read once; else they are read again. Sums are made in f64, by each thread in the order
+// of its elements and then in a tree: the order depends on the extents alone, not on where the
+// elements lie.
 #ifndef CGRAPH_RUNTIME_CUDA_KERNELS_ROWS_ROW_LOOP_H_
 #define CGRAPH_RUNTIME_CUDA_KERNELS_ROWS_ROW_LOOP_H_
 
@@ -191,8 +191,8 @@ class Row {
   // Returns a pack of an operand that begins in the row; elements beyond the row are zeros.
   __device__ Pack<T, kPack> LoadOf(int operand, int64_t first) const {
     Pack<T, kPack> pack = {};
-    const T* x = static_cast<const T*>(rows_.in[operand].data) + base_ +
-                 first * shared_.shape.inner;
+    const T* x =
+        static_cast<const T*>(rows_.in[operand].data) + base_ + first * shared_.shape.inner;
     if (packed_) return LoadPack<T, kPack>(x);
 #pragma unroll
     for (int e = 0; e < kPack; ++e) {
@@ -253,7 +253,9 @@ class Row {
     if (height <= kWarpThreads) return own;
     const auto thread = static_cast<int>(threadIdx.x), warps = height / kWarpThreads;
     const double* partial = shared_.partial + thread / height * warps;  // of the row
-    if (thread % kWarpThreads == 0) shared_.partial[thread / kWarpThreads] = static_cast<double>(own);
+    if (thread % kWarpThreads == 0) {
+      shared_.partial[thread / kWarpThreads] = static_cast<double>(own);
+    }
     __syncthreads();
     own = static_cast<Value>(partial[0]);
     for (int w = 1; w < warps; ++w) own = join(own, static_cast<Value>(partial[w]));
@@ -269,9 +271,9 @@ class Row {
     __syncthreads();
     for (int step = rows_.height / 2; step > 0; step /= 2) {
       if (rank_ < step) {
-        partial[rank_ * width] = static_cast<double>(
-            join(static_cast<Value>(partial[rank_ * width]),
-                 static_cast<Value>(partial[(rank_ + step) * width])));
+        partial[rank_ * width] =
+            static_cast<double>(join(static_cast<Value>(partial[rank_ * width]),
+                                     static_cast<Value>(partial[(rank_ + step) * width])));
       }
       __syncthreads();
     }
@@ -282,11 +284,11 @@ class Row {
 
   const Rows& rows_;
   Shared& shared_;
-  int rank_ = 0;                      // of this thread among those of its row
-  int64_t row_ = 0, count_ = 0;       // count_: the elements of the row; 0 of none
-  int64_t base_ = 0;                  // where the row begins
-  int64_t first_ = 0, step_ = 0;      // the thread's first element, and how far its packs are apart
-  bool packed_ = false;               // all packs are whole, and aligned in memory
+  int rank_ = 0;                  // of this thread among those of its row
+  int64_t row_ = 0, count_ = 0;   // count_: the elements of the row; 0 of none
+  int64_t base_ = 0;              // where the row begins
+  int64_t first_ = 0, step_ = 0;  // the thread's first element, and how far its packs are apart
+  bool packed_ = false;           // all packs are whole, and aligned in memory
   bool keeps_ = false;
 };
 
@@ -304,9 +306,9 @@ __device__ void ForEachRow(const Rows& rows, Function function) {
   }
 }
 
-#define ROW_KERNEL(dtype, type, name)                                                 \
-  KERNEL(name##_##dtype, (Guard guard, const __grid_constant__ Rows rows)) {          \
-    if (Enter(guard)) ForEachRow<type>(rows, name##Row<type>());                      \
+#define ROW_KERNEL(dtype, type, name)                                        \
+  KERNEL(name##_##dtype, (Guard guard, const __grid_constant__ Rows rows)) { \
+    if (Enter(guard)) ForEachRow<type>(rows, name##Row<type>());             \
   }
 
 }  // namespace cgraph::cuda

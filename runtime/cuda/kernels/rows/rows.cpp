@@ -53,9 +53,7 @@ CUresult RowLauncher::operator()(const Call& call, CUfunction function, Rows row
   return launcher_.Blocks(call, function, std::min(groups, launcher_.most()), kThreads, rows);
 }
 
-ExecutableResult MakeSoftmax(const Making& making) {
-  return MakeRowsAlong(making, "Softmax", 1);
-}
+ExecutableResult MakeSoftmax(const Making& making) { return MakeRowsAlong(making, "Softmax", 1); }
 ExecutableResult MakeLogSoftmax(const Making& making) {
   return MakeRowsAlong(making, "LogSoftmax", 1);
 }
@@ -68,8 +66,12 @@ ExecutableResult MakeLogSoftmaxGrad(const Making& making) {
 
 ExecutableResult MakeLayerNorm(const Making& making) { return MakeNorm(making, "LayerNorm", 1); }
 ExecutableResult MakeRmsNorm(const Making& making) { return MakeNorm(making, "RmsNorm", 1); }
-ExecutableResult MakeRmsNormGrad(const Making& making) { return MakeNorm(making, "RmsNormGrad", 2); }
-ExecutableResult MakeL2Normalize(const Making& making) { return MakeNorm(making, "L2Normalize", 1); }
+ExecutableResult MakeRmsNormGrad(const Making& making) {
+  return MakeNorm(making, "RmsNormGrad", 2);
+}
+ExecutableResult MakeL2Normalize(const Making& making) {
+  return MakeNorm(making, "L2Normalize", 1);
+}
 ExecutableResult MakeL2NormalizeGrad(const Making& making) {
   return MakeNorm(making, "L2NormalizeGrad", 2);
 }
