@@ -82,6 +82,11 @@ def _is_below(file, path):
         os.path.realpath(file).startswith(os.path.realpath(path) + os.sep)
 
 
+def import_module(symbol):
+    """The module of what a symbol names."""
+    _module(symbol.partition(":")[0])
+
+
 def _module(name):
     try:
         return importlib.import_module(name)
@@ -178,7 +183,7 @@ def describe(error):
         said += f" (Python {sys.version.split()[0]}, {sys.executable or sys.prefix})"
         if "undefined symbol" in said:
             said += ("; another version of that library is loaded already: import the module "
-                     "before the engine is made, or let LD_LIBRARY_PATH begin with the folders of "
+                     "before any engine is made, or let LD_LIBRARY_PATH begin with the folders of "
                      "those that it brings (of PyTorch's, nvidia/*/lib beside it)")
     said = said[:MOST_TEXT // 2]
     room = MOST_TEXT - len(said)
