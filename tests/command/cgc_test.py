@@ -482,6 +482,8 @@ def usage(cgc):
     cgc.write("g.cgraph", "const N = 2\ngraph g(x: f32[N]) -> f32[N] { return x }\n")
     cgc("compile", "g.cgraph", "-q")
     cgc.write("empty.cgraph", "const N = 2\n")
+    cgc("simulate", "g.cgraph", "--trace", "run.json")
+    cgc.write("events.json", '[{"ph": "X", "name": "g", "ts": 1, "dur": 2, "pid": 0, "tid": 0}]')
     for status, words, line in [
             (2, "name a command: compile, check", ""),
             (2, "`cgc check g.cgraph`", "g.cgraph"), (2, "did you mean `check`?", "chekc g.cgraph"),
@@ -524,6 +526,10 @@ def usage(cgc):
             (2, "(did you mean `--output`?)", "viz g.cgraph --out x"),
             (2, "--inflight needs a number", "check g.cgraph --inflight"),
             (1, "no JSON object, which a profile is", "simulate g.cgraph --profile g.cgraph"),
+            (1, "run.json: a trace, as `cgrun --trace` writes it, of what ran when; a profile has "
+             "the mean time of each call, and `cgrun --profile FILE` writes one",
+             "simulate g.cgraph --profile run.json"),
+            (1, "events.json: a trace, as", "simulate g.cgraph --profile events.json"),
             (1, "the plan has no graph", "viz empty.cgraph"),
             (1, "[E0504]", "check g.cgraph -D N=-1"),
             (3, "cannot read none.cgraph", "check none.cgraph"),
