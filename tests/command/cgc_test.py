@@ -300,6 +300,31 @@ graph classify(x: f32[4]) -> f32[4] inflight 2 {
     says(cgc("explain", "E010", status=2)[1], "did you mean `E0101`?")
 
 
+def leave_out(cgc):
+    """Warnings that nobody wants, of all commands that give them."""
+    for flags in (["--no-warn", "W0301"], ["--no-warn=w0301"], ["--no-warn", "W0504,W0301"],
+                  ["--no-warn", "W0504", "--no-warn", "W0301", "--Werror"]):
+        for command in ("check", "compile", "simulate"):
+            _, error = cgc(command, *flags, "g.cgraph")
+            expect("W0301" not in error and "warning" not in error, error)
+        expect(json.loads(cgc("check", "g.cgraph", "--json", *flags)[0]) == [], "a warning in JSON")
+    says(cgc("check", "g.cgraph", "--no-warn", "W0302")[1], "[W0301]")
+    cgc.write("old.cgraph", "import std.tensor\nconst A = 7 / 2 // 3\n"
+              "graph g(x: f32[4]) -> f32 { return sum_dim(x, 0) }\n")
+    says(cgc("fmt", "old.cgraph")[1], "[W0201]")
+    expect(cgc("fmt", "old.cgraph", "--no-warn", "W0201")[1] == "", "a warning of fmt")
+    before = (cgc.folder / "old.cgraph").read_text()
+    cgc("fix", "old.cgraph", "--no-warn", "W0304", "--no-warn", "W0201")
+    expect((cgc.folder / "old.cgraph").read_text() == before, "a fix of what is left out")
+    for name, said in (("W0599", "there is no `W0599` (did you mean `W050"),
+                       ("all", "it is one of W0201, W0301"),
+                       ("E0507", "E0507 is an error, and only warnings can be left out")):
+        says(cgc("check", "g.cgraph", "--no-warn", name, status=2)[1], "--no-warn", said)
+    for flag in ("-Wno-W0301", "-w", "--no-warnings"):
+        says(cgc("check", "g.cgraph", flag, status=2)[1],
+             f"there is no flag `{flag}`; give --no-warn")
+
+
 def compile_flags(cgc):
     cgc.write("g.cgraph", "import std.tensor\nconst N = 2\nactor A() {\n"
               "  method f(x: f32[N]) -> f32[N] { return x + x }\n}\nplace a = A() on cpu[0]\n"
@@ -324,6 +349,7 @@ def compile_flags(cgc):
     says(cgc("check", "g.cgraph")[1], "warning: ", "[W0301]")
     expect(cgc("check", "g.cgraph", "-q")[1] == "", "-q prints no warnings")
     says(cgc("check", "g.cgraph", "--Werror", status=1)[1], "error: ", "[W0301]")
+    leave_out(cgc)
     cgc.write("many.cgraph", "".join(f"const A{i} = missing{i}\n" for i in range(30)))
     for flags, shown in (([], 20), (["--max-errors", "3"], 3), (["--max-errors", "0"], 30)):
         _, error = cgc("check", "many.cgraph", *flags, status=1)

@@ -172,6 +172,12 @@ class Compile(unittest.TestCase):
         self.assertEqual((found.code, found.severity), ("W0301", "warning"))
         with self.assertRaisesRegex(cgraph.CompileError, "W0301"):
             cgraph.compile(text, flags=["--Werror"])
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            for codes in ("W0301", ["W0504", "W0301"]):
+                self.assertEqual(cgraph.compile(text, no_warn=codes).diagnostics, [])
+        with self.assertRaisesRegex(cgraph.CompileError, "`no_warn` W0999: there is no `W0999`"):
+            cgraph.compile(text, no_warn="W0999")
 
     def test_topology(self):
         """One of the library, one of a file that is named from here, and none."""

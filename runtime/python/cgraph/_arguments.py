@@ -1,6 +1,6 @@
 """What cgc and the engine say of the commands' flags, in words of this package's arguments."""
 
-_OF_COMPILE = "graph|topology|schedule|inflight|profile"
+_OF_COMPILE = "graph|topology|schedule|inflight|profile|no-warn"
 _OF_ENGINE = "inflight|processes|workers"
 
 
@@ -24,13 +24,13 @@ def of_compile(said, defines):
     said = said.replace("cgrun --lib", "`libraries` of Engine")
     said = said.replace("cgrun --device-map", "`device_map` of Engine")
     said = re.sub(rf"--({_OF_COMPILE}) ([A-Z]+\.\w+)", r'`\1="\2"`', said)
-    said = re.sub(rf"`?--({_OF_COMPILE})\b`?", r"`\1`", said)
+    said = re.sub(rf"`?--({_OF_COMPILE})\b`?", lambda flag: _argument(flag[1]), said)
     without_help = _without_help(said)
     return said if "--" in without_help else without_help
 
 
 def of_source(file):
-    """What a diagnostic's range is of: the text of a flag is called as the argument that gave it."""
+    """What a diagnostic's range is of: the text of a flag is called as the argument is."""
     return {"--topology": "topology", "--schedule": "schedule"}.get(file, file)
 
 
@@ -38,7 +38,7 @@ def of_plan(said):
     """In words of what Plan's methods take: `color_by` for --color-by."""
     import re
     text = _without_help(said).removeprefix("cgc: error: ")
-    return re.sub(r"--([a-z]+(?:-[a-z]+)*)", lambda flag: f"`{flag[1].replace('-', '_')}`", text)
+    return re.sub(r"--([a-z]+(?:-[a-z]+)*)", lambda flag: _argument(flag[1]), text)
 
 
 def of_engine(said):
@@ -49,6 +49,10 @@ def of_engine(said):
                   lambda flag: f"`{flag[1]}={flag[2]}`" if flag[2] else f"`{flag[1]}`", said)
     said = said.replace("cgrun --weights DIR", '`weights="DIR"`')
     return said.replace("--device-map ", "`device_map` ")
+
+
+def _argument(flag):
+    return f"`{flag.replace('-', '_')}`"
 
 
 def _without_help(said):

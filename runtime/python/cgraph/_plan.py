@@ -186,7 +186,7 @@ def load(path):
 
 
 def compile(source, *, graph=None, defines=None, topology=None, schedule=None,
-            include=(), inflight=None, profile=None, flags=()):
+            include=(), inflight=None, profile=None, no_warn=(), flags=()):
     """Compiles a program to a plan that is proved.
 
     source: the path of a .cgraph file, or the text of a program (anything with a line break or a
@@ -198,6 +198,7 @@ def compile(source, *, graph=None, defines=None, topology=None, schedule=None,
     include: folders that imports are looked up in, besides the file's own.
     inflight: executions that may be in progress at once.
     profile: measured times: a file of `cgrun --profile`, or what Engine.profile() returns.
+    no_warn: the codes of warnings to leave out, "W0504" or several.
     flags: more flags of `cgc compile`, as they are.
 
     Raises CompileError, whose `diagnostics` hold codes, ranges, messages and notes. Warnings are
@@ -209,6 +210,8 @@ def compile(source, *, graph=None, defines=None, topology=None, schedule=None,
         words += ["--graph", name]
     for name, value in (defines or {}).items():
         words += ["-D", f"{name}={_arguments.constant(value)}"]
+    for code in [no_warn] if isinstance(no_warn, str) else no_warn:
+        words += ["--no-warn", code]
     for folder in [include] if isinstance(include, (str, os.PathLike)) else include:
         words += ["-I", os.path.abspath(folder)]
     for name, value in (("--topology", topology), ("--schedule", schedule),
