@@ -83,6 +83,7 @@ class Fixer {
     for (int round = 0;; ++round) {
       Sources sources;
       Diagnostics diagnostics(sources);
+      diagnostics.set_left_out(flags_.output.left_out());
       CompileOptions options;
       options.path = path;
       options.import_dirs = flags_.import_dirs;

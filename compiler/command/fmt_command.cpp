@@ -25,7 +25,9 @@ struct FmtFlags {
 
 class Formatter {
  public:
-  explicit Formatter(const FmtFlags& flags) : flags_(flags), diagnostics_(sources_) {}
+  explicit Formatter(const FmtFlags& flags) : flags_(flags), diagnostics_(sources_) {
+    diagnostics_.set_left_out(flags.output.left_out());
+  }
 
   ExitCode Run() {
     for (const std::string& file : flags_.files) {

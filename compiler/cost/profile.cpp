@@ -46,6 +46,13 @@ size_t Brackets(llvm::StringRef text) {
   return count;
 }
 
+// Whether the text is a trace for chrome://tracing, in either of its forms: an object, or the array
+// of events that is in it.
+bool IsTrace(llvm::StringRef text) {
+  const bool is_array = text.ltrim().startswith("[");
+  return text.contains("\"traceEvents\"") || (is_array && text.contains("\"ph\""));
+}
+
 uint64_t UnitPicoseconds(llvm::StringRef unit) {
   return llvm::StringSwitch<uint64_t>(unit)
       .Case("ps", 1)
@@ -75,6 +82,11 @@ llvm::Expected<Profile> ParseProfile(llvm::StringRef text) {
   const llvm::StringRef begin = text.ltrim();
   if (!begin.startswith("{") && !begin.startswith("[")) {
     return Refuse("no JSON object, which a profile is: { \"unit\": \"us\", \"calls\": {...} }");
+  }
+  if (IsTrace(text)) {
+    return Refuse(
+        "a trace, as `cgrun --trace` writes it, of what ran when; a profile has the mean "
+        "time of each call, and `cgrun --profile FILE` writes one");
   }
   if (Brackets(text) > 2) return Refuse("more nesting than a profile has");
   llvm::Expected<llvm::json::Value> parsed = llvm::json::parse(text);

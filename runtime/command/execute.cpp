@@ -139,6 +139,7 @@ Problem Prepare(plan::Plan& plan, const Options& options, ranks::Peers* machines
   if (Status checked = plan::CheckPlan(plan); !checked.ok()) return ProblemOf(checked);
   if (machines != nullptr) {
     if (Problem refused = CheckMachineFlags(options); !refused.ok()) return refused;
+    if (Problem refused = CheckProcessCount(plan, *machines); !refused.ok()) return refused;
   }
   if (Problem placed = PlaceGpus(plan, options, machines, placement); !placed.ok()) {
     return placed;

@@ -107,7 +107,9 @@ std::string ListDevices() {
   for (size_t i = 0; i < report.gpus.size(); ++i) text += ListGpu(i, report.gpus[i]);
   if (!report.driver.empty()) {
     text += fmt::format("NVIDIA driver  for {}\n", report.driver);
-    for (const device::GpuLibrary& library : report.libraries) text += ListLibrary(library);
+    for (const device::GpuLibrary& library : device::FindGpuLibraries()) {
+      text += ListLibrary(library);
+    }
   }
   if (!report.usable.ok()) {
     text += fmt::format("no GPU can be used: {}\n", report.usable.message());
@@ -131,7 +133,7 @@ nlohmann::ordered_json DevicesJson() {
                     {"pci", gpu.pci},
                     {"copy_engines", gpu.copy_engines}});
   }
-  for (const device::GpuLibrary& library : report.libraries) {
+  for (const device::GpuLibrary& library : device::FindGpuLibraries()) {
     libraries.push_back({{"name", library.name},
                          {"version", text_or_null(library.version)},
                          {"problem", text_or_null(library.problem)}});

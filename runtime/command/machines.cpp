@@ -68,6 +68,11 @@ Problem CheckMachineFlags(const Options& options) {
   return {};
 }
 
+Problem CheckProcessCount(const plan::Plan& plan, const ranks::Peers& peers) {
+  const Status fits = engine::CheckNodes(plan, peers);
+  return fits.ok() ? Problem() : Problem{kUsage, fits.message()};
+}
+
 std::string NoteOfNodes(const plan::Plan& plan, const Options& options,
                         const ranks::Peers* peers) {
   const uint32_t nodes = engine::NodesOf(plan);

@@ -32,6 +32,9 @@ void SayEnds(ranks::Peers* peers);
 // Refuses flags that say how devices of one machine are served.
 Problem CheckMachineFlags(const Options& options);
 
+// Refuses another number of processes than the plan has nodes.
+Problem CheckProcessCount(const plan::Plan& plan, const ranks::Peers& peers);
+
 // Returns what is to be said of where a plan's nodes run; empty: nothing.
 std::string NoteOfNodes(const plan::Plan& plan, const Options& options, const ranks::Peers* peers);
 

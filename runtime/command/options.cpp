@@ -38,7 +38,7 @@ constexpr double kLongestTimeout = 1e9;  // seconds; about 30 years fit in 64-bi
 
 // The flags as text, before they are understood.
 struct Raw {
-  std::vector<std::string> inputs, outputs, defines, import_dirs, calls;
+  std::vector<std::string> inputs, outputs, defines, import_dirs, no_warn, calls;
   std::string until;
   std::string schedule, topology, lanes;
   std::string timeout = "600";
@@ -189,6 +189,8 @@ void AddFlags(CLI::App& app, Options& options, Raw& raw) {
                  "for each edge")
       ->check(CLI::IsMember(std::vector<std::string>(std::begin(kCommLanesNames),
                                                      std::end(kCommLanesNames))));
+  app.add_option("--no-warn", raw.no_warn, "leave out this warning about the .cgraph, as W0504")
+      ->type_name("CODE")->take_all()->allow_extra_args(false);
   app.add_flag("--json", options.json, "results and measurements as JSON on standard output");
   app.add_flag("-q,--quiet", options.quiet, "errors only");
   app.add_flag("-v,--verbose", options.verbose, "say more on standard error");
@@ -205,6 +207,7 @@ std::vector<std::string> CompileFlags(const Options& options, const Raw& raw) {
   if (!raw.schedule.empty()) flags.insert(flags.end(), {"--schedule", raw.schedule});
   if (!raw.topology.empty()) flags.insert(flags.end(), {"--topology", raw.topology});
   if (!raw.lanes.empty()) flags.insert(flags.end(), {"--lanes", raw.lanes});
+  for (const std::string& code : raw.no_warn) flags.insert(flags.end(), {"--no-warn", code});
   if (raw.overlap) flags.push_back("--overlap");
   if (raw.no_overlap) flags.push_back("--no-overlap");
   if (options.inflight > 0) {
@@ -342,6 +345,7 @@ void Understand(Options& options, const Raw& raw) {
                                                        {"--schedule", !raw.schedule.empty()},
                                                        {"--topology", !raw.topology.empty()},
                                                        {"--lanes", !raw.lanes.empty()},
+                                                       {"--no-warn", !raw.no_warn.empty()},
                                                        {"--overlap", raw.overlap},
                                                        {"--no-overlap", raw.no_overlap}};
     for (const auto& [flag, given] : of_sources) {

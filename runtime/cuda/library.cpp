@@ -8,6 +8,10 @@ const char* cgraph_cuda_abi() { return cgraph::device::InterfaceText(); }
 
 void cgraph_cuda_report(cgraph::device::GpuReport& report) { report = cgraph::cuda::MakeReport(); }
 
+void cgraph_cuda_libraries(std::vector<cgraph::device::GpuLibrary>& libraries) {
+  libraries = cgraph::cuda::FindLibraries();
+}
+
 void cgraph_cuda_warnings(std::vector<std::string>& warnings) {
   warnings = cgraph::cuda::TakeWarnings();
 }

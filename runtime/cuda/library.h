@@ -9,6 +9,7 @@
 
 CGRAPH_CUDA_EXPORT cgraph::device::CudaAbiFunction cgraph_cuda_abi;
 CGRAPH_CUDA_EXPORT cgraph::device::CudaReportFunction cgraph_cuda_report;
+CGRAPH_CUDA_EXPORT cgraph::device::CudaLibrariesFunction cgraph_cuda_libraries;
 CGRAPH_CUDA_EXPORT cgraph::device::CudaWarningsFunction cgraph_cuda_warnings;
 CGRAPH_CUDA_EXPORT cgraph::device::CudaBackendFunction cgraph_cuda_backend;
 

@@ -101,9 +101,12 @@ device::Gpu Describe(const Driver& driver, int index) {
 
 }  // namespace
 
+std::vector<device::GpuLibrary> FindLibraries() {
+  return {FindCublasLt(), FindNvrtc(), FindNccl()};
+}
+
 device::GpuReport MakeReport() {
   device::GpuReport report;
-  report.libraries = {FindCublasLt(), FindNvrtc(), FindNccl()};
   const Result<const Driver*> opened = Driver::Get();
   report.usable = opened.status();
   if (!opened.ok()) return report;

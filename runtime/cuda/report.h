@@ -2,11 +2,15 @@
 #ifndef CGRAPH_RUNTIME_CUDA_REPORT_H_
 #define CGRAPH_RUNTIME_CUDA_REPORT_H_
 
+#include <vector>
+
 #include "runtime/device/cuda_library/interface.h"
 
 namespace cgraph::cuda {
 
 device::GpuReport MakeReport();
+// Opens CUDA's libraries.
+std::vector<device::GpuLibrary> FindLibraries();
 
 }  // namespace cgraph::cuda
 

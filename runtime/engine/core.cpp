@@ -97,6 +97,7 @@ Status Core::TryLoadPlan() try {
 }
 
 Status Core::OpenDevices() {
+  Loading("opening devices");
   std::unique_ptr<device::Backend> first;
   if (ranks_.region != nullptr) first = device::MakeCpuBackend(ranks_.region);
   const device::AmongProcesses among = Among();
@@ -116,7 +117,7 @@ Status Core::OpenDevices() {
 }
 
 Status Core::LoadPlan() {
-  Loading("opening devices");
+  Loading("looking for GPUs");
   CGRAPH_RETURN_IF_ERROR(FindGpus());
   placement_ = workers::Place(*plan_, WorkersOf(*plan_, options_), options_.proved,
                               NumbersOfGpus());
@@ -135,6 +136,7 @@ Status Core::LoadPlan() {
 
 // Does what all ranks do alike.
 Status Core::LoadShared() {
+  CGRAPH_RETURN_IF_ERROR(ImportModules());
   CGRAPH_RETURN_IF_ERROR(OpenDevices());
   CGRAPH_RETURN_IF_ERROR(MakeGraphs());
   std::vector<bool> elsewhere;
@@ -157,6 +159,22 @@ Status Core::LoadShared() {
   CGRAPH_RETURN_IF_ERROR(OpenQueues());
   if (machines_ != nullptr) machines_->EndLoading();
   return Status::Ok();
+}
+
+// Imports what is written in Python before devices are opened: these bring CUDA's libraries of the
+// machine, and a module, as PyTorch, may bring newer ones of the same names. Whoever comes first
+// decides for the process, and newer ones serve both.
+Status Core::ImportModules() {
+  kernels_ =
+      std::make_unique<Kernels>(plan_.get(), &devices_, options_.weights_dir, options_.libraries,
+                                machines_ != nullptr ? machines_->first_rank() : nullptr);
+  if (!kernels_->CallsPython()) return Status::Ok();
+  Loading("importing modules of Python's");
+  // The driver first: a module that uses GPUs would start it with settings of its own.
+  if (!OwnGpus().empty()) device::FindGpus();
+  return kernels_->ImportModules([&](uint32_t lane) {
+    return IsHere(placement_.worker_of_work_queue[placement_.work_queue_of_lane[lane]]);
+  });
 }
 
 Status Core::MakeGraphs() {
@@ -211,9 +229,6 @@ Status Core::MakeWorkers() {
 }
 
 Status Core::PrepareGraphs() {
-  kernels_ = std::make_unique<Kernels>(plan_.get(), &devices_, options_.weights_dir,
-                                       options_.libraries,
-                                       machines_ != nullptr ? machines_->first_rank() : nullptr);
   std::vector<device::EventCount*> event_counts;
   for (uint32_t worker : placement_.worker_of_work_queue) {
     event_counts.push_back(workers_[worker]->event_count);

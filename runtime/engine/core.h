@@ -184,6 +184,7 @@ class Core {
   Status TryLoadPlan();
   Status LoadPlan();
   Status LoadShared();
+  Status ImportModules();
   Status OpenDevices();
   Status MakeGraphs();
   Status MakeWorkers();

@@ -200,6 +200,19 @@ bool MakesObject(const plan::Kernel& kernel) {
          kernel.body[0]->op == kExternCreateOp;
 }
 
+Status ImportModules(const plan::Kernel& kernel, Native& native) {
+  auto library = native.libraries.Find(kernel.library);
+  if (!library.ok()) return library.status();
+  if (!MakesObject(kernel)) return (*library)->Import(kernel.symbol);
+  for (const auto& attribute : kernel.body[0]->attributes) {
+    if (attribute->name != attributes::kMethod) continue;
+    CGRAPH_RETURN_IF_ERROR((*library)->Import(attribute->text));
+    const auto symbol = ReadPythonSymbol(attribute->text);
+    if (symbol && !symbol->class_name.empty()) break;  // the class that is made
+  }
+  return Status::Ok();
+}
+
 Result<std::unique_ptr<device::Kernel>> MakeKernel(const plan::Kernel& kernel,
                                                    std::span<const OperandType> inputs,
                                                    std::span<const OperandType> outputs,

@@ -25,6 +25,10 @@ struct Native {
 // Returns whether the kernel makes the object of a place, which only the start graph may do.
 bool MakesObject(const plan::Kernel& kernel);
 
+// Imports the modules of Python's that a kernel calls, or the object's class is of. kNotFound, with
+// what Python says.
+Status ImportModules(const plan::Kernel& kernel, Native& native);
+
 // Makes the kernel of a plan that names a library. The operands of a method are its arguments, the
 // states that it reads, and those that it may write, the last of them i64[1], the number of the
 // object; its results are those of the method, then the written states. What makes an object has

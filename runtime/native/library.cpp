@@ -19,6 +19,7 @@ namespace {
 
 constexpr char kVersionSymbol[] = "cgraph_extern_version";
 constexpr char kFindSymbol[] = "cgraph_find_method";
+constexpr char kImportSymbol[] = "cgraph_python_import";
 constexpr char kCallSymbol[] = "cgraph_call_method";
 constexpr char kCreateSymbol[] = "cgraph_create_object";
 constexpr char kDestroySymbol[] = "cgraph_destroy_object";
@@ -37,6 +38,10 @@ void* OwnSymbol(void* handle, const char* name) {
     return nullptr;
   }
   return own == owner ? symbol : nullptr;
+}
+
+Status NoSuchMethod(const std::string& symbol, const std::string& why) {
+  return Status(StatusCode::kNotFound, fmt::format("there is no `{}`: {}", symbol, why));
 }
 
 }  // namespace
@@ -88,6 +93,17 @@ Status Library::WorksOnGpus(const std::string& symbol) const {
                             path_, kCudaSymbol, symbol));
 }
 
+Status Library::Import(const std::string& symbol) const {
+  using ImportModule = int32_t(const char* symbol, void (*fail)(void*, const char*), void* error);
+  auto* import = reinterpret_cast<ImportModule*>(Symbol(kImportSymbol));
+  if (path_ != kPythonLibrary || import == nullptr) return Status::Ok();
+  CGRAPH_RETURN_IF_ERROR(Permits(symbol));
+  std::string error;
+  const bool failed = Fails(symbol, "the import of its module", 1, error,
+                            [&] { return import(symbol.c_str(), SetText, &error) != 0; });
+  return failed ? NoSuchMethod(symbol, error) : Status::Ok();
+}
+
 Result<Library::Method> Library::FindMethod(const std::string& symbol) const {
   Method found;
   CGRAPH_RETURN_IF_ERROR(Permits(symbol));
@@ -98,9 +114,7 @@ Result<Library::Method> Library::FindMethod(const std::string& symbol) const {
       found.method = find_(symbol.c_str(), SetText, &error);
       return found.method == nullptr;
     });
-    if (failed) {
-      return Status(StatusCode::kNotFound, fmt::format("there is no `{}`: {}", symbol, error));
-    }
+    if (failed) return NoSuchMethod(symbol, error);
   }
   found.call = reinterpret_cast<cgraph_method*>(Symbol(find_ == nullptr ? symbol : kCallSymbol));
   if (found.call != nullptr) return found;

@@ -92,7 +92,10 @@ std::string ForeignFlagHint(std::string_view flag) {
       {{"--iters", "--iterations", "--runs", "--steps", "--epochs"}, "; give cgrun -n N"},
       {{"--define", "--param", "--params", "--set"}, "; give -D NAME=VALUE"},
       {{"--include", "--include-dir"}, "; give -I DIR"},
+      {{"-w", "--no-warnings", "--no-warning", "--disable-warning", "--suppress", "--ignore"},
+       "; give --no-warn CODE, as --no-warn W0504, or -q, for errors only"},
   };
+  if (flag.starts_with("-Wno-")) flag = "-w";
   for (const Foreign& foreign : kForeign) {
     for (const std::string_view known : foreign.flags) {
       if (flag == known) return foreign.hint;

@@ -300,6 +300,31 @@ graph classify(x: f32[4]) -> f32[4] inflight 2 {
     says(cgc("explain", "E010", status=2)[1], "did you mean `E0101`?")
 
 
+def leave_out(cgc):
+    """Warnings that nobody wants, of all commands that give them."""
+    for flags in (["--no-warn", "W0301"], ["--no-warn=w0301"], ["--no-warn", "W0504,W0301"],
+                  ["--no-warn", "W0504", "--no-warn", "W0301", "--Werror"]):
+        for command in ("check", "compile", "simulate"):
+            _, error = cgc(command, *flags, "g.cgraph")
+            expect("W0301" not in error and "warning" not in error, error)
+        expect(json.loads(cgc("check", "g.cgraph", "--json", *flags)[0]) == [], "a warning in JSON")
+    says(cgc("check", "g.cgraph", "--no-warn", "W0302")[1], "[W0301]")
+    cgc.write("old.cgraph", "import std.tensor\nconst A = 7 / 2 // 3\n"
+              "graph g(x: f32[4]) -> f32 { return sum_dim(x, 0) }\n")
+    says(cgc("fmt", "old.cgraph")[1], "[W0201]")
+    expect(cgc("fmt", "old.cgraph", "--no-warn", "W0201")[1] == "", "a warning of fmt")
+    before = (cgc.folder / "old.cgraph").read_text()
+    cgc("fix", "old.cgraph", "--no-warn", "W0304", "--no-warn", "W0201")
+    expect((cgc.folder / "old.cgraph").read_text() == before, "a fix of what is left out")
+    for name, said in (("W0599", "there is no `W0599` (did you mean `W050"),
+                       ("all", "it is one of W0201, W0301"),
+                       ("E0507", "E0507 is an error, and only warnings can be left out")):
+        says(cgc("check", "g.cgraph", "--no-warn", name, status=2)[1], "--no-warn", said)
+    for flag in ("-Wno-W0301", "-w", "--no-warnings"):
+        says(cgc("check", "g.cgraph", flag, status=2)[1],
+             f"there is no flag `{flag}`; give --no-warn")
+
+
 def compile_flags(cgc):
     cgc.write("g.cgraph", "import std.tensor\nconst N = 2\nactor A() {\n"
               "  method f(x: f32[N]) -> f32[N] { return x + x }\n}\nplace a = A() on cpu[0]\n"
@@ -324,6 +349,7 @@ def compile_flags(cgc):
     says(cgc("check", "g.cgraph")[1], "warning: ", "[W0301]")
     expect(cgc("check", "g.cgraph", "-q")[1] == "", "-q prints no warnings")
     says(cgc("check", "g.cgraph", "--Werror", status=1)[1], "error: ", "[W0301]")
+    leave_out(cgc)
     cgc.write("many.cgraph", "".join(f"const A{i} = missing{i}\n" for i in range(30)))
     for flags, shown in (([], 20), (["--max-errors", "3"], 3), (["--max-errors", "0"], 30)):
         _, error = cgc("check", "many.cgraph", *flags, status=1)
@@ -482,6 +508,8 @@ def usage(cgc):
     cgc.write("g.cgraph", "const N = 2\ngraph g(x: f32[N]) -> f32[N] { return x }\n")
     cgc("compile", "g.cgraph", "-q")
     cgc.write("empty.cgraph", "const N = 2\n")
+    cgc("simulate", "g.cgraph", "--trace", "run.json")
+    cgc.write("events.json", '[{"ph": "X", "name": "g", "ts": 1, "dur": 2, "pid": 0, "tid": 0}]')
     for status, words, line in [
             (2, "name a command: compile, check", ""),
             (2, "`cgc check g.cgraph`", "g.cgraph"), (2, "did you mean `check`?", "chekc g.cgraph"),
@@ -524,6 +552,10 @@ def usage(cgc):
             (2, "(did you mean `--output`?)", "viz g.cgraph --out x"),
             (2, "--inflight needs a number", "check g.cgraph --inflight"),
             (1, "no JSON object, which a profile is", "simulate g.cgraph --profile g.cgraph"),
+            (1, "run.json: a trace, as `cgrun --trace` writes it, of what ran when; a profile has "
+             "the mean time of each call, and `cgrun --profile FILE` writes one",
+             "simulate g.cgraph --profile run.json"),
+            (1, "events.json: a trace, as", "simulate g.cgraph --profile events.json"),
             (1, "the plan has no graph", "viz empty.cgraph"),
             (1, "[E0504]", "check g.cgraph -D N=-1"),
             (3, "cannot read none.cgraph", "check none.cgraph"),

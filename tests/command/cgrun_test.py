@@ -468,7 +468,8 @@ def sources(run):
     out, _ = run("program.cgraph", "--graph", "add", "--input", "x=[1]")
     expect(out == "result: i64[1] = [11]\n", out)
     for flags in (["-D", "K=5"], ["-I", "."], ["--schedule", "program"], ["--lanes", "peer"],
-                  ["--overlap"], ["--no-overlap"], ["--topology", "dgx"]):
+                  ["--overlap"], ["--no-overlap"], ["--topology", "dgx"],
+                  ["--no-warn", "W0301"]):
         says(run.graph("add", "--input", "x=[1]", *flags, status=2)[1],
              f"{flags[0]} needs a .cgraph: a plan is already compiled")
     (run.folder / "const.cgraph").write_text(
@@ -476,6 +477,10 @@ def sources(run):
     out, error = run("const.cgraph", "--input", "x=1", "-D", "K=5", "--no-overlap", "--inflight",
                      "2")
     expect(out == "result: i64 = 6\n" and error == "", out + error)
+    (run.folder / "unread.cgraph").write_text("graph g(x: i64, y: i64) -> i64 { return x }\n")
+    says(run("unread.cgraph", "--input", "x=1", "--input", "y=1")[1], "[W0301]")
+    out, error = run("unread.cgraph", "--input", "x=1", "--input", "y=1", "--no-warn", "W0301")
+    expect(out == "result: i64 = 1\n" and error == "", out + error)
     (run.folder / "broken.cgraph").write_text("graph g(x: i64) -> i64 { return y }\n")
     says(run("broken.cgraph", "--input", "x=1", status=1)[1], "broken.cgraph:1:33", "[E")
     run("none.cgraph", status=3)

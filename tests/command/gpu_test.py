@@ -255,8 +255,8 @@ def true_library(machine):
     exported = subprocess.run(["nm", "-D", "--defined-only", machine.options.library],
                               capture_output=True, text=True, check=True).stdout
     names = {line.split()[-1] for line in exported.splitlines()}
-    expect(names == {"cgraph_cuda_abi", "cgraph_cuda_report", "cgraph_cuda_warnings",
-                     "cgraph_cuda_backend"}, names)
+    expect(names == {"cgraph_cuda_abi", "cgraph_cuda_report", "cgraph_cuda_libraries",
+                     "cgraph_cuda_warnings", "cgraph_cuda_backend"}, names)
     machine.add_driver()
     says(machine("--devices", FAKE_DRIVER="11040")[0], "no GPU can be used: the NVIDIA driver on "
          "this machine is for CUDA 11.4, and CUDA 1", "install one of version")

@@ -96,18 +96,51 @@ class Compile(unittest.TestCase):
                 printed = done.stderr.strip()
                 self.assertEqual(printed, str(caught.exception))
 
-    def test_prints_what_flags_say(self):
+    def test_says_of_arguments_what_cgc_says_of_flags(self):
         cgc = os.path.join(support.OPTIONS.package, "cgraph", "bin", "cgc")
-        for options, flags in (({"schedule": "nope("}, ["--schedule", "nope("]),
-                               ({"topology": "nope("}, ["--topology", "nope("]),
-                               ({"defines": {"B": "x+"}}, ["-D", "B=x+"]),
-                               ({"graph": "nope"}, ["--graph", "nope"]),
-                               ({"flags": ["--nope"]}, ["--nope"])):
+        help_line = "\n`cgc compile --help` says what there is"
+        long = "x" * 70
+        for options, flags, *words in (
+                ({"schedule": "nope("}, ["--schedule", "nope("], ("--schedule", "schedule")),
+                ({"topology": "nope("}, ["--topology", "nope("], ("--topology", "topology")),
+                ({"topology": "nope"}, ["--topology", "nope"],
+                 ("--topology:1", "topology:1"),
+                 ("--topology FILE.cgraph", '`topology="FILE.cgraph"`')),
+                ({"topology": "B"}, ["--topology", "B"], ("--topology", "topology")),
+                ({"topology": DIGITS}, ["--topology", DIGITS], ("--topology", "`topology`")),
+                ({"defines": {"B": "x+"}}, ["-D", "B=x+"], ("-D B=x+", "`defines={'B': 'x+'}`")),
+                ({"defines": {"B": -64}}, ["-D", "B=-64"], ("-D B=-64", "`defines={'B': -64}`")),
+                ({"defines": {"C": [1, True]}}, ["-D", "C=[1, true]"],
+                 ("-D C=[1, true]", "`defines={'C': [1, True]}`")),
+                ({"defines": {"B": long}}, ["-D", f"B={long}"], ("-D B=", "`defines`: B=")),
+                ({"inflight": 0}, ["--inflight", "0"], ("--inflight", "`inflight`"),
+                 (help_line, "")),
+                ({"graph": "nope"}, ["--graph", "nope"]),
+                ({"flags": ["--lanes", "x"]}, ["--lanes", "x"]),
+                ({"flags": ["--nope"]}, ["--nope"])):
             done = subprocess.run([cgc, "compile", DIGITS, "-o", os.devnull, *flags],
                                   capture_output=True, text=True, check=False)
-            with self.assertRaises(cgraph.CompileError) as caught:
+            with self.subTest(options), self.assertRaises(cgraph.CompileError) as caught:
                 cgraph.compile(DIGITS, **options)
-            self.assertEqual(done.stderr.strip(), str(caught.exception))
+            said = done.stderr.strip()
+            for flag, argument in words:
+                self.assertIn(flag, said)
+                said = said.replace(flag, argument)
+            self.assertEqual(said, str(caught.exception))
+
+    def test_says_of_arguments_what_hints_say_of_flags(self):
+        for text, said in (
+                ("import nope\n", '`include=["DIR"]` looks in another folder as well'),
+                ('actor A() { method f(x: i64) -> i64 = extern "models.py:f" }\n',
+                 '"python:models:f"; `libraries=["models.py"]` of Engine says where the module is'),
+                ('actor A() { method f(x: i64) -> i64 = extern "f" }\n',
+                 "; `libraries` of Engine says where the file is")):
+            with self.assertRaises(cgraph.CompileError) as caught:
+                cgraph.compile(text + "graph g(x: f32[2]) -> f32[2] { return x }\n")
+            self.assertIn(said, str(caught.exception))
+            every = [caught.exception.diagnostics[0].message]
+            every += [note.message for note in caught.exception.diagnostics[0].notes]
+            self.assertIn(said, "\n".join(every))
 
     def test_absent_file(self):
         with self.assertRaisesRegex(cgraph.CompileError, "cannot read nowhere.cgraph"):
@@ -139,6 +172,12 @@ class Compile(unittest.TestCase):
         self.assertEqual((found.code, found.severity), ("W0301", "warning"))
         with self.assertRaisesRegex(cgraph.CompileError, "W0301"):
             cgraph.compile(text, flags=["--Werror"])
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            for codes in ("W0301", ["W0504", "W0301"]):
+                self.assertEqual(cgraph.compile(text, no_warn=codes).diagnostics, [])
+        with self.assertRaisesRegex(cgraph.CompileError, "`no_warn` W0999: there is no `W0999`"):
+            cgraph.compile(text, no_warn="W0999")
 
     def test_topology(self):
         """One of the library, one of a file that is named from here, and none."""

@@ -8,6 +8,7 @@ The streams of the emulation run as late and in as strange an order as CUDA allo
 """
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -128,6 +129,38 @@ for name in [*WRONGS, "context"]:
   return stage[0].wrong(x, what: "{name}")
 }}
 """
+# What is loaded of CUDA's libraries when a module is imported, and when its method is called.
+EARLY_MODULE = """import re
+def loaded():
+    with open("/proc/self/maps", encoding="utf-8") as file:
+        return sorted(set(re.findall(r"lib(?:nccl|cublasLt|nvrtc)\\.so", file.read())))
+LOADED = loaded()
+def count(x):
+    return len(LOADED), len(loaded())
+"""
+EARLY = """import std.tensor
+actor Early() {
+  method give(x: f32[4]) -> f32[4] { return x }
+  method count(x: f32[4]) -> (before: i64, now: i64) = extern "python:early:count"
+}
+place early[i in 0..2] = Early() on gpu[i]
+graph count(x: f32[4]) -> (before: [i64; 2], now: [i64; 2]) {
+  let ys = all_reduce([early[i].give(x) for i in 0..2], sum)
+  let counts = [early[i].count(ys[i]) for i in 0..2]
+  return (before: [c.before for c in counts], now: [c.now for c in counts])
+}
+"""
+EARLY_ENGINE = """import sys
+import numpy
+import cgraph
+if __name__ == "__main__":
+    processes = "device" if sys.argv[1:] else None
+    with cgraph.Engine(cgraph.compile("p.cgraph"), libraries=["early.py"], processes=processes,
+                       require_gpus=True) as engine:
+        result = engine.count(numpy.ones(4, numpy.float32))
+        for each in (*result.before, *result.now):
+            print("=", int(each))
+"""
 REFUSED = """
 place refused = Stage("refuse") on gpu[1]
 graph refuse(x: f32[5, 3]) -> f32[5, 3] { return refused.same(x) }
@@ -178,6 +211,25 @@ class Methods(unittest.TestCase):
                 np.testing.assert_array_equal(
                     np.load(f"{folder}/y.npy"),
                     np.concatenate([chain(numbers(seed)) for seed in range(4)]))
+
+    def test_imported_before_libraries_of_cuda(self):
+        """A module may bring newer ones: in a process that has none of them yet."""
+        with tempfile.TemporaryDirectory() as folder:
+            for name, text in (("p.cgraph", EARLY), ("early.py", EARLY_MODULE),
+                               ("engine.py", EARLY_ENGINE)):
+                pathlib.Path(folder, name).write_text(text, encoding="utf-8")
+            command = ["-m", "cgraph.cgrun", "p.cgraph", "--lib", "early.py", "--require-gpu",
+                       "--input", "x=[1, 2, 3, 4]"]
+            for words in (command, [*command, "--processes", "device"], ["engine.py"],
+                          ["engine.py", "processes"]):
+                done = subprocess.run(
+                    [sys.executable, *words], capture_output=True, text=True, check=False,
+                    cwd=folder, timeout=100,
+                    env=dict(os.environ, PYTHONPATH=os.path.abspath(support.OPTIONS.package)))
+                self.assertEqual(done.returncode, 0, done.stderr)
+                counts = re.findall(r"= (\d+)$", done.stdout, re.M)
+                self.assertEqual(counts[:2], ["0", "0"], done.stdout)
+                self.assertEqual(counts[2:], ["1", "1"], done.stdout)  # NCCL
 
     def test_array_interface(self):
         for graph in ("described", "described_own"):

@@ -3,6 +3,7 @@ one process, and in a process for each device.
 
   methods_test.py --package build/release/python
 """
+import contextlib
 import os
 import pathlib
 import signal
@@ -299,8 +300,18 @@ graph up() -> i64 { return a.up() }
                      "method_stages")
         self.refused(program("method_stages:imported"), "none that it imports")
         self.refused(program("method_stages:np.array"), "none that it imports")
-        self.refused(program("method_stages:stage"), "has no `stage`; it has Stage, Keeper")
-        self.refused(program("method_stages:Stage.keeps"), "has no method `keeps`")
+        self.refused(program("method_stages:stage"),
+                     "has no `stage` (did you mean `Stage`?); it has Stage, Keeper")
+        self.refused(program("method_stages:something_else"), "has no `something_else`; it has St")
+        self.refused(program("method_stages:Stage.keeps"),
+                     "has no method `keeps` (did you mean `keep`?)")
+        self.refused(program("method_stages:Stage"), "there is no `method_stages:Stage`: "
+                     "LookupError: `Stage` is a class; name a method of it, as in "
+                     '"python:method_stages:Stage.scale"')
+        name = f"with_forward_{bool(self.processes)}"
+        text = "class Net:\n    def first(self): pass\n    def forward(self): pass\n"
+        self.refused(program(f"{name}:Net"), f'"python:{name}:Net.forward"',
+                     libraries=[self.empty_module(name, text)])
         self.refused(program("method_stages.sub:f"), "there is no module `method_stages.sub` in ")
         self.refused(program("absent:f"), "there is no module `absent` in ",
                      libraries=["python:absent"])
@@ -442,10 +453,11 @@ class Processes(Base, unittest.TestCase):
 class Command(unittest.TestCase):
     """cgrun, which begins an interpreter."""
 
-    def run_command(self, graph, *flags, path=None, module=MODULE):
+    def run_command(self, graph, *flags, path=None, module=MODULE, source=None):
         with tempfile.TemporaryDirectory() as folder:
-            source = pathlib.Path(folder) / "p.cgraph"
-            source.write_text(PROGRAM)
+            if source is None:
+                source = pathlib.Path(folder) / "p.cgraph"
+                source.write_text(PROGRAM)
             words = [sys.executable, "-m", "cgraph.cgrun", str(source), "--lib", str(module)]
             words += flags
             if graph:
@@ -481,6 +493,29 @@ class Command(unittest.TestCase):
                                         "step", *flags)
                 self.assertEqual(done.returncode, 0, done.stderr)
                 self.assertIn("step.result: f32[3] = [1.75 3.5  5.25]", done.stdout)
+
+    def test_module_of_the_current_folder(self):
+        """Where Python does not look by itself."""
+        program = STAGE.replace("SYMBOL", "not_found:f")
+        with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+            pathlib.Path("p.cgraph").write_text(program)
+            for file, path in (("not_found/__init__.py", "./not_found"),
+                               ("not_found.py", "./not_found.py")):
+                pathlib.Path(file).parent.mkdir(exist_ok=True)
+                pathlib.Path(file).write_text("def f(x):\n    return x\n")
+                said = f"{file} is in the current folder: "
+                done = self.run_command("g", module="python:not_found", source="p.cgraph")
+                self.assertEqual(done.returncode, 3, done.stderr)
+                self.assertIn(f"{said}--lib {path} names it", done.stderr)
+                with self.assertRaises(cgraph.PlanError) as raised:
+                    cgraph.Engine(cgraph.compile(program), libraries=["python:not_found"])
+                self.assertIn(f'{said}`libraries=["{path}"]` names it', str(raised.exception))
+                done = self.run_command("g", module=path, source="p.cgraph")
+                self.assertEqual(done.returncode, 0, done.stderr)
+            (pathlib.Path(folder) / "not_found.py").unlink()
+            (pathlib.Path(folder) / "not_found/__init__.py").unlink()
+            done = self.run_command("g", module="python:not_found", source="p.cgraph")
+            self.assertNotIn("current folder", done.stderr)
 
     def test_no_python(self):
         with tempfile.TemporaryDirectory() as folder:

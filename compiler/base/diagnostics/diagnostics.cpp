@@ -2,6 +2,7 @@
 #include "compiler/base/diagnostics/diagnostics.h"
 
 #include "compiler/base/topology_property.h"
+#include "llvm/ADT/STLExtras.h"
 #include "runtime/status/text.h"
 
 namespace cgraph {
@@ -68,7 +69,9 @@ Diagnostic& Diagnostics::Report(Code code, Range range, std::string message) {
   Diagnostic diagnostic{code, severity, range, std::move(message), {}, {}};
   const bool known =
       !seen_.insert({static_cast<int>(code), range.source, range.begin, range.end}).second;
-  if (known && range.valid()) {
+  const bool left_out =
+      CodeSeverity(code) == Severity::kWarning && llvm::is_contained(left_out_, code);
+  if (left_out || (known && range.valid())) {
     scratch_ = std::move(diagnostic);
     return scratch_;
   }

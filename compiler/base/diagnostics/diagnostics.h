@@ -11,6 +11,7 @@
 #include <set>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "compiler/base/source.h"
@@ -83,6 +84,8 @@ class Diagnostics {
   Diagnostic* first_error();  // for a note on what caused it; null: there is none
   const Sources& sources() const { return sources_; }
   void set_warnings_are_errors(bool value) { warnings_are_errors_ = value; }
+  // Warnings that are dropped when they are reported, also where warnings are errors.
+  void set_left_out(std::vector<Code> warnings) { left_out_ = std::move(warnings); }
 
   // Prints by source and position, each with its line and a caret under it; long lines are cut to a
   // window around the range. Prints at most `max_errors` errors (0: all) and says how many were
@@ -98,6 +101,7 @@ class Diagnostics {
   Diagnostic scratch_{};
   size_t errors_ = 0;
   bool warnings_are_errors_ = false;
+  std::vector<Code> left_out_;
 };
 
 // Into an array of `json`, by source and position: objects of code, severity, message, file, line,

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "compiler/base/diagnostics/diagnostics.h"
 #include "compiler/cost/profile.h"
 #include "compiler/cost/topology.h"
 #include "compiler/driver/compile.h"
@@ -26,8 +27,10 @@ struct OutputFlags {
   std::string color = "auto";
   size_t max_errors = 20;
   bool warnings_are_errors = false;
+  std::vector<std::string> no_warn;  // codes of warnings
 
   bool use_color() const;  // on standard error
+  std::vector<Code> left_out() const;
 };
 
 void AddOutputFlags(CLI::App& command, OutputFlags& flags);

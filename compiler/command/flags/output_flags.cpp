@@ -1,8 +1,32 @@
 #include "compiler/command/flags/flags.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include "llvm/Support/Process.h"
 
 namespace cgraph::command {
+namespace {
+
+// Returns what is wrong with the name of a warning; nothing: it is one.
+std::string CheckWarning(const std::string& name) {
+  const std::optional<Code> code = ParseCode(name);
+  if (code && CodeSeverity(*code) == Severity::kWarning) return "";
+  if (code) return name + " is an error, and only warnings can be left out";
+  std::vector<std::string> warnings;
+  for (Code each : AllCodes()) {
+    if (CodeSeverity(each) == Severity::kWarning) warnings.push_back(CodeName(each).str());
+  }
+  return fmt::format("{} not in {{{}}}", name, fmt::join(warnings, ","));  // UsageText makes it one
+}
+
+}  // namespace
+
+std::vector<Code> OutputFlags::left_out() const {
+  std::vector<Code> codes;
+  for (const std::string& name : no_warn) codes.push_back(*ParseCode(name));
+  return codes;
+}
 
 bool OutputFlags::use_color() const {
   if (color == "always") return true;
@@ -20,6 +44,8 @@ void AddOutputFlags(CLI::App& command, OutputFlags& flags) {
       ->check(CLI::Range(size_t{0}, size_t{1} << 40))
       ->capture_default_str();
   command.add_flag("--Werror", flags.warnings_are_errors, "treat warnings as errors");
+  command.add_option("--no-warn", flags.no_warn, "leave out this warning, as W0504 (repeatable)")
+      ->type_name("CODE")->delimiter(',')->allow_extra_args(false)->check(CheckWarning, "");
 }
 
 }  // namespace cgraph::command

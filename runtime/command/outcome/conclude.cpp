@@ -140,7 +140,7 @@ nlohmann::ordered_json DevicesJson(const Engine::Stats& stats, const plan::Plan&
 
 // Returns NCCL's version; empty where it is not used.
 std::string NcclVersion() {
-  for (const device::GpuLibrary& library : device::FindGpus().libraries) {
+  for (const device::GpuLibrary& library : device::FindGpuLibraries()) {
     if (library.name == "NCCL") return library.version;
   }
   return "";

@@ -47,6 +47,7 @@ Status CannotLoad(const std::string& path) {
 
 struct CudaFunctions {
   CudaReportFunction* report = nullptr;
+  CudaLibrariesFunction* libraries = nullptr;
   CudaWarningsFunction* warnings = nullptr;
   CudaBackendFunction* backend = nullptr;
 };
@@ -66,10 +67,13 @@ Result<CudaFunctions> Open() {
   }
   CudaFunctions found;
   found.report = reinterpret_cast<CudaReportFunction*>(dlsym(library, "cgraph_cuda_report"));
+  found.libraries =
+      reinterpret_cast<CudaLibrariesFunction*>(dlsym(library, "cgraph_cuda_libraries"));
   found.backend = reinterpret_cast<CudaBackendFunction*>(dlsym(library, "cgraph_cuda_backend"));
   found.warnings =
       reinterpret_cast<CudaWarningsFunction*>(dlsym(library, "cgraph_cuda_warnings"));
-  if (found.report == nullptr || found.backend == nullptr || found.warnings == nullptr) {
+  if (found.report == nullptr || found.libraries == nullptr || found.backend == nullptr ||
+      found.warnings == nullptr) {
     return Status(StatusCode::kInvalid, fmt::format("{} lacks a function\ninstall it anew", path));
   }
   return found;
@@ -94,6 +98,12 @@ const GpuReport& FindGpus() {
     return found;
   }();
   return report;
+}
+
+std::vector<GpuLibrary> FindGpuLibraries() {
+  std::vector<GpuLibrary> libraries;
+  if (const Result<CudaFunctions>& ours = LoadedCuda(); ours.ok()) (*ours).libraries(libraries);
+  return libraries;
 }
 
 std::vector<std::string> TakeGpuWarnings() {

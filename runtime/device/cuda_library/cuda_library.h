@@ -15,8 +15,13 @@ namespace cgraph::device {
 // Returns what this machine has, found out once a process. The library is the one beside the
 // executable, in ../lib of there, or where the loader looks, whichever is found first; it is never
 // unloaded. Without an NVIDIA driver it is not looked for. Where it cannot be loaded, the report's
-// `usable` says so: kNotFound, or kInvalid when it is of another build. Thread-safe.
+// `usable` says so: kNotFound, or kInvalid when it is of another build. Thread-safe. It opens the
+// driver, and none of the libraries that a program may have of its own.
 const GpuReport& FindGpus();
+
+// Returns the libraries of CUDA's that kernels and collectives use, none without ours. It opens
+// them, so what the process loads later gets these where it would bring its own. Thread-safe.
+std::vector<GpuLibrary> FindGpuLibraries();
 
 // Makes a backend that serves the devices of `gpus`; `among`: where other processes serve others.
 // Fails as FindGpus().usable does, and where the library makes none.

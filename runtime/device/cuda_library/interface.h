@@ -54,7 +54,6 @@ struct GpuReport {
   Status usable;              // Ok: plans can run on `gpus`
   std::string driver;         // "CUDA 13.0"; empty: there is none that can be used
   std::vector<Gpu> gpus;      // as the driver counts them
-  std::vector<GpuLibrary> libraries;
 };
 
 // `cgraph_cuda_abi`: returns InterfaceText() as it was when the library was built.
@@ -62,6 +61,10 @@ using CudaAbiFunction = const char*();
 
 // `cgraph_cuda_report`: fills a report. Throws nothing but std::bad_alloc.
 using CudaReportFunction = void(GpuReport& report);
+
+// `cgraph_cuda_libraries`: fills a list of CUDA's libraries, all of which it opens. Throws nothing
+// but std::bad_alloc.
+using CudaLibrariesFunction = void(std::vector<GpuLibrary>& libraries);
 
 // `cgraph_cuda_warnings`: returns what libraries of CUDA's that are there did not do, a sentence
 // about each, which is returned once. Throws nothing but std::bad_alloc.

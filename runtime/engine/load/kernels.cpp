@@ -1,8 +1,11 @@
 #include "runtime/engine/load/kernels.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "runtime/engine/load/operand_type.h"
+#include "runtime/kinds/native.h"
 #include "runtime/plan/kinds.h"
 #include "runtime/plan/print.h"
 
@@ -17,6 +20,36 @@ void AppendType(std::string& key, const device::OperandType& type) {
 }
 
 }  // namespace
+
+bool Kernels::CallsPython() const {
+  return std::any_of(plan_->kernels.begin(), plan_->kernels.end(),
+                     [](const auto& kernel) { return kernel->library == kPythonLibrary; });
+}
+
+Status Kernels::ImportModules(const std::function<bool(uint32_t lane)>& is_here) {
+  std::vector<const plan::Graph*> graphs;
+  for (const auto& graph : plan_->graphs) graphs.push_back(graph.get());
+  if (plan_->start != nullptr) graphs.push_back(plan_->start.get());
+  for (const plan::Graph* graph : graphs) {
+    for (uint32_t lane = 0; lane < graph->programs.size(); ++lane) {
+      if (!is_here(lane)) continue;
+      CGRAPH_RETURN_IF_ERROR(ImportModules(*graph, graph->programs[lane]));
+    }
+  }
+  return Status::Ok();
+}
+
+Status Kernels::ImportModules(const plan::Graph& graph, plan::Range program) {
+  for (uint32_t i = program.first(); i < program.first() + program.count(); ++i) {
+    const plan::Instruction& at = graph.instructions[i];
+    if (at.kind() != plan::Kind::call) continue;
+    const plan::Kernel& kernel = *plan_->kernels[at.subject()];
+    if (kernel.library != kPythonLibrary) continue;
+    const Status status = native::ImportModules(kernel, native_);
+    if (!status.ok()) return OfCall(graph, at, status);
+  }
+  return Status::Ok();
+}
 
 Result<device::Executable*> Kernels::For(const plan::Graph& graph, uint32_t instruction,
                                          uint32_t device) {
@@ -41,11 +74,17 @@ Result<device::Executable*> Kernels::For(const plan::Graph& graph, uint32_t inst
     return Status(StatusCode::kInvalid, "objects of native code are made by the start graph alone");
   }
   auto made = Make(at, device, place, types);
-  if (made.ok() || at.call() == plan::kNone) return Keep(std::move(made), key);
+  if (!made.ok()) return OfCall(graph, at, made.status());
+  return Keep(std::move(made), key);
+}
+
+Status Kernels::OfCall(const plan::Graph& graph, const plan::Instruction& at,
+                       const Status& status) const {
+  if (at.call() == plan::kNone) return status;
   const std::string site = plan::SiteText(*plan_, graph.calls[at.call()].site());
-  return Status(made.status().code(),
+  return Status(status.code(),
                 fmt::format("{}{}: {}", plan::CallName(*plan_, graph, at.call()),
-                            site.empty() ? "" : " (" + site + ")", made.status().message()));
+                            site.empty() ? "" : " (" + site + ")", status.message()));
 }
 
 Result<std::unique_ptr<device::Executable>> Kernels::Make(

@@ -4,6 +4,7 @@
 #define CGRAPH_RUNTIME_ENGINE_LOAD_KERNELS_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -28,6 +29,9 @@ class Kernels {
         weights_(std::move(weights_dir), first_rank),
         native_(std::move(libraries)) {}
 
+  bool CallsPython() const;
+  // Imports the modules of the methods in Python that the lanes of this process call.
+  Status ImportModules(const std::function<bool(uint32_t lane)>& is_here);
   // Returns the executable that a call or load instruction runs.
   Result<device::Executable*> For(const plan::Graph& graph, uint32_t instruction, uint32_t device);
   uint64_t most_scratch() const { return most_scratch_; }
@@ -40,6 +44,9 @@ class Kernels {
   Result<device::Executable*> Keep(Result<std::unique_ptr<device::Executable>> kernel,
                                    const std::string& key);
 
+  // Says of which call of the program an error is.
+  Status OfCall(const plan::Graph& graph, const plan::Instruction& at, const Status& status) const;
+  Status ImportModules(const plan::Graph& graph, plan::Range program);
   // `place`: of the call, as "stage[2]"; none: empty.
   Result<std::unique_ptr<device::Executable>> Make(const plan::Instruction& at, uint32_t device,
                                                    const std::string& place,

@@ -237,6 +237,7 @@ def compile(
     include: _Path | Iterable[_Path] = ...,
     inflight: int | None = ...,
     profile: _Path | Mapping[str, float] | None = ...,
+    no_warn: str | Iterable[str] = ...,
     flags: Iterable[str] = ...,
 ) -> Plan: ...
 def load(path: _Path) -> Plan: ...

@@ -1,4 +1,5 @@
-"""Diagnostics of cgc, printed as cgc prints them."""
+"""Diagnostics of cgc, printed as cgc prints them, in words of compile()'s arguments."""
+from cgraph import _arguments
 
 # Of a long line, so many bytes are shown, so many of them before what is marked.
 WINDOW, WINDOW_BEFORE = 140, 60
@@ -124,21 +125,21 @@ def _continues(line, at):
     return line[at] & 0xc0 == 0x80
 
 
-def parse(entries, line_of):
+def parse(entries, line_of, in_arguments):
     """Makes Diagnostics of what `cgc --json` prints. `line_of(file, line)`: a line's bytes or
-    None."""
+    None. `in_arguments(message)`: what it says of flags in words of arguments."""
     def place(entry):
         if "file" not in entry:
             return None, None
-        at = Range(entry["file"], entry["line"], entry["column"], entry["end_line"],
-                   entry["end_column"])
-        return at, line_of(at.file, at.line)
+        at = Range(_arguments.of_source(entry["file"]), entry["line"], entry["column"],
+                   entry["end_line"], entry["end_column"])
+        return at, line_of(entry["file"], at.line)
 
     found = []
     for entry in entries:
-        notes = [Note(note["message"], *place(note)) for note in entry["notes"]]
+        notes = [Note(in_arguments(note["message"]), *place(note)) for note in entry["notes"]]
         fixes = [Fix(fix["text"], *place(fix)) for fix in entry["fixes"]]
         at, line = place(entry)
-        found.append(Diagnostic(entry["code"], entry["severity"], entry["message"], at, notes,
-                                fixes, line))
+        found.append(Diagnostic(entry["code"], entry["severity"], in_arguments(entry["message"]),
+                                at, notes, fixes, line))
     return found

@@ -6,7 +6,7 @@ import sys
 import types
 import weakref
 
-from cgraph import _commands, _runtime
+from cgraph import _arguments, _commands, _runtime
 from cgraph._plan import Plan, load
 from cgraph._states import States
 from cgraph.errors import Error, InputError
@@ -75,7 +75,7 @@ class Engine:
                 rank_program=rank_program, rank_arguments=rank_arguments, require_gpus=require_gpus,
                 profile=profile, results_on_gpus=results == "device")
         except Error as error:
-            said = _as_arguments(str(error))
+            said = _arguments.of_engine(str(error))
             if said == str(error):
                 raise
             raise type(error)(said) from None
@@ -199,13 +199,6 @@ def _check_excluded(processes, device_map, workers):
     if device_map and workers:
         raise InputError("`device_map` excludes `workers`: a core has one worker; leave one of the "
                          "two out")
-
-
-def _as_arguments(said):
-    """What the runtime says of cgrun's flags, in words of this class's arguments."""
-    import re
-    said = re.sub(r"(?:cgrun )?--lib ([^\s,;]+)", r'`libraries=["\1"]`', said)
-    return said.replace("--device-map ", "`device_map` ")
 
 
 def _library(given):

@@ -1,7 +1,7 @@
 """Plans: compiled from a source, loaded, saved, and shown."""
 import os
 
-from cgraph import _commands
+from cgraph import _arguments, _commands
 from cgraph.errors import CompileError, CompileWarning, Error, InputError, PlanError
 
 # What a source that was given as text is called in messages.
@@ -144,7 +144,7 @@ class Plan:
                 flags += [name, str(value)]
         done = self._cgc("viz", flags)
         if done.returncode != 0:
-            raise Error(_as_arguments(_said(done)))
+            raise Error(_arguments.of_plan(_said(done)))
         if output is not None:
             with open(output, "wb") as file:
                 file.write(done.stdout)
@@ -168,7 +168,7 @@ class Plan:
         import json
         done = self._cgc(command, flags + ["--json"])
         if done.returncode not in codes:
-            raise Error(_as_arguments(_said(done)))
+            raise Error(_arguments.of_plan(_said(done)))
         return json.loads(done.stdout)
 
 
@@ -186,7 +186,7 @@ def load(path):
 
 
 def compile(source, *, graph=None, defines=None, topology=None, schedule=None,
-            include=(), inflight=None, profile=None, flags=()):
+            include=(), inflight=None, profile=None, no_warn=(), flags=()):
     """Compiles a program to a plan that is proved.
 
     source: the path of a .cgraph file, or the text of a program (anything with a line break or a
@@ -198,6 +198,7 @@ def compile(source, *, graph=None, defines=None, topology=None, schedule=None,
     include: folders that imports are looked up in, besides the file's own.
     inflight: executions that may be in progress at once.
     profile: measured times: a file of `cgrun --profile`, or what Engine.profile() returns.
+    no_warn: the codes of warnings to leave out, "W0504" or several.
     flags: more flags of `cgc compile`, as they are.
 
     Raises CompileError, whose `diagnostics` hold codes, ranges, messages and notes. Warnings are
@@ -208,7 +209,9 @@ def compile(source, *, graph=None, defines=None, topology=None, schedule=None,
     for name in [graph] if isinstance(graph, str) else graph or ():
         words += ["--graph", name]
     for name, value in (defines or {}).items():
-        words += ["-D", f"{name}={_constant(value)}"]
+        words += ["-D", f"{name}={_arguments.constant(value)}"]
+    for code in [no_warn] if isinstance(no_warn, str) else no_warn:
+        words += ["--no-warn", code]
     for folder in [include] if isinstance(include, (str, os.PathLike)) else include:
         words += ["-I", os.path.abspath(folder)]
     for name, value in (("--topology", topology), ("--schedule", schedule),
@@ -233,7 +236,8 @@ def compile(source, *, graph=None, defines=None, topology=None, schedule=None,
             weights = os.path.dirname(file) or "."
             if file.startswith("-"):  # which cgc would take for a flag
                 file = os.path.join(".", file)
-        return _compile(file, cwd, os.path.join(folder, "plan.cgplan"), weights, words)
+        return _compile(file, cwd, os.path.join(folder, "plan.cgplan"), weights, words,
+                        dict(defines or {}))
 
 
 def _write_profile(folder, calls):
@@ -245,13 +249,16 @@ def _write_profile(folder, calls):
     return path
 
 
-def _compile(file, cwd, output, weights, words):
+def _compile(file, cwd, output, weights, words, defines):
     done = _commands.run([_commands.path("cgc"), "compile", file, "--json", "--max-errors", "0",
                           "-o", output] + words, cwd=cwd)
-    diagnostics = _diagnostics(done, cwd, words)
+    def in_arguments(said):
+        return _arguments.of_compile(said, defines)
+
+    diagnostics = _diagnostics(done, cwd, words, in_arguments)
     if done.returncode != 0:
         errors = [each for each in diagnostics if each.severity == "error"] or diagnostics
-        text = "\n".join(map(str, errors)) if errors else _said(done)
+        text = "\n".join(map(str, errors)) if errors else in_arguments(_said(done))
         raise CompileError(text, diagnostics)
     for each in diagnostics:
         import warnings
@@ -260,7 +267,7 @@ def _compile(file, cwd, output, weights, words):
         return Plan(plan.read(), weights, diagnostics)
 
 
-def _diagnostics(done, cwd, words):
+def _diagnostics(done, cwd, words, in_arguments):
     import json
     from cgraph._diagnostics import parse
     try:
@@ -278,7 +285,7 @@ def _diagnostics(done, cwd, words):
         lines = files[name]
         return lines[line - 1] if lines and 1 <= line <= len(lines) else None
 
-    return parse(entries, line_of) if isinstance(entries, list) else []
+    return parse(entries, line_of, in_arguments) if isinstance(entries, list) else []
 
 
 def _lines(name, cwd):
@@ -295,23 +302,6 @@ def _lines(name, cwd):
         return None
 
 
-def _constant(value):
-    """A value of Python's as the language writes it."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, (list, tuple)):
-        return f"[{', '.join(_constant(each) for each in value)}]"
-    return str(value)
-
-
 def _said(done):
     text = done.stderr.decode(errors="replace").strip()
     return text or done.stdout.decode(errors="replace").strip() or f"exit code {done.returncode}"
-
-
-def _as_arguments(said):
-    """What cgc says of its flags, in words of the methods' arguments: `color_by` for --color-by."""
-    import re
-    lines = [line for line in said.splitlines() if not line.startswith("`cgc ")]  # its --help
-    text = "\n".join(lines).removeprefix("cgc: error: ")
-    return re.sub(r"--([a-z]+(?:-[a-z]+)*)", lambda flag: f"`{flag[1].replace('-', '_')}`", text)

@@ -82,6 +82,11 @@ def _is_below(file, path):
         os.path.realpath(file).startswith(os.path.realpath(path) + os.sep)
 
 
+def import_module(symbol):
+    """The module of what a symbol names."""
+    _module(symbol.partition(":")[0])
+
+
 def _module(name):
     try:
         return importlib.import_module(name)
@@ -89,8 +94,18 @@ def _module(name):
         if error.name and (name == error.name or name.startswith(error.name + ".")):
             raise LookupError(
                 f"there is no module `{name}` in {', '.join(each or '.' for each in sys.path)} of "
-                f"{sys.executable or 'this Python'}") from None
+                f"{sys.executable or 'this Python'}{_beside(name)}") from None
         raise
+
+
+def _beside(name):
+    """Says how a module of the current folder is named, where Python does not look."""
+    package = name.partition(".")[0]
+    for path, file in ((f"./{package}.py", f"{package}.py"),
+                       (f"./{package}", os.path.join(package, "__init__.py"))):
+        if os.path.exists(file):
+            return f"; {file} is in the current folder: --lib {path} names it"
+    return ""
 
 
 def _member(symbol):
@@ -99,10 +114,10 @@ def _member(symbol):
     module, package = _module(module_name), module_name.partition(".")[0]
     first, _, second = path.partition(".")
     if not hasattr(module, first):
-        hint = ", ".join(name for name, value in vars(module).items()
-                         if callable(value) and _package_of(value) == package) or "nothing"
+        has = [name for name, value in vars(module).items()
+               if callable(value) and _package_of(value) == package]
         raise LookupError(f"the module `{module_name}` ({_file_of(module) or 'of no file'}) has no "
-                          f"`{first}`; it has {hint}")
+                          f"`{first}`{_near(first, has)}; it has {', '.join(has) or 'nothing'}")
     member = getattr(module, first)
     if _package_of(member) != package:
         raise LookupError(f"`{first}` of `{module_name}` is of `"
@@ -113,8 +128,20 @@ def _member(symbol):
     if not isinstance(member, type):
         raise LookupError(f"`{first}` of `{module_name}` is no class")
     if not hasattr(member, second):
-        raise LookupError(f"the class `{first}` of `{module_name}` has no method `{second}`")
+        raise LookupError(f"the class `{first}` of `{module_name}` has no method `{second}`"
+                          f"{_near(second, _methods(member))}")
     return getattr(member, second), member
+
+
+def _methods(owner):
+    return [name for name in dir(owner) if callable(getattr(owner, name, None))]
+
+
+def _near(name, names):
+    """Suggests one that is spelt nearly so."""
+    import difflib
+    near = difflib.get_close_matches(name, names, 1, 0.7)
+    return f" (did you mean `{near[0]}`?)" if near else ""
 
 
 def _package_of(member):
@@ -127,6 +154,12 @@ def find(symbol):
     member, owner = _member(symbol)
     if not callable(member):
         raise LookupError(f"`{symbol}` cannot be called")
+    if owner is None and isinstance(member, type):
+        own = [name for name in vars(member)
+               if not name.startswith("_") and callable(getattr(member, name))]
+        method = "forward" if hasattr(member, "forward") else (own or ["__call__"])[0]
+        raise LookupError(f"`{member.__name__}` is a class; name a method of it, as in "
+                          f'"python:{symbol}.{method}"')
     try:
         parameters = inspect.signature(member).parameters
     except (TypeError, ValueError):  # not written in Python
@@ -178,7 +211,7 @@ def describe(error):
         said += f" (Python {sys.version.split()[0]}, {sys.executable or sys.prefix})"
         if "undefined symbol" in said:
             said += ("; another version of that library is loaded already: import the module "
-                     "before the engine is made, or let LD_LIBRARY_PATH begin with the folders of "
+                     "before any engine is made, or let LD_LIBRARY_PATH begin with the folders of "
                      "those that it brings (of PyTorch's, nvidia/*/lib beside it)")
     said = said[:MOST_TEXT // 2]
     room = MOST_TEXT - len(said)

@@ -64,6 +64,13 @@ CGRAPH_HOOK int32_t cgraph_python_open(const char* program, const char* const* m
   return is_open ? 0 : 1;
 }
 
+CGRAPH_HOOK int32_t cgraph_python_import(const char* symbol, Fail fail, void* error) {
+  const Gil gil;
+  if (CallHelper("import_module", Reference(PyUnicode_FromString(symbol)))) return 0;
+  fail(error, TakeError().c_str());
+  return 1;
+}
+
 CGRAPH_HOOK void* cgraph_find_method(const char* symbol, Fail fail, void* error) {
   const Gil gil;
   const Reference found = CallHelper("find", Reference(PyUnicode_FromString(symbol)));

@@ -48,10 +48,12 @@ void cgraph_cuda_report(device::GpuReport& report) {
   for (int i = 0; count != nullptr && i < std::atoi(count); ++i) {
     report.gpus.push_back({"NVIDIA Fake", 3ull << 30, 9, 0, fmt::format("0000:{:02x}:00.0", i)});
   }
-  report.libraries = {{"cuBLASLt", "13.1.0", ""},
-                      {"NCCL", "", "libnccl.so.2 was not found\ninstall it"}};
   const char* problem = std::getenv("FAKE_PROBLEM");
   if (problem != nullptr) report.usable = {StatusCode::kNotFound, problem};
+}
+
+void cgraph_cuda_libraries(std::vector<device::GpuLibrary>& libraries) {
+  libraries = {{"cuBLASLt", "13.1.0", ""}, {"NCCL", "", "libnccl.so.2 was not found\ninstall it"}};
 }
 
 void cgraph_cuda_warnings(std::vector<std::string>& warnings) {
