@@ -124,9 +124,11 @@ class Row {
   template <typename Value>
   __device__ void Store(Value value) const {
     ForEachPack([&](int64_t first, int count, const Numbers& numbers, int) {
-      Pack<T, kPack> pack;
+      Pack<T, kPack> pack = {};
 #pragma unroll
-      for (int e = 0; e < kPack; ++e) pack.of[e] = Stored<T>(value(ElementOf(first, numbers, e)));
+      for (int e = 0; e < kPack; ++e) {
+        if (e < count) pack.of[e] = Stored<T>(value(ElementOf(first, numbers, e)));
+      }
       T* out = static_cast<T*>(rows_.out.data) + base_ + first * shared_.shape.inner;
       if (packed_) return StorePack(out, pack);
 #pragma unroll
