@@ -246,7 +246,8 @@ def reductions(cases):
                       np.expand_dims(np.argmax(x, dim), dim), result="i64")
         for shape, to in [((4, 17), (17,)), ((4, 17), (4, 1)), ((4, 17), ()), ((2, 3, 70), (3, 1)),
                           ((2, 3, 4, 5), (2, 1, 4, 1)), ((4, 17), (4, 17)), ((0, 3), (3,)),
-                          ((2, 3, 4), (1, 1, 1))]:
+                          ((2, 3, 4), (1, 1, 1)), ((2, 3, 4, 5), (3, 1, 5)),
+                          ((9, 2, 300), (300,)), ((2, 1100), (2, 1))]:
             x = cases.values(dtype, shape)
             wide = x.astype(np.float64) if dtype in FLOATS else x
             leading = tuple(range(len(shape) - len(to)))

@@ -13,7 +13,8 @@ namespace {
 template <typename T>
 KernelResult Filled(T value) {
   return KernelResult(KernelOf([value](std::span<const Tensor>, std::span<const Tensor> out) {
-    std::fill_n(out[0].as<T>(), out[0].elements(), value);
+    const T element = value;  // which no element overwrites
+    std::fill_n(out[0].as<T>(), out[0].elements(), element);
   }));
 }
 

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <numeric>
 #include <random>
 
@@ -206,10 +207,115 @@ TEST_CASE("reductions over one dimension", "[reduce]") {
   }
 }
 
+namespace {
+
+int64_t Product(const std::vector<int64_t>& dims) {
+  return std::accumulate(dims.begin(), dims.end(), int64_t{1}, std::multiplies<>());
+}
+
+// Reduces a tensor of small whole numbers, whose sums are exact, that begins `offset` elements
+// behind an aligned address; NaN is where `nan` says, if the elements can be.
+template <typename T>
+void CheckReductions(DType dtype, const std::vector<int64_t>& dims, int dim, int64_t offset,
+                     int64_t nan) {
+  Value memory(dtype, {Product(dims) + offset});
+  Tensor x = memory.tensor;
+  x.data = x.as<T>() + offset;
+  x.rank = static_cast<uint8_t>(dims.size());
+  std::copy(dims.begin(), dims.end(), x.dims);
+  for (int64_t i = 0; i < x.elements(); ++i) x.as<T>()[i] = T(i * 7919 % 1009 % 13 - 6);
+  if (nan >= 0 && kIsFloat<T>) x.as<T>()[nan % x.elements()] = T(std::nan(""));
+
+  std::vector<int64_t> rest = dims;
+  rest.erase(rest.begin() + dim);
+  const int64_t along = dims[dim], inner = Product({dims.begin() + dim + 1, dims.end()});
+  const auto reduced = [&](const char* name, DType to) {
+    Value y(to, rest);
+    auto kernel = TryMake(name, {TypeOf(x)}, {TypeOf(y.tensor)}, {.ints = {{"dim", dim}}});
+    REQUIRE(kernel.ok());
+    std::string error;
+    REQUIRE((*kernel)->Run({&x, 1}, {&y.tensor, 1}, nullptr, error));
+    return y;
+  };
+  const Value sum = reduced("sum_dim", dtype), most = reduced("max_dim", dtype),
+              least = reduced("min_dim", dtype), where = reduced("argmax", DType::i64);
+  const auto same = [](T a, T b) { return a == b || (a != a && b != b); };
+  int64_t wrong = 0;
+  for (int64_t i = 0; i < sum.tensor.elements(); ++i) {
+    const T* column = x.as<T>() + i / inner * along * inner + i % inner;
+    Compute<T> greatest = column[0], smallest = column[0];
+    double total = 0;
+    int64_t best = 0;
+    for (int64_t j = 0; j < along; ++j) {
+      const Compute<T> value = column[j * inner];
+      total += static_cast<double>(value);
+      if (value > greatest || (value != value && greatest == greatest)) greatest = value, best = j;
+      if (value < smallest || value != value) smallest = value;
+    }
+    // Integers wrap around.
+    const T expected = kIsFloat<T> ? T(total) : static_cast<T>(static_cast<int64_t>(total));
+    wrong += !same(sum.tensor.as<T>()[i], expected) || !same(most.tensor.as<T>()[i], T(greatest)) ||
+             !same(least.tensor.as<T>()[i], T(smallest)) || where.tensor.as<int64_t>()[i] != best;
+  }
+  INFO(plan::DTypeName(dtype) << ", " << along << " along, " << inner << " inner");
+  CHECK(wrong == 0);
+}
+
+}  // namespace
+
+TEST_CASE("reductions of rows and columns of any length, at any address", "[reduce]") {
+  const auto check = [](auto zero, DType dtype) {
+    using T = decltype(zero);
+    // Around the lanes, the blocks of sums and the tiles of f16 and bf16, and their multiples.
+    for (const int64_t count :
+         {1, 7, 8, 9, 31, 32, 33, 127, 129, 255, 257, 1023, 1024, 1025, 2049, 2085}) {
+      for (const int64_t nan : {int64_t{-1}, count - 1, count / 2}) {
+        CheckReductions<T>(dtype, {count}, 0, 1, nan);
+        CheckReductions<T>(dtype, {3, count}, 1, 3, nan);
+        CheckReductions<T>(dtype, {7, count}, 0, 1, nan);
+        CheckReductions<T>(dtype, {count, 3}, 0, 1, nan);
+      }
+    }
+    CheckReductions<T>(dtype, {2, 9, 600}, 1, 1, 700);
+  };
+  check(F16{}, DType::f16);
+  check(BF16{}, DType::bf16);
+  check(float{}, DType::f32);
+  check(double{}, DType::f64);
+  check(int8_t{}, DType::i8);
+  check(uint8_t{}, DType::u8);
+  check(int32_t{}, DType::i32);
+  check(int64_t{}, DType::i64);
+}
+
+TEST_CASE("of extremes that are equal the first stays in short rows and in columns", "[reduce]") {
+  const Value x = Make<float>({2, 4}, {-1, 0.0f, -0.0f, -2, 0.0f, -0.0f, 0.0f, -1});
+  const auto sign = [&](const char* name, int dim, std::vector<int64_t> rest) {
+    std::vector<bool> negative;
+    for (float y :
+         Call(name, {&x}, Value(DType::f32, rest), {.ints = {{"dim", dim}}}).Elements<float>()) {
+      negative.push_back(std::signbit(y));
+    }
+    return negative;
+  };
+  CHECK(sign("max_dim", 1, {2}) == std::vector{false, false});
+  CHECK(sign("max_dim", 0, {4}) == std::vector{false, false, true, true});
+  CHECK(sign("min_dim", 0, {4}) == std::vector{true, false, true, true});
+}
+
 TEST_CASE("argmax is the first maximum, or the first NaN", "[reduce]") {
   const Value x = Make<float>({3, 4}, {1, 5, 5, 2, NAN, 9, NAN, 1, 1, 2, NAN, 3});
   SameElements<int64_t>(Call("argmax", {&x}, Value(DType::i64, {3}), {.ints = {{"dim", 1}}})
                             .Elements<int64_t>(), {1, 0, 2});
+  OperandType bounded = TypeOf(Value(DType::bf16, {3, 40}).tensor);
+  bounded.dynamic[1] = true;
+  Value where(DType::i64, {3});
+  auto kernel = TryMake("argmax", {bounded}, {TypeOf(where.tensor)}, {.ints = {{"dim", 1}}});
+  REQUIRE(kernel.ok());
+  const Value none(DType::bf16, {3, 0});
+  std::string error;
+  REQUIRE((*kernel)->Run({&none.tensor, 1}, {&where.tensor, 1}, nullptr, error));
+  SameElements<int64_t>(where.Elements<int64_t>(), {0, 0, 0});
   const Value bad = Make<float>({2, 0}, {});
   CHECK(!TryMake("argmax", {TypeOf(bad.tensor)}, {TypeOf(Value(DType::i64, {2}).tensor)},
                  {.ints = {{"dim", 1}}}).ok());

@@ -12,6 +12,7 @@
 
 #include "runtime/device/kernels/block_product.h"
 #include "runtime/device/kernels/elementwise/loop_templates.h"
+#include "runtime/device/kernels/reductions/reductions.h"
 #include "runtime/device/kernels/row_product.h"
 #include "runtime/device/kernels/rows/lanes.h"
 #include "runtime/device/kernels/workspace.h"
@@ -220,6 +221,38 @@ void CheckBlockProduct() {
 TEST_CASE("every version of a block's product sums in the order of the terms") {
   CheckBlockProduct<F16>();
   CheckBlockProduct<BF16>();
+}
+
+template <template <typename> typename Taking, typename C>
+void CheckReduction() {
+  using Row = RowLoop<Taking<C>, C>;
+  using Columns = ColumnsLoop<Taking<C>, C>;
+  using A = typename Taking<C>::Accumulator;
+  constexpr int64_t kStride = 77;
+  std::vector<C> x = Samples<C>(0);
+  if (Taking<C>::kRounds) {
+    std::replace_if(x.begin(), x.end(), [](C value) { return !std::isfinite(value); }, C(1));
+  }
+  for (int64_t count : {1, 7, 8, 23, 31, 32, 100, 128, 1001}) {
+    const auto run = [&](auto row, auto columns) {
+      std::vector<A> results(kParts, Taking<C>::Start());
+      for (int64_t i = 0; i + count <= kCount; i += 1009) {
+        results.push_back(row(x.data() + i, count, results.data(), results.data()));
+      }
+      results.resize(results.size() + kStride, Taking<C>::Start());
+      columns(x.data(), count % 50, kStride, kStride, results.data() + results.size() - kStride);
+      return results;
+    };
+    const std::vector<A> expected = run(Versions<Row>::Baseline, Versions<Columns>::Baseline);
+    if (!HasAvx2()) return;
+    CHECK(Different(expected, run(Versions<Row>::Avx2, Versions<Columns>::Avx2)) == 0);
+  }
+}
+TEST_CASE("every version of a reduction takes elements in in the same order") {
+  CheckReduction<Adding, float>();
+  CheckReduction<Adding, double>();
+  CheckReduction<ChoosingGreatest, float>();
+  CheckReduction<ChoosingLeast, double>();
 }
 
 #endif

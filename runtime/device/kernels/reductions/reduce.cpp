@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "runtime/device/kernels/makers.h"
+#include "runtime/device/kernels/reductions/argmax.h"
 #include "runtime/device/kernels/reductions/reductions.h"
 
 namespace cgraph::device {
@@ -13,14 +14,12 @@ Columns ViewOf(const Tensor& x, int dim) {
   return ColumnsOf(x, dim);
 }
 
-// The reductions: each has a function for a row and one for many columns side by side.
+// The reductions: how elements of T are taken in, and what is made of their sum or extreme.
 template <typename T>
 struct SumOf {
-  using Accumulator = Sum<T>;
-  static Accumulator Row(const T* x, int64_t count) { return SumRow(x, count); }
-  static Accumulator Start() { return 0; }
-  static Accumulator Next(Accumulator sum, T x) { return Add::Of(sum, Accumulator(x)); }
-  static T End(Accumulator sum, int64_t) { return static_cast<T>(sum); }
+  template <typename C>
+  using Taking = Adding<C>;
+  static T End(Sum<T> sum, int64_t) { return static_cast<T>(sum); }
 };
 template <typename T>
 struct MeanOf : SumOf<T> {
@@ -28,58 +27,50 @@ struct MeanOf : SumOf<T> {
     return static_cast<T>(sum / static_cast<Sum<T>>(count));
   }
 };
-template <typename T, typename Extremum, bool least>
-struct ExtremeOf {
-  using Accumulator = Compute<T>;
-  static Accumulator Row(const T* x, int64_t count) {
-    return ExtremeOfRow<Extremum>(x, count, Start());
-  }
-  static Accumulator Start() { return least ? Least<T>() : Greatest<T>(); }
-  static Accumulator Next(Accumulator most, T x) { return Extremum::Of(most, Accumulator(x)); }
-  static T End(Accumulator most, int64_t) { return static_cast<T>(most); }
+template <typename T>
+struct MaxOf {
+  template <typename C>
+  using Taking = ChoosingGreatest<C>;
+  static T End(Compute<T> most, int64_t) { return static_cast<T>(most); }
 };
 template <typename T>
-struct MaxOf : ExtremeOf<T, Maximum, true> {};
-template <typename T>
-struct MinOf : ExtremeOf<T, Minimum, false> {};
+struct MinOf {
+  template <typename C>
+  using Taking = ChoosingLeast<C>;
+  static T End(Compute<T> least, int64_t) { return static_cast<T>(least); }
+};
 
 template <typename T, typename Reduction>
-void Reduce(const Columns& view, const T* x, T* out) {
-  if (view.inner == 1) {
+void ReduceRows(const Columns& view, const T* x, T* out) {
+  if (view.along > Widener<T>::kMost) {
+    ElementReducer<T, Reduction::template Taking> reducer;
     for (int64_t o = 0; o < view.outer; ++o) {
-      out[o] = Reduction::End(Reduction::Row(x + o * view.along, view.along), view.along);
+      out[o] = Reduction::End(reducer.Row(x + o * view.along, view.along), view.along);
     }
     return;
   }
-  constexpr int64_t kColumns = 64;
-  typename Reduction::Accumulator columns[kColumns];
-  for (int64_t o = 0; o < view.outer; ++o) {
-    for (int64_t first = 0; first < view.inner; first += kColumns) {
-      const int64_t count = std::min(kColumns, view.inner - first);
-      std::fill(columns, columns + count, Reduction::Start());
-      for (int64_t i = 0; i < view.along; ++i) {
-        const T* row = x + (o * view.along + i) * view.inner + first;
-        for (int64_t j = 0; j < count; ++j) columns[j] = Reduction::Next(columns[j], row[j]);
-      }
-      for (int64_t j = 0; j < count; ++j) {
-        out[o * view.inner + first + j] = Reduction::End(columns[j], view.along);
-      }
-    }
-  }
+  Widener<T> widener;
+  ElementReducer<Compute<T>, Reduction::template Taking> reducer;
+  ForRows(widener, x, view.outer, view.along, view.along,
+          [&](const Compute<T>* rows, int64_t o, int64_t n, int64_t along) {
+            for (int64_t r = 0; r < n; ++r) {
+              out[o + r] = Reduction::End(reducer.Row(rows + r * along, along), along);
+            }
+          });
 }
 
-// The first maximum, or the first NaN; 0 where there are no elements.
-template <typename T>
-void Argmax(const Columns& view, const T* x, int64_t* out) {
-  for (int64_t o = 0; o < view.outer; ++o) {
-    for (int64_t j = 0; j < view.inner; ++j) {
-      const T* column = x + o * view.along * view.inner + j;
-      int64_t best = 0;
-      for (int64_t i = 1; i < view.along; ++i) {
-        const Compute<T> value = column[i * view.inner], most = column[best * view.inner];
-        if (value > most || (value != value && most == most)) best = i;
-      }
-      out[o * view.inner + j] = best;
+template <typename T, typename Reduction>
+void Reduce(const Columns& view, const T* x, T* out) {
+  if (view.inner == 1) return ReduceRows<T, Reduction>(view, x, out);
+  using Reducer = ElementReducer<T, Reduction::template Taking>;
+  Reducer reducer;
+  typename Reducer::A columns[Reducer::kColumns];
+  for (int64_t o = 0; o < view.outer; ++o, x += view.along * view.inner, out += view.inner) {
+    for (int64_t first = 0; first < view.inner; first += Reducer::kColumns) {
+      const int64_t count = std::min(Reducer::kColumns, view.inner - first);
+      std::fill_n(columns, count, Reducer::Taking::Start());
+      reducer.Columns(x + first, view.along, view.inner, count, columns);
+      for (int64_t j = 0; j < count; ++j) out[first + j] = Reduction::End(columns[j], view.along);
     }
   }
 }
@@ -162,7 +153,7 @@ KernelResult MakeArgmax(const Request& request) {
   WithType(x.dtype, [&](auto zero) {
     using T = decltype(zero);
     kernel = KernelOf([dim = *dim](std::span<const Tensor> in, std::span<const Tensor> out) {
-      Argmax(ViewOf(in[0], dim), in[0].as<T>(), out[0].as<int64_t>());
+      ArgmaxFinder<T>().Find(ViewOf(in[0], dim), in[0].as<T>(), out[0].as<int64_t>());
     });
   });
   return kernel;

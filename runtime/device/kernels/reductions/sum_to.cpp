@@ -36,21 +36,24 @@ class Odometer {
   int64_t extents_[kMaxRank], x_[kMaxRank], out_[kMaxRank], index_[kMaxRank] = {};
 };
 
-// The dimensions of x: the innermost stands apart from the others.
+// The dimensions of x: the innermost stands apart from the others. Where it is kept, so does the
+// next, `along` which columns are summed.
 struct Plan {
   Odometer kept, summed;
-  int64_t inner = 1;
+  int64_t inner = 1, along = 1;
   bool inner_kept = true;
 
   Plan(const Tensor& x, const Tensor& out) {
     int64_t x_stride = 1, out_stride = 1, extent = 1, first_x = 1, first_out = 1;
-    bool kept_now = true, any = false, innermost = true;
+    bool kept_now = true, any = false;
+    int groups = 0;
     const auto end_group = [&] {
       if (!any) return;
-      if (innermost) inner = extent, inner_kept = kept_now;
+      if (groups == 0) inner = extent, inner_kept = kept_now;
+      else if (groups == 1 && inner_kept) along = extent;
       else if (kept_now) kept.Append(extent, first_x, first_out);
       else summed.Append(extent, first_x, 0);
-      innermost = false;
+      ++groups;
     };
     for (int i = 1; i <= x.rank; ++i) {
       const int64_t size = x.dims[x.rank - i];
@@ -75,25 +78,24 @@ void SumTo(const Tensor& x, const Tensor& out) {
     return;
   }
   Plan plan(x, out);
-  constexpr int64_t kColumns = 64;
-  Sum<T> sums[kColumns];
+  using Reducer = ElementReducer<T, Adding>;
+  Reducer reducer;
+  Sum<T> sums[Reducer::kColumns];
   do {
     const T* from = x.as<T>() + plan.kept.x;
     T* to = out.as<T>() + plan.kept.out;
     if (!plan.inner_kept) {
       Sum<T> sum = 0;
-      do sum = Add::Of(sum, SumRow(from + plan.summed.x, plan.inner));
+      do sum = Add::Of(sum, reducer.Row(from + plan.summed.x, plan.inner));
       while (plan.summed.Next());
       *to = static_cast<T>(sum);
       continue;
     }
-    for (int64_t first = 0; first < plan.inner; first += kColumns) {
-      const int64_t count = std::min(kColumns, plan.inner - first);
-      std::fill(sums, sums + count, Sum<T>(0));
-      do {
-        const T* row = from + plan.summed.x + first;
-        for (int64_t j = 0; j < count; ++j) sums[j] = Add::Of(sums[j], Sum<T>(row[j]));
-      } while (plan.summed.Next());
+    for (int64_t first = 0; first < plan.inner; first += Reducer::kColumns) {
+      const int64_t count = std::min(Reducer::kColumns, plan.inner - first);
+      std::fill_n(sums, count, Sum<T>(0));
+      do reducer.Columns(from + plan.summed.x + first, plan.along, plan.inner, count, sums);
+      while (plan.summed.Next());
       for (int64_t j = 0; j < count; ++j) to[first + j] = static_cast<T>(sums[j]);
     }
   } while (plan.kept.Next());
