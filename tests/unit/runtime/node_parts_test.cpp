@@ -86,8 +86,8 @@ void CheckOwnLane(const Plan& whole, const Plan& part, uint32_t g, uint32_t lane
 }
 
 // Checks that what the node's lanes communicate with is all there, and nothing else of other nodes.
-void CheckOthers(const Plan& whole, const Plan& part, uint32_t g, uint32_t node,
-                 const GraphIndex& index, const GraphIndex& part_index) {
+void CheckOthers(const Plan& whole, uint32_t g, uint32_t node, const GraphIndex& index,
+                 const GraphIndex& part_index) {
   const plan::Graph& graph = plan::GraphAt(whole, g);
   for (uint32_t c = 0; c < graph.channels.size(); ++c) {
     const bool touched = NodeOf(whole, graph.channels[c].from_lane()) == node ||
@@ -124,7 +124,7 @@ void CheckPart(const Plan& whole, const Plan& part, uint32_t node) {
       CheckOwnLane(whole, part, g, lane, index, part_index, events);
     }
     CHECK(plan::GraphAt(part, g).events == events[0].size());
-    CheckOthers(whole, part, g, node, index, part_index);
+    CheckOthers(whole, g, node, index, part_index);
   }
 }
 
