@@ -83,7 +83,7 @@ class Fixer {
     for (int round = 0;; ++round) {
       Sources sources;
       Diagnostics diagnostics(sources);
-      diagnostics.set_left_out(flags_.output.left_out());
+      diagnostics.set_suppressed_warnings(flags_.output.suppressed_warnings());
       CompileOptions options;
       options.path = path;
       options.import_dirs = flags_.import_dirs;

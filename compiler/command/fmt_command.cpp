@@ -26,7 +26,7 @@ struct FmtFlags {
 class Formatter {
  public:
   explicit Formatter(const FmtFlags& flags) : flags_(flags), diagnostics_(sources_) {
-    diagnostics_.set_left_out(flags.output.left_out());
+    diagnostics_.set_suppressed_warnings(flags.output.suppressed_warnings());
   }
 
   ExitCode Run() {

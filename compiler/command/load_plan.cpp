@@ -22,7 +22,7 @@ Compilation CompileAndReport(const CompileOptions& options, const OutputFlags& o
   Sources sources;
   Diagnostics diagnostics(sources);
   diagnostics.set_warnings_are_errors(output.warnings_are_errors);
-  diagnostics.set_left_out(output.left_out());
+  diagnostics.set_suppressed_warnings(output.suppressed_warnings());
   Compilation done = Compile(options, sources, diagnostics);
   if (done.plan && !options.device_map.empty()) {
     // The plan may run on another machine, so any number of cores and GPUs is accepted.

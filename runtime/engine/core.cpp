@@ -136,6 +136,9 @@ Status Core::LoadPlan() {
 
 // Does what all ranks do alike.
 Status Core::LoadShared() {
+  kernels_ =
+      std::make_unique<Kernels>(plan_.get(), &devices_, options_.weights_dir, options_.libraries,
+                                machines_ != nullptr ? machines_->first_rank() : nullptr);
   CGRAPH_RETURN_IF_ERROR(ImportModules());
   CGRAPH_RETURN_IF_ERROR(OpenDevices());
   CGRAPH_RETURN_IF_ERROR(MakeGraphs());
@@ -161,13 +164,10 @@ Status Core::LoadShared() {
   return Status::Ok();
 }
 
-// Imports what is written in Python before devices are opened: these bring CUDA's libraries of the
-// machine, and a module, as PyTorch, may bring newer ones of the same names. Whoever comes first
-// decides for the process, and newer ones serve both.
+// Imports the modules of methods in Python before devices are opened. Devices open the machine's
+// cuBLASLt, NVRTC and NCCL; a module such as PyTorch brings its own under the same names. A process
+// keeps those that it loads first, and PyTorch's, which are newer, serve both.
 Status Core::ImportModules() {
-  kernels_ =
-      std::make_unique<Kernels>(plan_.get(), &devices_, options_.weights_dir, options_.libraries,
-                                machines_ != nullptr ? machines_->first_rank() : nullptr);
   if (!kernels_->CallsPython()) return Status::Ok();
   Loading("importing modules of Python's");
   // The driver first: a module that uses GPUs would start it with settings of its own.

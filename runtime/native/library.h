@@ -30,8 +30,8 @@ class Library {
   // Whether a plan may call what the symbol names. kNotFound where that is a module of Python that
   // the user has not named.
   Status Permits(const std::string& symbol) const;
-  // Imports the module of Python's that the symbol is of; nothing in other libraries. As
-  // FindMethod() fails, which imports it, too.
+  // Imports the Python module that the symbol names; other libraries have nothing to import. Fails
+  // as FindMethod() does, which imports it as well.
   Status Import(const std::string& symbol) const;
   // kUnsupported, with what to do, where the library's methods take tensors in host memory alone;
   // `symbol`: of the one that is wanted.

@@ -16,7 +16,7 @@ const Case kCases[] = {
     {{3, 1000}},    {{2, 9001}},   {{2, 3, 4, 5}},    {{0, 4}},
     {{4, 0}},       {{9, 40}, {true, false}},         {{9, 40}, {true, true}},
     {{0, 5}, {true, true}}, {{16, 64}}, {{3, 4096}}, {{2, 9008}},
-    {{9, 48}, {false, true}},
+    {{9, 48}, {false, true}}, {{9001, 2}},
 };
 constexpr DType kFloats[] = {DType::f16, DType::bf16, DType::f32, DType::f64};
 

@@ -1,6 +1,7 @@
 #include "tests/kernels_cuda/trial.h"
 
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 
@@ -161,8 +162,17 @@ struct Manner {
   bool on_device = false;  // where dynamic extents lie
   bool poisoned = false;
   bool in_place = false;
+  bool shifted = false;  // operands begin one element behind where their memory does
   uint64_t seed = 0;
 };
+
+// Moves what a buffer holds by so many bytes, into or out of the room at its end.
+void Shift(Buffer& buffer, int64_t bytes) {
+  auto* data = reinterpret_cast<uint8_t*>(buffer.words.data());
+  const size_t rest = buffer.words.size() * 8 - static_cast<size_t>(std::abs(bytes));
+  std::memmove(bytes > 0 ? data + bytes : data, bytes > 0 ? data : data - bytes, rest);
+  std::memset(bytes > 0 ? data : data + rest, kUntouched, static_cast<size_t>(std::abs(bytes)));
+}
 
 std::unique_ptr<Outcome> LaunchOnce(CudaExecutable& executable, const Trial& trial,
                                     std::vector<Buffer> in, const Manner& manner) {
@@ -170,12 +180,17 @@ std::unique_ptr<Outcome> LaunchOnce(CudaExecutable& executable, const Trial& tri
   outcome->out = BuffersOf(trial.out, 0);
   const std::unique_ptr<Staging> staging = MakeStaging();
   std::vector<std::vector<int64_t>> extents;  // on the device
+  const auto shift_of = [&](const Buffer& buffer) {
+    return manner.shifted ? plan::DTypeBytes(buffer.tensor.dtype) : 0;
+  };
   const auto view_of = [&](const Operand& operand, Buffer& buffer) {
+    Shift(buffer, shift_of(buffer));
     extents.push_back(ExtentsOf(operand));
     auto* where = static_cast<int64_t*>(
         staging->Put(extents.back().data(), extents.back().size() * sizeof(int64_t)));
     View view;
-    view.data = staging->Put(buffer.words.data(), buffer.words.size() * 8);
+    view.data = static_cast<char*>(staging->Put(buffer.words.data(), buffer.words.size() * 8)) +
+                shift_of(buffer);
     view.rank = buffer.tensor.rank;
     for (size_t i = 0; i < operand.dims.size(); ++i) {
       view.dims[i].number = ExtentsOf(operand)[i];
@@ -226,6 +241,7 @@ std::unique_ptr<Outcome> LaunchOnce(CudaExecutable& executable, const Trial& tri
   SetGridSeed(manner.seed);
   REQUIRE(executable.Launch(call) == CUDA_SUCCESS);
   staging->Download();
+  for (Buffer& buffer : outcome->out) Shift(buffer, -shift_of(buffer));
   const auto* end = reinterpret_cast<uint8_t*>(begin) + executable.scratch();
   for (const auto* at = end; at < past; ++at) {
     REQUIRE(*at == 0xdb);
@@ -317,8 +333,9 @@ void Check(const Trial& trial, uint64_t seed) {
   }
   CheckPoisoned(**cuda, trial, in);
   std::vector<Buffer> first;
-  for (const Manner& manner : {Manner{}, Manner{.seed = seed + 7}, Manner{.on_device = true},
-                               Manner{.on_device = true, .in_place = true}}) {
+  for (const Manner& manner :
+       {Manner{}, Manner{.seed = seed + 7}, Manner{.shifted = true}, Manner{.on_device = true},
+        Manner{.on_device = true, .in_place = true}}) {
     if (manner.on_device && !dynamic && !manner.in_place) continue;
     if (manner.in_place && (!trial.in_place || !done)) continue;
     INFO("extents on the device: " << manner.on_device << ", in place: " << manner.in_place);

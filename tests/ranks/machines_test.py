@@ -333,24 +333,26 @@ def death_while_sent(m):
         file.write(struct.pack("<Q", len(header)) + header)
         file.truncate(8 + len(header) + (512 << 20))
     at_ranks(m, [first, second])
-    said = False
-    for rank in (0, 1, 1, 1, 1):
-        if said:
-            break
-        m.runs += 1
-        run = mpirun.Started(
-            m.mpi.line(2, [m.folder / "in_folder.sh", m.cgrun, plan, "--weights", "w",
-                           "--input", "x=1"]), lambda mark: patient(m.mpi.environment(mark)))
-        ranks = run.await_ranks(m.cgrun, 2)
-        taken = await_memory(ranks[1], 64 << 10)
-        mpirun.kill([ranks[rank]])
-        code, error = run.end(f"rank {rank} is killed while weights are sent", 20)
-        expect(code != 0, f"rank {rank}: the run ends well", error)
-        expect(taken < 400 << 10, f"rank {rank}: all was sent before", f"{taken} KiB")
-        # MPICH ends the others at once.
-        said = rank == 1 and (m.mpi.name == "mpich" or re.search(
-            r"rank 1 \(process \d+.*before it had loaded the plan", error))
-    expect(said, "nobody says who was killed", error)
+    for rank in (0, 1):
+        # On a busy machine all may have been sent before the kill, or Open MPI end too soon.
+        for _ in range(5):
+            m.runs += 1
+            run = mpirun.Started(
+                m.mpi.line(2, [m.folder / "in_folder.sh", m.cgrun, plan, "--weights", "w",
+                               "--input", "x=1"]), lambda mark: patient(m.mpi.environment(mark)))
+            ranks = run.await_ranks(m.cgrun, 2)
+            taken = await_memory(ranks[1], 64 << 10)
+            mpirun.kill([ranks[rank]])
+            code, error = run.end(f"rank {rank} is killed while weights are sent", 20)
+            if taken > 400 << 10:
+                continue
+            expect(code != 0, f"rank {rank}: the run ends well", error)
+            # MPICH ends the others at once.
+            if rank == 0 or m.mpi.name == "mpich" or re.search(
+                    r"rank 1 \(process \d+.*before it had loaded the plan", error):
+                break
+        else:
+            expect(False, f"rank {rank}: nobody says who was killed, in time", error)
 
 
 def patient(environment):

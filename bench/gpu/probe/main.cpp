@@ -67,8 +67,8 @@ void Probe::MeasureGraph(const std::string& name, const std::function<void()>& i
   issue();
   Check(driver.cuStreamEndCapture(stream, &graph), "capturing");
   Check(driver.cuGraphInstantiateWithFlags(&executable, graph, 0), "making a CUDA graph");
-  // Measure() launches it before it counts. cuGraphUpload crashes in driver 580.159 where NCCL 2.28
-  // has sent to itself.
+  // The graph is not uploaded first: cuGraphUpload crashes in driver 580.159 after NCCL 2.28 has
+  // sent to itself. The untimed launches of Measure() do it instead.
   Measure(name, [&] {
     Check(driver.cuGraphLaunch(executable, stream), "launching a CUDA graph");
     Wait();

@@ -69,9 +69,9 @@ Diagnostic& Diagnostics::Report(Code code, Range range, std::string message) {
   Diagnostic diagnostic{code, severity, range, std::move(message), {}, {}};
   const bool known =
       !seen_.insert({static_cast<int>(code), range.source, range.begin, range.end}).second;
-  const bool left_out =
-      CodeSeverity(code) == Severity::kWarning && llvm::is_contained(left_out_, code);
-  if (left_out || (known && range.valid())) {
+  const bool suppressed =
+      CodeSeverity(code) == Severity::kWarning && llvm::is_contained(suppressed_, code);
+  if (suppressed || (known && range.valid())) {
     scratch_ = std::move(diagnostic);
     return scratch_;
   }

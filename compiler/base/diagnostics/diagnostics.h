@@ -85,7 +85,7 @@ class Diagnostics {
   const Sources& sources() const { return sources_; }
   void set_warnings_are_errors(bool value) { warnings_are_errors_ = value; }
   // Warnings that are dropped when they are reported, also where warnings are errors.
-  void set_left_out(std::vector<Code> warnings) { left_out_ = std::move(warnings); }
+  void set_suppressed_warnings(std::vector<Code> codes) { suppressed_ = std::move(codes); }
 
   // Prints by source and position, each with its line and a caret under it; long lines are cut to a
   // window around the range. Prints at most `max_errors` errors (0: all) and says how many were
@@ -101,7 +101,7 @@ class Diagnostics {
   Diagnostic scratch_{};
   size_t errors_ = 0;
   bool warnings_are_errors_ = false;
-  std::vector<Code> left_out_;
+  std::vector<Code> suppressed_;
 };
 
 // Into an array of `json`, by source and position: objects of code, severity, message, file, line,

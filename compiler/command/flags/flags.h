@@ -30,7 +30,7 @@ struct OutputFlags {
   std::vector<std::string> no_warn;  // codes of warnings
 
   bool use_color() const;  // on standard error
-  std::vector<Code> left_out() const;
+  std::vector<Code> suppressed_warnings() const;
 };
 
 void AddOutputFlags(CLI::App& command, OutputFlags& flags);

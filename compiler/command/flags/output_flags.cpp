@@ -17,12 +17,13 @@ std::string CheckWarning(const std::string& name) {
   for (Code each : AllCodes()) {
     if (CodeSeverity(each) == Severity::kWarning) warnings.push_back(CodeName(each).str());
   }
-  return fmt::format("{} not in {{{}}}", name, fmt::join(warnings, ","));  // UsageText makes it one
+  // UsageText() turns this form into a sentence.
+  return fmt::format("{} not in {{{}}}", name, fmt::join(warnings, ","));
 }
 
 }  // namespace
 
-std::vector<Code> OutputFlags::left_out() const {
+std::vector<Code> OutputFlags::suppressed_warnings() const {
   std::vector<Code> codes;
   for (const std::string& name : no_warn) codes.push_back(*ParseCode(name));
   return codes;

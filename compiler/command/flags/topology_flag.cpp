@@ -60,7 +60,7 @@ ExitCode ReadTopology(const CompileFlags& flags, const OutputFlags& output, cons
   Sources sources;
   Diagnostics diagnostics(sources);
   diagnostics.set_warnings_are_errors(output.warnings_are_errors);
-  diagnostics.set_left_out(output.left_out());
+  diagnostics.set_suppressed_warnings(output.suppressed_warnings());
   const SourceId main = sources.Add(path, std::move(*text));
   const program::Program program =
       Check(Parse(main, diagnostics), sources,

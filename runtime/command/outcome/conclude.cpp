@@ -138,8 +138,10 @@ nlohmann::ordered_json DevicesJson(const Engine::Stats& stats, const plan::Plan&
   return devices;
 }
 
-// Returns NCCL's version; empty where it is not used.
-std::string NcclVersion() {
+// Returns NCCL's version; empty where it carried nothing.
+std::string NcclVersion(const Engine::Stats& stats) {
+  const auto is_used = [](const Engine::Stats::Communicator& each) { return each.by_library > 0; };
+  if (std::none_of(stats.communicators.begin(), stats.communicators.end(), is_used)) return "";
   for (const device::GpuLibrary& library : device::FindGpuLibraries()) {
     if (library.name == "NCCL") return library.version;
   }
@@ -150,6 +152,7 @@ std::string NcclVersion() {
 void AddGpus(const Measured& run, nlohmann::ordered_json& json) {
   const Engine::Stats stats = run.engine.GetStats();
   if (stats.gpus.empty()) return;
+  const std::string nccl = NcclVersion(stats);
   nlohmann::ordered_json communicators = nlohmann::ordered_json::array();
   for (const Engine::Stats::Communicator& each : stats.communicators) {
     communicators.push_back(
@@ -157,7 +160,7 @@ void AddGpus(const Measured& run, nlohmann::ordered_json& json) {
          {"collectives", each.collectives},
          {"by_nccl", each.by_library},
          {"nccl", each.by_library == 0 ? nlohmann::ordered_json()
-                                       : nlohmann::ordered_json(NcclVersion())}});
+                                       : nlohmann::ordered_json(nccl)}});
   }
   json["gpus"] = DevicesJson(stats, run.engine.plan());
   json["communicators"] = std::move(communicators);
@@ -181,11 +184,12 @@ void SayGpus(const Engine::Stats& stats, const plan::Plan& plan) {
     Say(fmt::format("{} is cuda:{} ({}, PCI {})\n", plan::DeviceName(plan, device), number,
                     gpu.name, gpu.pci));
   }
+  const std::string nccl = NcclVersion(stats);
   for (const Engine::Stats::Communicator& each : stats.communicators) {
-    const std::string nccl = each.by_library == 0 ? "NCCL" : "NCCL " + NcclVersion();
-    Say(fmt::format("{} of {}: {} by {}, {} by copies and kernels of cgraph\n",
+    Say(fmt::format("{} of {}: {} by NCCL{}, {} by copies and kernels of cgraph\n",
                     Counted(each.collectives, "collective"), fmt::join(each.members, ", "),
-                    each.by_library, nccl, each.collectives - each.by_library));
+                    each.by_library, each.by_library == 0 ? "" : " " + nccl,
+                    each.collectives - each.by_library));
   }
   if (stats.gpus.empty()) return;
   Say(stats.captures == 0 ? "no CUDA graphs: every kernel is launched by itself\n"

@@ -8,8 +8,6 @@
 
 namespace cgraph::cuda {
 
-inline constexpr int kPackBytes = 16;  // that a thread reads or writes at once, at the most
-
 struct Dims {
   int64_t rank;
   int64_t of[kMaxRank];

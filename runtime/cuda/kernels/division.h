@@ -8,7 +8,7 @@
 #include <bit>
 #include <cstdint>
 
-#include "runtime/cuda/kernels/launch.h"
+#include "runtime/cuda/kernels/block.h"
 
 namespace cgraph::cuda {
 
@@ -22,11 +22,9 @@ struct Division {
   int64_t Groups(int64_t columns) const { return columns / width + (columns % width != 0); }
 };
 
-inline constexpr int64_t kWarp = 32;  // threads
-
 // A thread has `pack` neighbouring elements of a column, and then those that are a multiple of
-// height * pack further. Of a contiguous column it has no more than `most` unless all threads of
-// the block have as many.
+// height * pack further. A contiguous column has threads until each has at most `most` elements, or
+// all threads of the block are its own; `most` has no effect on other columns.
 inline Division DivisionOf(int64_t columns, int64_t along, bool contiguous, int64_t pack,
                            int64_t most) {
   const auto power_at_least = [](int64_t x) {
@@ -34,10 +32,10 @@ inline Division DivisionOf(int64_t columns, int64_t along, bool contiguous, int6
   };
   int64_t height;
   if (contiguous) {
-    height = std::min<int64_t>(power_at_least((along + pack - 1) / pack), kWarp);
+    height = std::min<int64_t>(power_at_least((along + pack - 1) / pack), kWarpThreads);
     while (height < kThreads && along > height * most) height *= 2;
   } else {
-    height = kThreads / std::min<int64_t>(power_at_least(columns), kWarp);
+    height = kThreads / std::min<int64_t>(power_at_least(columns), kWarpThreads);
     while (height > 1 && along <= 2 * pack * height) height /= 2;
   }
   return {static_cast<int32_t>(kThreads / height), static_cast<int32_t>(height), contiguous};

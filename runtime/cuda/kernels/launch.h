@@ -9,12 +9,11 @@
 #include <string>
 #include <utility>
 
+#include "runtime/cuda/kernels/block.h"
 #include "runtime/cuda/kernels/dims.h"
 #include "runtime/cuda/kernels/executable.h"
 
 namespace cgraph::cuda {
-
-inline constexpr uint32_t kThreads = 256;  // of a block, unless a kernel says otherwise
 
 // Launcher: launches kernels on one device. All of them take the call's guard first.
 class Launcher {

@@ -5,8 +5,8 @@
 #include <bit>
 #include <cstdint>
 
+#include "runtime/cuda/kernels/block.h"
 #include "runtime/cuda/kernels/device_code.h"
-#include "runtime/cuda/kernels/dims.h"
 
 namespace cgraph::cuda {
 

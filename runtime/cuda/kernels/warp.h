@@ -5,11 +5,10 @@
 #include <bit>
 #include <cstdint>
 
+#include "runtime/cuda/kernels/block.h"
 #include "runtime/cuda/kernels/device_code.h"
 
 namespace cgraph::cuda {
-
-inline constexpr int kWarpThreads = 32;
 
 // Returns the value of the thread whose number differs from this one's by the bits of `lanes`.
 template <typename T>

@@ -19,8 +19,9 @@ namespace cgraph::device {
 // driver, and none of the libraries that a program may have of its own.
 const GpuReport& FindGpus();
 
-// Returns the libraries of CUDA's that kernels and collectives use, none without ours. It opens
-// them, so what the process loads later gets these where it would bring its own. Thread-safe.
+// Returns the libraries of CUDA's that kernels and collectives use; an empty list where
+// libcgraph_cuda.so cannot be loaded. It opens them, so what the process loads later gets these
+// where it would bring its own. Thread-safe.
 std::vector<GpuLibrary> FindGpuLibraries();
 
 // Makes a backend that serves the devices of `gpus`; `among`: where other processes serve others.

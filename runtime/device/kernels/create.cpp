@@ -13,7 +13,9 @@ namespace {
 template <typename T>
 KernelResult Filled(T value) {
   return KernelResult(KernelOf([value](std::span<const Tensor>, std::span<const Tensor> out) {
-    const T element = value;  // which no element overwrites
+    // A copy: a store of an element might change `value`, as far as the compiler knows, so that it
+    // would read it again each time.
+    const T element = value;
     std::fill_n(out[0].as<T>(), out[0].elements(), element);
   }));
 }

@@ -44,7 +44,7 @@ class Kernels {
   Result<device::Executable*> Keep(Result<std::unique_ptr<device::Executable>> kernel,
                                    const std::string& key);
 
-  // Says of which call of the program an error is.
+  // Returns the error with the name and source position of its call before the message.
   Status OfCall(const plan::Graph& graph, const plan::Instruction& at, const Status& status) const;
   Status ImportModules(const plan::Graph& graph, plan::Range program);
   // `place`: of the call, as "stage[2]"; none: empty.

@@ -1,5 +1,5 @@
-// What runtime/native calls in libcgraph_python.so: methods are found and called, objects made,
-// saved, restored and ended, by the interpreter that is in the process.
+// What runtime/native calls in libcgraph_python.so: modules are imported, methods found and called,
+// objects made, saved, restored and ended, by the interpreter that is in the process.
 #include <stdlib.h>
 
 #include <cstdint>

@@ -4,14 +4,17 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <cstdint>
 #include <iterator>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include <catch2/catch.hpp>
 
 #include "runtime/device/kernels/block_product.h"
 #include "runtime/device/kernels/elementwise/loop_templates.h"
+#include "runtime/device/kernels/reductions/argmax.h"
 #include "runtime/device/kernels/reductions/reductions.h"
 #include "runtime/device/kernels/row_product.h"
 #include "runtime/device/kernels/rows/lanes.h"
@@ -253,6 +256,32 @@ TEST_CASE("every version of a reduction takes elements in in the same order") {
   CheckReduction<Adding, double>();
   CheckReduction<ChoosingGreatest, float>();
   CheckReduction<ChoosingLeast, double>();
+  CheckReduction<Adding, int32_t>();
+  CheckReduction<ChoosingGreatest, int8_t>();
+}
+
+template <typename C>
+void CheckArgmax() {
+  constexpr int64_t kRows = 77, kColumns = 131;
+  const std::vector<C> x = Samples<C>(0);
+  const auto run = [&](auto loop) {
+    std::vector<C> most(x.begin(), x.begin() + kColumns);
+    std::vector<int64_t> best(kColumns, 0);
+    loop(x.data() + kColumns, 1, kRows, kColumns, kColumns, most.data(), best.data());
+    return std::pair(most, best);
+  };
+  const auto expected = run(Versions<ArgmaxLoop<C>>::Baseline);
+  CHECK(std::any_of(expected.second.begin(), expected.second.end(), [](int64_t i) { return i > 0; }));
+  if (!HasAvx2()) return;
+  const auto got = run(Versions<ArgmaxLoop<C>>::Avx2);
+  CHECK(Different(expected.first, got.first) == 0);
+  CHECK(expected.second == got.second);
+}
+TEST_CASE("every version of argmax finds the same elements") {
+  CheckArgmax<float>();
+  CheckArgmax<double>();
+  CheckArgmax<int8_t>();
+  CheckArgmax<int64_t>();
 }
 
 #endif

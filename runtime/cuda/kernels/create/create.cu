@@ -11,12 +11,12 @@ KERNEL(Fill, (Guard guard, View out, int64_t width, uint64_t pattern)) {
   auto* to = static_cast<uint8_t*>(out.data);
   const int64_t bytes = ElementsOf(out) * width;
   const auto half = std::bit_cast<Words<8>>(pattern);
-  const Words<16> words = {{half.of[0], half.of[1], half.of[0], half.of[1]}};
-  const int64_t whole = IsAligned(to, 16) ? bytes / 16 : 0;
+  const Words<kPackBytes> words = {{half.of[0], half.of[1], half.of[0], half.of[1]}};
+  const int64_t whole = IsAligned(to, kPackBytes) ? bytes / kPackBytes : 0;
   for (int64_t i = GridThread(); i < whole; i += GridThreads()) {
-    reinterpret_cast<Words<16>*>(to)[i] = words;
+    reinterpret_cast<Words<kPackBytes>*>(to)[i] = words;
   }
-  for (int64_t i = whole * 16 + GridThread(); i < bytes; i += GridThreads()) {
+  for (int64_t i = whole * kPackBytes + GridThread(); i < bytes; i += GridThreads()) {
     to[i] = static_cast<uint8_t>(pattern >> (i % 8 * 8));
   }
 }

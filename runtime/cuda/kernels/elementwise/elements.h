@@ -95,7 +95,7 @@ class ElementLoop {
     ((widest = Greatest(widest, sizeof(In))), ...);
     return widest;
   }();
-  static constexpr int kPack = 16 / kWidest;
+  static constexpr int kPack = kPackBytes / kWidest;
 
   template <size_t... I>
   static __device__ void RunOver(const Arguments& arguments, const Walk<kOperands>& walk,

@@ -8,12 +8,12 @@ namespace cgraph::cuda {
 KERNEL(CopyWhole, (Guard guard, View x, int64_t width, void* to)) {
   if (!Enter(guard)) return;
   const int64_t bytes = ElementsOf(x) * width;
-  const bool packs = IsAligned(x.data, 16) && IsAligned(to, 16);
-  const int64_t whole = packs ? bytes / 16 : 0;
+  const bool packs = IsAligned(x.data, kPackBytes) && IsAligned(to, kPackBytes);
+  const int64_t whole = packs ? bytes / kPackBytes : 0;
   for (int64_t i = GridThread(); i < whole; i += GridThreads()) {
-    static_cast<Words<16>*>(to)[i] = static_cast<const Words<16>*>(x.data)[i];
+    static_cast<Words<kPackBytes>*>(to)[i] = static_cast<const Words<kPackBytes>*>(x.data)[i];
   }
-  for (int64_t i = whole * 16 + GridThread(); i < bytes; i += GridThreads()) {
+  for (int64_t i = whole * kPackBytes + GridThread(); i < bytes; i += GridThreads()) {
     static_cast<uint8_t*>(to)[i] = static_cast<const uint8_t*>(x.data)[i];
   }
 }

@@ -68,9 +68,10 @@ __device__ void Permute(const Permutation& permutation) {
   if (strided.count == 0) return;
   const T* x = static_cast<const T*>(permutation.x.data);
   T* out = static_cast<T*>(permutation.out);
-  constexpr int kPack = 16 / sizeof(T);
+  constexpr int kPack = kInPack<T>;
   if (strided.from[0] == 1) {
-    const bool packs = strided.extents[0] % kPack == 0 && IsAligned(x, 16) && IsAligned(out, 16);
+    const bool packs = strided.extents[0] % kPack == 0 && IsAligned(x, kPackBytes) &&
+                       IsAligned(out, kPackBytes);
     if (packs) CopyPacks<T, kPack>(strided, x, out);
     else CopyPacks<T, 1>(strided, x, out);
   } else if (strided.rank > 1) {

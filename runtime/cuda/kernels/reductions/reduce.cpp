@@ -39,7 +39,7 @@ ExecutableResult MakeReduction(const Making& making, const char* name, int dim) 
   const int64_t pack = kPackBytes / plan::DTypeBytes(making.in(0).dtype);
   const Division division = DivisionOf(columns, along, contiguous, pack, kMostElements);
   const int64_t parts = PartsOf(division, columns, along, pack);
-  const Division second = DivisionOf(columns, parts, false, 1, 1);
+  const Division second = DivisionOf(columns, parts, /*contiguous=*/false, /*pack=*/1, /*most=*/1);
   const auto launch = [launcher = making.launcher, function = *function, dim, columns, parts,
                        division, second](const Call& call) {
     Reduction reduction;

@@ -5,14 +5,13 @@
 #ifndef CGRAPH_RUNTIME_CUDA_KERNELS_REDUCTIONS_REDUCE_H_
 #define CGRAPH_RUNTIME_CUDA_KERNELS_REDUCTIONS_REDUCE_H_
 
+#include "runtime/cuda/kernels/block.h"
 #include "runtime/cuda/kernels/device_numbers.h"
 #include "runtime/cuda/kernels/pack.h"
 #include "runtime/cuda/kernels/reductions/layout.h"
 #include "runtime/cuda/kernels/warp.h"
 
 namespace cgraph::cuda {
-
-inline constexpr int kReducingThreads = 256;
 
 [[gnu::noinline]] __device__ inline int64_t OffsetAt(const Positions& positions, int64_t at) {
   if (positions.rank == 1) return at * positions.strides[0];
@@ -36,7 +35,7 @@ class Reducer {
 
   static __device__ void Run(const Reduction& reduction) {
     __shared__ Layout layout;
-    __shared__ State states[kReducingThreads];
+    __shared__ State states[kThreads];
     ShareLayout(reduction, layout);
     const int64_t columns = layout.columns.count;
     const int64_t length = LengthOfPart(layout.along.count, reduction.parts);

@@ -2,6 +2,7 @@
 #ifndef CGRAPH_RUNTIME_CUDA_KERNELS_ROWS_ARGUMENTS_H_
 #define CGRAPH_RUNTIME_CUDA_KERNELS_ROWS_ARGUMENTS_H_
 
+#include "runtime/cuda/kernels/block.h"
 #include "runtime/cuda/kernels/dims.h"
 
 namespace cgraph::cuda {
@@ -16,13 +17,11 @@ constexpr RowShape RowsOf(const Dims& dims, int dim) {
   return {dims.Product(0, dim) * inner, dims.of[dim], inner};
 }
 
-inline constexpr int kRowThreads = 256;  // of a block
-
-// Returns how many elements of each operand a thread keeps, which are computed with in so many
-// bytes.
+// Returns how many elements of each operand a thread can keep in shared memory, where each takes
+// `bytes`.
 constexpr int KeptElements(int operands, int bytes) {
   constexpr int kKeptBytes = 32768;  // of shared memory: several blocks have room side by side
-  return kKeptBytes / (kRowThreads * operands * bytes);
+  return kKeptBytes / (kThreads * operands * bytes);
 }
 
 struct Rows {

@@ -62,7 +62,7 @@ __device__ void AddUpColumns(const ColumnSums& sums) {
   const auto* gy = static_cast<const T*>(sums.gy);
   const auto* statistics = static_cast<const C*>(sums.statistics);
   const int64_t length = (rows + sums.parts - 1) / sums.parts;
-  const int64_t columns = (count + kRowThreads - 1) / kRowThreads * kRowThreads;
+  const int64_t columns = (count + kThreads - 1) / kThreads * kThreads;
   for (int64_t i = GridThread(); i < columns * sums.parts; i += GridThreads()) {
     const Quotient part = Divided(i, columns);
     const int64_t column = part.rest;

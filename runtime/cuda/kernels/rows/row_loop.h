@@ -45,8 +45,8 @@ class Row {
  public:
   struct Shared {
     RowShape shape;
-    alignas(kPackBytes) C kept[operands][kKept / kWord][kRowThreads][kWord];
-    double partial[kRowThreads];
+    alignas(kPackBytes) C kept[operands][kKept / kWord][kThreads][kWord];
+    double partial[kThreads];
   };
 
   __device__ Row(const Rows& rows, Shared& shared, int64_t group) : rows_(rows), shared_(shared) {
@@ -55,7 +55,7 @@ class Row {
     rank_ = rows.contiguous ? thread % rows.height : thread / rows.width;
     row_ = group * rows.width + slot;
     const RowShape& shape = shared.shape;
-    count_ = row_ < shape.rows ? shape.along : 0;
+    end_ = row_ < shape.rows ? shape.along : 0;
     if (shape.inner == 1) {
       base_ = row_ * shape.along;
     } else {
@@ -146,11 +146,11 @@ class Row {
     int64_t i = first_;
     if (packed_) {
       constexpr int kAtOnce = kKept < 4 * kPack ? kKept / kPack : 4;
-      for (; i + (kAtOnce - 1) * step_ < count_; i += kAtOnce * step_, at += kAtOnce * kPack) {
+      for (; i + (kAtOnce - 1) * step_ < end_; i += kAtOnce * step_, at += kAtOnce * kPack) {
         KeepPacks<kAtOnce>(i, at);
       }
     }
-    for (; i < count_; i += step_, at += kPack) KeepPacks<1>(i, at);
+    for (; i < end_; i += step_, at += kPack) KeepPacks<1>(i, at);
   }
   template <int packs>
   __device__ void KeepPacks(int64_t first, int at) const {
@@ -198,7 +198,7 @@ class Row {
     if (packed_) return LoadPack<T, kPack>(x);
 #pragma unroll
     for (int e = 0; e < kPack; ++e) {
-      if (first + e < count_) pack.of[e] = x[e * shared_.shape.inner];
+      if (first + e < end_) pack.of[e] = x[e * shared_.shape.inner];
     }
     return pack;
   }
@@ -216,7 +216,7 @@ class Row {
   template <typename Use>
   __device__ void ForEachPack(Use use) const {
     int at = 0;
-    for (int64_t i = first_; i < count_; i += step_, at += kPack) {
+    for (int64_t i = first_; i < end_; i += step_, at += kPack) {
       Numbers numbers;
 #pragma unroll
       for (int o = 0; o < operands; ++o) {
@@ -228,7 +228,7 @@ class Row {
           for (int e = 0; e < kPack; ++e) numbers.x[o][e] = Widened(pack.of[e]);
         }
       }
-      const int64_t left = count_ - i;
+      const int64_t left = end_ - i;
       if (packed_) {
         use(i, kPack, numbers, at);
       } else {
@@ -287,8 +287,8 @@ class Row {
   const Rows& rows_;
   Shared& shared_;
   int rank_ = 0;                  // of this thread among those of its row
-  int64_t row_ = 0, count_ = 0;   // count_: the elements of the row; 0 of none
-  int64_t base_ = 0;              // where the row begins
+  int64_t row_ = 0, base_ = 0;    // the row's number, and where it begins
+  int64_t end_ = 0;               // behind the row's last element; 0 where there is no row
   int64_t first_ = 0, step_ = 0;  // the thread's first element, and how far its packs are apart
   bool packed_ = false;           // all packs are whole, and aligned in memory
   bool keeps_ = false;

@@ -36,7 +36,6 @@ ExecutableResult MakeNorm(const Making& making, const char* name, int operands) 
 RowLauncher::RowLauncher(const Launcher& launcher, const device::OperandType& x, int dim,
                          int operands)
     : launcher_(launcher), dim_(dim) {
-  static_assert(kRowThreads == kThreads);
   const RowShape shape = RowsOf(BoundsOf(x), dim);
   const auto bytes = static_cast<int>(plan::DTypeBytes(x.dtype));
   const int computed = std::max<int>(bytes, sizeof(float));  // f16 and bf16 are computed in f32

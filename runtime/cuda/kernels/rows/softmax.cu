@@ -5,7 +5,8 @@
 
 namespace cgraph::cuda {
 
-// exp() as exactly as the result's type needs.
+// exp(), for f16 and bf16 within a relative 2^-17, where the CPU takes f32's. The terms of a sum are
+// positive, and the greatest is exactly 1, so the sum is as near.
 template <typename T>
 __device__ inline Compute<T> ExpFor(Compute<T> x) {
   if constexpr (kIsHalf<T>) return device::Exp::OfHalf(x);
@@ -59,7 +60,7 @@ struct LogSoftmaxGradRow {
   static constexpr int kOperands = 2;
   static __device__ void Run(const Row<T, 2>& row) {
     const C sum = static_cast<C>(row.Sum([&](const auto& e) { return e.x[1]; }));
-    row.Store([&](const auto& e) { return e.x[1] - ExpFor<T>(e.x[0]) * sum; });
+    row.Store([&](const auto& e) { return e.x[1] - device::Exp::Of(e.x[0]) * sum; });
   }
 };
 

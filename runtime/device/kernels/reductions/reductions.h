@@ -68,7 +68,9 @@ struct Least {
     return Limits::has_infinity ? Limits::infinity() : Limits::max();
   }
 };
-// The first extreme stays, so it does not matter which neighbours are joined before others.
+// Joining is associative, so four steps are joined before they meet the rest. Of extremes that are
+// equal (-0 and 0), columns and rows of fewer than kParts keep the first; longer rows keep that of
+// the lowest part, by their length alone.
 template <typename C, typename Extreme>
 struct Choosing {
   using Accumulator = C;
