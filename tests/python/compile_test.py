@@ -15,7 +15,7 @@ import warnings
 import support
 
 import cgraph
-from cgraph import _runtime
+from cgraph import _arguments, _runtime
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DIGITS = ROOT / "examples" / "digits" / "digits.cgraph"
@@ -56,6 +56,21 @@ class Compile(unittest.TestCase):
         slow = dict(calls, **{"Counter.add": 7e6})
         plan = cgraph.compile(support.PROGRAM, graph="add", profile=slow)
         self.assertEqual(plan.simulate()["graphs"][0]["makespan_ps"], 7e9)
+
+        plan = cgraph.compile(support.PROGRAM, graph="add")
+        self.assertEqual(plan.simulate(profile=slow)["graphs"][0]["makespan_ps"], 7e9)
+
+    def test_trace_is_no_profile(self):
+        """What is said of flags of cgrun's stays, but where Python has the same."""
+        said = (r"`cgrun --trace` writes it, of what ran when; a profile has the mean time of each "
+                r"call, and `Engine\.profile\(\)` returns one$")
+        with tempfile.TemporaryDirectory() as folder:
+            trace = pathlib.Path(folder, "trace.json")
+            trace.write_text('{"traceEvents": []}', encoding="utf-8")
+            with self.assertRaisesRegex(cgraph.CompileError, said):
+                cgraph.compile(DIGITS, profile=trace)
+            with self.assertRaisesRegex(cgraph.Error, said):
+                cgraph.compile(DIGITS).simulate(profile=trace)
 
     def test_chosen_graph(self):
         plan = cgraph.compile(support.PROGRAM, graph="add", schedule="program")
@@ -141,6 +156,16 @@ class Compile(unittest.TestCase):
             every = [caught.exception.diagnostics[0].message]
             every += [note.message for note in caught.exception.diagnostics[0].notes]
             self.assertIn(said, "\n".join(every))
+
+    def test_says_of_arguments_what_the_engine_says_of_flags(self):
+        """Where a message can be had on a GPU alone."""
+        for said, expected in (
+                ("use another GPU (--device-map), or", "use another GPU (`device_map`), or"),
+                ("put it on a core with --device-map", "put it on a core with `device_map`"),
+                ("--device-map gpu[7]=cpu:0: no", "`device_map` gpu[7]=cpu:0: no"),
+                ("run with --workers 2, without --processes",
+                 "run with `workers=2`, without `processes`")):
+            self.assertEqual(_arguments.of_engine(said), expected)
 
     def test_absent_file(self):
         with self.assertRaisesRegex(cgraph.CompileError, "cannot read nowhere.cgraph"):

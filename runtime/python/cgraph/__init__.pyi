@@ -85,7 +85,7 @@ class Plan:
         graph: str | None = ...,
         executions: int = ...,
         workers: int | None = ...,
-        profile: _Path | None = ...,
+        profile: _Path | Mapping[str, float] | None = ...,
     ) -> dict[str, Any]: ...
     def prove(self) -> Proof: ...
     @overload

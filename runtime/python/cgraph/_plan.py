@@ -120,12 +120,18 @@ class Plan:
     def simulate(self, *, graph=None, executions=1, workers=None, profile=None):
         """Predicts times without running. Returns a dict: `machine`, and in `graphs` for each graph
         its `makespan_ps`, `lower_bound_ps`, `bubble`, and its `devices` with their times and memory
-        (picoseconds, bytes)."""
+        (picoseconds, bytes). `profile`: measured times, as compile() takes them."""
+        import tempfile
         flags = ["--executions", str(executions)]
-        for name, value in (("--graph", graph), ("--workers", workers), ("--profile", profile)):
+        for name, value in (("--graph", graph), ("--workers", workers)):
             if value is not None:
-                flags += [name, os.fspath(value) if name == "--profile" else str(value)]
-        return self._json("simulate", flags)
+                flags += [name, str(value)]
+        with tempfile.TemporaryDirectory(prefix="cgraph-") as folder:
+            if isinstance(profile, dict):
+                profile = _write_profile(folder, profile)
+            if profile is not None:
+                flags += ["--profile", os.fspath(profile)]
+            return self._json("simulate", flags)
 
     def prove(self):
         """Proves the plan once more: that it cannot deadlock, and that every read finds the value
