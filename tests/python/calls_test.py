@@ -163,6 +163,21 @@ class Refusals(WithEngine):
             self.refused("`x` is an int of more than 64 bits; i64.* holds -9223", graph="add",
                          x=many)
 
+    def test_what_a_producer_refuses(self):
+        """As PyTorch does where a tensor requires a gradient."""
+        class Refusing(OnlyDLPack):
+            requires_grad = True
+
+            def __dlpack__(self, **options):
+                raise BufferError("Can't export it")
+
+        x = Refusing(np.ones((2, 3), np.float32))
+        self.refused(r"^`mlp` takes `x` as f32\[n <= 4, 3\], and was given a tensor that requires "
+                     r"a gradient; `x.detach\(\)` fits$", x=x)
+        x.requires_grad = False
+        self.refused(r"^`mlp` takes `x` as f32\[n <= 4, 3\], and `__dlpack__` of what was given "
+                     r"says: Can't export it$", x=x)
+
     def test_byte_order(self):
         x = np.ones((2, 3), np.float32)
         self.refused(r"form `>f`, whose high bytes come first; "
@@ -222,6 +237,8 @@ class Refusals(WithEngine):
             with self.assertRaises(cgraph.InputError) as refused:
                 cgraph.Engine(plan, **options)
             self.assertIn(said, str(refused.exception))
+        with cgraph.Engine(plan, device_map={"gpu[*]": "cpu:0"}, libraries=None) as engine:
+            self.assertEqual(engine.twice(np.ones(8, np.float32)).tolist(), [2.0] * 8)
         with cgraph.Engine(plan, device_map={"gpu[*]": "cpu:0"}, workers=0) as engine:
             self.assertEqual(engine.twice(np.ones(8, np.float32)).tolist(), [2.0] * 8)
 

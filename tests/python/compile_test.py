@@ -181,6 +181,13 @@ class Compile(unittest.TestCase):
         with self.assertRaisesRegex(cgraph.InputError, r"list of words, \['--lanes', 'one'\]"):
             cgraph.compile(DIGITS, flags="--lanes one")
 
+    def test_defines_are_a_dict(self):
+        for wrong in (["B=3"], "B=3"):
+            with self.assertRaises(cgraph.InputError) as caught:
+                cgraph.compile(DIGITS, defines=wrong)
+            self.assertEqual(str(caught.exception),
+                             f"`defines` is a dict, {{'B': 3}}, and was given {wrong!r}")
+
     def test_unknown_define(self):
         with self.assertRaisesRegex(cgraph.CompileError, "NOPE"):
             cgraph.compile(DIGITS, defines={"NOPE": 1})
@@ -237,7 +244,25 @@ class Plans(unittest.TestCase):
         self.assertEqual(bytes(again), bytes(self.plan))
         self.assertEqual(bytes(pickle.loads(pickle.dumps(again))), bytes(again))
 
+    def test_save_into_no_folder(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "nofolder", "p.cgplan")
+            with self.assertRaises(cgraph.Error) as caught:
+                self.plan.save(path)
+            self.assertEqual(str(caught.exception),
+                             f"cannot write {path}: No such file or directory")
+            os.mkdir(os.path.join(folder, "nofolder"))
+            os.mkdir(path)
+            with self.assertRaisesRegex(cgraph.Error, f"^cannot write {path}: Is a directory$"):
+                self.plan.save(path)
+            self.assertEqual(os.listdir(os.path.dirname(path)), ["p.cgplan"])
+
     def test_no_plan(self):
+        for wrong in (WRONG, "graph g(x: f32[2]) -> f32[2] { return x }"):
+            for load in (cgraph.load, cgraph.Engine):
+                with self.assertRaisesRegex(cgraph.PlanError, r"the text of a program; "
+                                            r"cgraph.compile\(text\) makes a plan of it"):
+                    load(wrong)
         with self.assertRaisesRegex(cgraph.PlanError, "No such file"):
             cgraph.load("/nowhere/x.cgplan")
         with self.assertRaises(cgraph.PlanError):

@@ -212,7 +212,8 @@ class Engine:
         *,
         weights: _Path | None = ...,
         libraries: (
-            _Path
+            None
+            | _Path
             | ModuleType
             | Callable[..., Any]
             | Iterable[_Path | ModuleType | Callable[..., Any]]
