@@ -148,6 +148,11 @@ class Compile(unittest.TestCase):
                 ("import nope\n", '`include=["DIR"]` looks in another folder as well'),
                 ('actor A() { method f(x: i64) -> i64 = extern "models.py:f" }\n',
                  '"python:models:f"; `libraries=["models.py"]` of Engine says where the module is'),
+                ('actor A() { method f(x: i64) -> i64 = extern "python:models.py:f" }\n',
+                 '"python:models:f"; `libraries=["models.py"]` of Engine says where the module is'),
+                ('actor A() { method f(x: i64) -> i64 = extern "models:A.f" }\n',
+                 'is no function of a shared library; for a method in Python write '
+                 '"python:models:A.f"'),
                 ('actor A() { method f(x: i64) -> i64 = extern "f" }\n',
                  "; `libraries` of Engine says where the file is")):
             with self.assertRaises(cgraph.CompileError) as caught:
