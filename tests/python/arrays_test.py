@@ -74,8 +74,32 @@ class Numbers(unittest.TestCase):
             for wrong in (lambda: [1][one.h], lambda: [1][many.e], lambda: hash(one.e),
                           lambda: one.h < "6"):
                 self.assertRaises(TypeError, wrong)
+            self.arithmetic(one.e, 6)
+            self.arithmetic(one.f, 6.0)
+            self.arithmetic(one.g, 6.0)
+            self.assertEqual((one.a + one.a, one.e + one.h, type(one.e + one.d)), (0, 12.0, int))
+            np.testing.assert_array_equal(one.h * np.float32([1, 2]), [6, 12])
+            for sum_of in (lambda: many.h + many.h, lambda: sum([many.h]), lambda: -many.h,
+                           lambda: many.h * 2, lambda: one.h * many.h, lambda: round(many.h)):
+                with self.assertRaisesRegex(TypeError, "no arithmetic: numpy.asarray"):
+                    sum_of()
+            np.testing.assert_array_equal(many.e + np.int64([1, 2]), [[1, 4], [5, 122], [11, 2]])
+            np.testing.assert_array_equal(np.int64([1, 2]) - many.e, [[1, 0], [-3, -118], [-9, 2]])
             with self.assertRaisesRegex(ValueError, "item.. is for one element; this has 6"):
                 engine.same(**given([[0, 1], [2, 60], [5, 0]])).f.item()
+
+    def arithmetic(self, x, n):
+        """That an Array without dimensions computes as its number does."""
+        total = 0
+        total += x
+        for got, expected in ((total, n), (sum([x, x, x]), 3 * n), (x + x, 2 * n), (x - 1, n - 1),
+                              (1 - x, 1 - n), (x * 2, 2 * n), (2 * x, 2 * n), (x / 4, n / 4),
+                              (3 / x, 3 / n), (x // 4, n // 4), (9 // x, 9 // n), (x % 4, n % 4),
+                              (9 % x, 9 % n), (x ** 2, n ** 2), (2 ** x, 2 ** n), (-x, -n), (+x, n),
+                              (abs(-x), n), (abs(x), n), (round(x), round(n)),
+                              (round(x / 7, 2), round(n / 7, 2)), (round(x, 2), round(n, 2))):
+            self.assertEqual((got, type(got)), (expected, type(expected)))
+        self.assertRaises(TypeError, lambda: x + "6")
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ import signal
 import threading
 import time
 import unittest
+import unittest.mock
 
 import numpy as np
 import support
@@ -163,6 +164,21 @@ class Refusals(WithEngine):
             self.refused("`x` is an int of more than 64 bits; i64.* holds -9223", graph="add",
                          x=many)
 
+    def test_what_a_producer_refuses(self):
+        """As PyTorch does where a tensor requires a gradient."""
+        class Refusing(OnlyDLPack):
+            requires_grad = True
+
+            def __dlpack__(self, **options):
+                raise BufferError("Can't export it")
+
+        x = Refusing(np.ones((2, 3), np.float32))
+        self.refused(r"^`mlp` takes `x` as f32\[n <= 4, 3\], and was given a tensor that requires "
+                     r"a gradient; `x.detach\(\)` fits$", x=x)
+        x.requires_grad = False
+        self.refused(r"^`mlp` takes `x` as f32\[n <= 4, 3\], and `__dlpack__` of what was given "
+                     r"says: Can't export it$", x=x)
+
     def test_byte_order(self):
         x = np.ones((2, 3), np.float32)
         self.refused(r"form `>f`, whose high bytes come first; "
@@ -222,8 +238,36 @@ class Refusals(WithEngine):
             with self.assertRaises(cgraph.InputError) as refused:
                 cgraph.Engine(plan, **options)
             self.assertIn(said, str(refused.exception))
+        with cgraph.Engine(plan, device_map={"gpu[*]": "cpu:0"}, libraries=None) as engine:
+            self.assertEqual(engine.twice(np.ones(8, np.float32)).tolist(), [2.0] * 8)
         with cgraph.Engine(plan, device_map={"gpu[*]": "cpu:0"}, workers=0) as engine:
             self.assertEqual(engine.twice(np.ones(8, np.float32)).tolist(), [2.0] * 8)
+
+
+    def test_several_nodes_under_a_launcher(self):
+        plan = cgraph.compile("""import std.tensor
+actor A() { method f(x: f32[8]) -> f32[8] { return x + x } }
+place a[k in 0..3] = A() on node[k].cpu[0]
+graph g(x: f32[8]) -> f32[8] { return a[2].f(a[1].f(a[0].f(x))) }
+""")
+        x = np.ones(8, np.float32)
+        for launcher, variables in (("mpirun of Open MPI", {"OMPI_COMM_WORLD_SIZE": "2"}),
+                                    ("mpirun of MPICH", {"PMI_SIZE": "2"}),
+                                    ("srun", {"SLURM_STEP_NUM_TASKS": "2"})):
+            with unittest.mock.patch.dict(os.environ, variables):
+                with self.assertRaises(cgraph.PlanError) as caught:
+                    cgraph.Engine(plan)
+                with cgraph.Engine(self.engine.plan) as engine:  # of one node
+                    self.assertEqual(engine.twice(x).tolist(), [2.0] * 8)
+            self.assertEqual(
+                str(caught.exception),
+                "the plan has devices on node[0] to node[2], and an Engine in Python serves all of "
+                f"them in its own process; {launcher} has started 2 processes, and each would run "
+                f"the whole program: `{launcher.split()[0]} -n 3 cgrun PLAN` gives each node a "
+                "process")
+        for variables in ({}, {"OMPI_COMM_WORLD_SIZE": "1"}):
+            with unittest.mock.patch.dict(os.environ, variables), cgraph.Engine(plan) as engine:
+                self.assertEqual(engine.g(x).tolist(), [8.0] * 8)
 
 
 class Futures(WithEngine):

@@ -15,7 +15,7 @@ import warnings
 import support
 
 import cgraph
-from cgraph import _runtime
+from cgraph import _arguments, _runtime
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DIGITS = ROOT / "examples" / "digits" / "digits.cgraph"
@@ -56,6 +56,21 @@ class Compile(unittest.TestCase):
         slow = dict(calls, **{"Counter.add": 7e6})
         plan = cgraph.compile(support.PROGRAM, graph="add", profile=slow)
         self.assertEqual(plan.simulate()["graphs"][0]["makespan_ps"], 7e9)
+
+        plan = cgraph.compile(support.PROGRAM, graph="add")
+        self.assertEqual(plan.simulate(profile=slow)["graphs"][0]["makespan_ps"], 7e9)
+
+    def test_trace_is_no_profile(self):
+        """What is said of flags of cgrun's stays, but where Python has the same."""
+        said = (r"`cgrun --trace` writes it, of what ran when; a profile has the mean time of each "
+                r"call, and `Engine\.profile\(\)` returns one$")
+        with tempfile.TemporaryDirectory() as folder:
+            trace = pathlib.Path(folder, "trace.json")
+            trace.write_text('{"traceEvents": []}', encoding="utf-8")
+            with self.assertRaisesRegex(cgraph.CompileError, said):
+                cgraph.compile(DIGITS, profile=trace)
+            with self.assertRaisesRegex(cgraph.Error, said):
+                cgraph.compile(DIGITS).simulate(profile=trace)
 
     def test_chosen_graph(self):
         plan = cgraph.compile(support.PROGRAM, graph="add", schedule="program")
@@ -133,6 +148,11 @@ class Compile(unittest.TestCase):
                 ("import nope\n", '`include=["DIR"]` looks in another folder as well'),
                 ('actor A() { method f(x: i64) -> i64 = extern "models.py:f" }\n',
                  '"python:models:f"; `libraries=["models.py"]` of Engine says where the module is'),
+                ('actor A() { method f(x: i64) -> i64 = extern "python:models.py:f" }\n',
+                 '"python:models:f"; `libraries=["models.py"]` of Engine says where the module is'),
+                ('actor A() { method f(x: i64) -> i64 = extern "models:A.f" }\n',
+                 'is no function of a shared library; for a method in Python write '
+                 '"python:models:A.f"'),
                 ('actor A() { method f(x: i64) -> i64 = extern "f" }\n',
                  "; `libraries` of Engine says where the file is")):
             with self.assertRaises(cgraph.CompileError) as caught:
@@ -141,6 +161,16 @@ class Compile(unittest.TestCase):
             every = [caught.exception.diagnostics[0].message]
             every += [note.message for note in caught.exception.diagnostics[0].notes]
             self.assertIn(said, "\n".join(every))
+
+    def test_says_of_arguments_what_the_engine_says_of_flags(self):
+        """Where a message can be had on a GPU alone."""
+        for said, expected in (
+                ("use another GPU (--device-map), or", "use another GPU (`device_map`), or"),
+                ("put it on a core with --device-map", "put it on a core with `device_map`"),
+                ("--device-map gpu[7]=cpu:0: no", "`device_map` gpu[7]=cpu:0: no"),
+                ("run with --workers 2, without --processes",
+                 "run with `workers=2`, without `processes`")):
+            self.assertEqual(_arguments.of_engine(said), expected)
 
     def test_absent_file(self):
         with self.assertRaisesRegex(cgraph.CompileError, "cannot read nowhere.cgraph"):
@@ -155,6 +185,13 @@ class Compile(unittest.TestCase):
     def test_flags_are_words(self):
         with self.assertRaisesRegex(cgraph.InputError, r"list of words, \['--lanes', 'one'\]"):
             cgraph.compile(DIGITS, flags="--lanes one")
+
+    def test_defines_are_a_dict(self):
+        for wrong in (["B=3"], "B=3"):
+            with self.assertRaises(cgraph.InputError) as caught:
+                cgraph.compile(DIGITS, defines=wrong)
+            self.assertEqual(str(caught.exception),
+                             f"`defines` is a dict, {{'B': 3}}, and was given {wrong!r}")
 
     def test_unknown_define(self):
         with self.assertRaisesRegex(cgraph.CompileError, "NOPE"):
@@ -212,7 +249,25 @@ class Plans(unittest.TestCase):
         self.assertEqual(bytes(again), bytes(self.plan))
         self.assertEqual(bytes(pickle.loads(pickle.dumps(again))), bytes(again))
 
+    def test_save_into_no_folder(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "nofolder", "p.cgplan")
+            with self.assertRaises(cgraph.Error) as caught:
+                self.plan.save(path)
+            self.assertEqual(str(caught.exception),
+                             f"cannot write {path}: No such file or directory")
+            os.mkdir(os.path.join(folder, "nofolder"))
+            os.mkdir(path)
+            with self.assertRaisesRegex(cgraph.Error, f"^cannot write {path}: Is a directory$"):
+                self.plan.save(path)
+            self.assertEqual(os.listdir(os.path.dirname(path)), ["p.cgplan"])
+
     def test_no_plan(self):
+        for wrong in (WRONG, "graph g(x: f32[2]) -> f32[2] { return x }"):
+            for load in (cgraph.load, cgraph.Engine):
+                with self.assertRaisesRegex(cgraph.PlanError, r"the text of a program; "
+                                            r"cgraph.compile\(text\) makes a plan of it"):
+                    load(wrong)
         with self.assertRaisesRegex(cgraph.PlanError, "No such file"):
             cgraph.load("/nowhere/x.cgplan")
         with self.assertRaises(cgraph.PlanError):

@@ -119,7 +119,7 @@ WRONGS = {
     "pinned": ["lies in the host's memory"],
     "raise": ["LookupError: at the bottom", "Traceback", "gpu_stages.py", "in wrong"],
     "text": ["is of the type `str`, and results on a GPU are tensors there"],
-    "nothing": ["is of the type `NoneType`"],
+    "nothing": ["it returned nothing (a `return` is missing?), and "],
     "turned": ["is not dense and row-major; return a copy that is"],
     "interface": ["is not dense and row-major; return a copy that is"],
     "mask": ["has a mask, which tensors here lack"],

@@ -207,7 +207,8 @@ class Base:
 
     def test_results_that_do_not_fit(self):
         said = {"dtype": "is f64[3] and was declared as f32[3]", "shape": "is f32[2] and was",
-                "rank": "is f32[1, 3] and was", "nothing": "of the type `NoneType`",
+                "rank": "is f32[1, 3] and was", 
+                "nothing": "it returned nothing (a `return` is missing?), and f32[3] is declared",
                 "text": "of the type `str`", "number": "is a number and was declared as f32[3]",
                 "tuple": "of the type `tuple`", "complex": "of the form \"Zf\""}
         self.assertEqual(sorted(said), sorted(WRONGS))
@@ -225,6 +226,19 @@ class Base:
         several = [self.engine.graphs["ends_raise"].submit(X * sign) for sign in (1, -1)]
         self.assertEqual(several[1].result().tolist(), (-X).tolist())
         self.assertRaises(cgraph.ExecutionError, several[0].result)
+
+    def test_views_are_no_arrays(self):
+        for line, said in (("return x + 1", "TypeError: unsupported operand type(s) for +: "
+                            "'cgraph.View' and 'int'"),
+                           ("return x.reshape(3)", "AttributeError: 'cgraph.View' object has no")):
+            name = f"view_{line[8] == ' '}_{bool(self.processes)}"
+            path = self.empty_module(name, f"def f(x):\n    {line}\n")
+            with self.load(cgraph.compile(STAGE.replace("SYMBOL", f"{name}:f")), [path]) as engine:
+                with self.assertRaises(cgraph.ExecutionError) as raised:
+                    engine.g(X)
+                self.assertIn(said, str(raised.exception))
+                self.assertIn("; the arguments of a method are views: torch.from_dlpack(x) is a "
+                              "tensor of one, numpy.asarray(x) an array\n", str(raised.exception))
 
     def test_many_at_once(self):
         local = [self.engine.local().item() for _ in range(3)]
@@ -299,7 +313,10 @@ graph up() -> i64 { return a.up() }
         self.refused(program("os:system"), "`os:system` is of the Python module os, and named were "
                      "method_stages")
         self.refused(program("method_stages:imported"), "none that it imports")
-        self.refused(program("method_stages:np.array"), "none that it imports")
+        self.refused(program("method_stages:np.array"), "`np` is a module that `method_stages` "
+                     "imports; a method is one of a class or function that method_stages.py itself")
+        self.refused(program("method_stages:KEPT.append"), "`KEPT` is an object of `list`, and "
+                     "each place makes its own; name a class")
         self.refused(program("method_stages:stage"),
                      "has no `stage` (did you mean `Stage`?); it has Stage, Keeper")
         self.refused(program("method_stages:something_else"), "has no `something_else`; it has St")

@@ -61,7 +61,7 @@ ARROWS = {
                        "runtime/workers"],
     "runtime/command": ["runtime"],
     "runtime/python": ["runtime/device", "runtime/engine", "runtime/kinds", "runtime/native",
-                       "runtime/plan", "runtime/status", "runtime/workers"],
+                       "runtime/plan", "runtime/ranks", "runtime/status", "runtime/workers"],
     "runtime/cgrun.cpp": ["runtime/command", "runtime/engine", "runtime/native", "runtime/ranks",
                           "runtime/status"],
     # The interpreter judges the prover, so it knows nothing but the plan.

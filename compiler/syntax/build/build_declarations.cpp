@@ -1,11 +1,57 @@
 #include "compiler/syntax/build/builder.h"
 
+#include <string_view>
+
 #include <fmt/format.h>
 
 #include "compiler/syntax/build/literals.h"
 #include "runtime/kinds/native.h"
 
 namespace cgraph::syntax {
+namespace {
+
+constexpr std::string_view kPythonFile = ".py";
+
+// Says how a method is named that the program names by its module's file.
+std::string NamedByFile(std::string_view file, std::string_view method) {
+  std::string_view module = file.substr(0, file.size() - kPythonFile.size());
+  module.remove_prefix(module.rfind('/') + 1);
+  return fmt::format(
+      "a method in Python is named by its module, not by its file: \"python:{}:{}\"; "
+      "cgrun --lib {} says where the module is",
+      module, method, file);
+}
+
+// Returns what is wrong with the name of native code; nothing where it is one.
+std::string ProblemOfNative(std::string_view library, std::string_view symbol) {
+  if (library == kPythonLibrary) {
+    const std::string_view module = symbol.substr(0, symbol.find(':'));
+    // Deeper in a package a module may well be called `py`.
+    if (module.ends_with(kPythonFile) && module.size() < symbol.size() &&
+        IsPythonName(module.substr(0, module.size() - kPythonFile.size()))) {
+      return NamedByFile(module, symbol.substr(module.size() + 1));
+    }
+    if (ReadPythonSymbol(symbol)) return "";
+    return "a method in Python is named by its module, and by a function or a class's method "
+           "there, as in \"python:package.module:Class.method\"; cgrun --lib says where the module "
+           "is";
+  }
+  if (library.ends_with(kPythonFile)) return NamedByFile(library, symbol);
+  if (library.empty() || symbol.empty() || library.find('/') != std::string_view::npos) {
+    return "native code is named by a library's file name and a function in it, as in "
+           "\"libmine.so:function\", or in Python as in \"python:module:Class.method\"; "
+           "cgrun --lib says where the file is";
+  }
+  const std::string text = fmt::format("{}:{}", library, symbol);
+  const bool is_c = symbol.find('.') == std::string_view::npos;  // no function of C's has a dot
+  if (is_c || library.find(".so") != std::string_view::npos || !ReadPythonSymbol(text)) return "";
+  return fmt::format(
+      "`{}` is no function of a shared library; for a method in Python write "
+      "\"python:{}\"",
+      text, text);
+}
+
+}  // namespace
 
 void Builder::BuildItem(Grammar::ItemContext* context) {
   const Range range = RangeOf(context);
@@ -181,25 +227,9 @@ ExternBody Builder::BuildExtern(Grammar::ExternBodyContext* context) {
   node.library = text.substr(0, colon);
   if (colon != std::string::npos) node.symbol = text.substr(colon + 1);
   node.range = RangeOf(context->STRING()->getSymbol());
-  if (node.library == kPythonLibrary) {
-    if (!ReadPythonSymbol(node.symbol)) {
-      errors_.Report(Code::kE0218, node.range.begin, node.range.end,
-                     "a method in Python is named by its module, and by a function or a class's "
-                     "method there, as in \"python:package.module:Class.method\"; cgrun --lib says "
-                     "where the module is");
-    }
-  } else if (llvm::StringRef(node.library).endswith(".py")) {
-    const std::string module = node.library.substr(0, node.library.size() - 3);
-    errors_.Report(Code::kE0218, node.range.begin, node.range.end,
-                   fmt::format("a method in Python is named by its module, not by its file: "
-                               "\"python:{}:{}\"; cgrun --lib {} says where the module is",
-                               module, node.symbol, node.library));
-  } else if (node.library.empty() || node.symbol.empty() ||
-             node.library.find('/') != std::string::npos) {
-    errors_.Report(Code::kE0218, node.range.begin, node.range.end,
-                   "native code is named by a library's file name and a function in it, as in "
-                   "\"libmine.so:function\", or in Python as in "
-                   "\"python:module:Class.method\"; cgrun --lib says where the file is");
+  const std::string problem = ProblemOfNative(node.library, node.symbol);
+  if (!problem.empty()) {
+    errors_.Report(Code::kE0218, node.range.begin, node.range.end, problem);
   }
   uint64_t seen = 0;
   for (Grammar::ExternClauseContext* clause : context->externClause()) {

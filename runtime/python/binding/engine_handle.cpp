@@ -15,6 +15,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "runtime/engine/machines/machine_gpus.h"
+#include "runtime/engine/machines/machines.h"
 #include "runtime/engine/rank.h"
 #include "runtime/native/library.h"
 #include "runtime/native/running_call.h"
@@ -24,6 +25,7 @@
 #include "runtime/python/binding/errors.h"
 #include "runtime/python/binding/plan_handle.h"
 #include "runtime/python/binding/without_gil.h"
+#include "runtime/ranks/launcher.h"
 #include "runtime/workers/device_map.h"
 
 namespace nb = nanobind;
@@ -68,10 +70,25 @@ Result<EngineOptions> OptionsOf(const LoadArguments& arguments, plan::Plan& plan
   return options;
 }
 
+// Refuses a plan of several nodes where a launcher runs this program several times.
+Status CheckLauncher(const plan::Plan& plan) {
+  const uint32_t nodes = engine::NodesOf(plan);
+  const auto launch = ranks::FindLaunch();
+  if (nodes == 1 || !launch) return Status();
+  const std::string name = launch->launcher;
+  return Status(
+      StatusCode::kInvalid,
+      fmt::format("the plan has devices on node[0] to node[{}], and an Engine in Python serves all "
+                  "of them in its own process; {} has started {} processes, and each would run the "
+                  "whole program: `{} -n {} cgrun PLAN` gives each node a process",
+                  nodes - 1, name, launch->processes, name.substr(0, name.find(' ')), nodes));
+}
+
 Result<std::unique_ptr<Engine>> LoadPlan(const PlanHandle& handle, const LoadArguments& arguments,
                                          const std::shared_ptr<std::atomic<bool>>& timed_out) {
   auto plan = plan::FromBytes(handle.Bytes());
   if (!plan.ok()) return plan.status();
+  CGRAPH_RETURN_IF_ERROR(CheckLauncher(**plan));
   auto options = OptionsOf(arguments, **plan);
   if (!options.ok()) return options.status();
   options->timed_out = [timed_out](const Status& status) {

@@ -1,7 +1,9 @@
 """What cgc and the engine say of the commands' flags, in words of this package's arguments."""
 
 _OF_COMPILE = "graph|topology|schedule|inflight|profile|no-warn"
-_OF_ENGINE = "inflight|processes|workers"
+_OF_ENGINE = "inflight|processes|workers|device-map"
+# What makes a profile: a command of the package, and in Python.
+_PROFILE = ("`cgrun --profile FILE` writes one", "`Engine.profile()` returns one")
 
 
 def constant(value):
@@ -23,8 +25,9 @@ def of_compile(said, defines):
     said = re.sub(r"cgrun --lib (\S+\.py)", r'`libraries=["\1"]` of Engine', said)
     said = said.replace("cgrun --lib", "`libraries` of Engine")
     said = said.replace("cgrun --device-map", "`device_map` of Engine")
+    said = said.replace(*_PROFILE)
     said = re.sub(rf"--({_OF_COMPILE}) ([A-Z]+\.\w+)", r'`\1="\2"`', said)
-    said = re.sub(rf"`?--({_OF_COMPILE})\b`?", lambda flag: _argument(flag[1]), said)
+    said = re.sub(rf"(?<!cgrun )`?--({_OF_COMPILE})\b`?", lambda flag: _argument(flag[1]), said)
     without_help = _without_help(said)
     return said if "--" in without_help else without_help
 
@@ -37,8 +40,8 @@ def of_source(file):
 def of_plan(said):
     """In words of what Plan's methods take: `color_by` for --color-by."""
     import re
-    text = _without_help(said).removeprefix("cgc: error: ")
-    return re.sub(r"--([a-z]+(?:-[a-z]+)*)", lambda flag: _argument(flag[1]), text)
+    text = _without_help(said).removeprefix("cgc: error: ").replace(*_PROFILE)
+    return re.sub(r"(?<!cgrun )--([a-z]+(?:-[a-z]+)*)", lambda flag: _argument(flag[1]), text)
 
 
 def of_engine(said):
@@ -46,9 +49,8 @@ def of_engine(said):
     import re
     said = re.sub(r"(?:cgrun )?--lib ([^\s,;]+)", r'`libraries=["\1"]`', said)
     said = re.sub(rf"--({_OF_ENGINE})\b(?: (\d+))?",
-                  lambda flag: f"`{flag[1]}={flag[2]}`" if flag[2] else f"`{flag[1]}`", said)
-    said = said.replace("cgrun --weights DIR", '`weights="DIR"`')
-    return said.replace("--device-map ", "`device_map` ")
+                  lambda flag: f"`{flag[1]}={flag[2]}`" if flag[2] else _argument(flag[1]), said)
+    return said.replace("cgrun --weights DIR", '`weights="DIR"`')
 
 
 def _argument(flag):

@@ -94,6 +94,29 @@ def _compare(name):
     return compare
 
 
+def _number(array):
+    """What arithmetic with an Array is of."""
+    if array.ndim != 0:
+        raise TypeError("an Array has no arithmetic: numpy.asarray(x) or torch.from_dlpack(x) "
+                        "makes one that has")
+    return _item(array)
+
+
+def _operate(of, array, other, reflected):
+    """An operation of a number with what stands on its other side."""
+    if not reflected and hasattr(other, "__array_ufunc__"):
+        return NotImplemented  # NumPy's own arrays know what to do with one
+    number = _number(array)
+    other = _number(other) if isinstance(other, _runtime.Array) else other
+    return of(other, number) if reflected else of(number, other)
+
+
+def _set_arithmetic(name):
+    of = getattr(operator, name)
+    setattr(_runtime.Array, f"__{name}__", lambda array, other: _operate(of, array, other, False))
+    setattr(_runtime.Array, f"__r{name}__", lambda array, other: _operate(of, array, other, True))
+
+
 def _format(array, form):
     """As its number is formatted; where it has dimensions, as it is printed."""
     return format(_item(array), form) if array.ndim == 0 and form else format(repr(array), form)
@@ -109,6 +132,12 @@ _runtime.Array.__bool__ = lambda array: bool(_item(array))
 _runtime.Array.__getitem__ = lambda array, index: _numpy(array)[index]
 _runtime.Array.__index__ = _index
 _runtime.Array.__format__ = _format
+_runtime.Array.__neg__ = lambda array: -_number(array)
+_runtime.Array.__pos__ = lambda array: +_number(array)
+_runtime.Array.__abs__ = lambda array: abs(_number(array))
+_runtime.Array.__round__ = lambda array, digits=None: round(_number(array), digits)
+for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow"):
+    _set_arithmetic(_name)
 for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
     setattr(_runtime.Array, f"__{_name}__", _compare(_name))
 # As NumPy's: what is equal to a number would have to hash as it does, and may be written.

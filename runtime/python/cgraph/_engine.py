@@ -56,6 +56,8 @@ class Engine:
         if results not in ("host", "device"):
             raise InputError(f'`results` is "host" or "device", and was given {results!r}')
         _check_excluded(processes, device_map, workers)
+        if libraries is None:
+            libraries = ()
         if isinstance(libraries, (str, os.PathLike, type)) or not isinstance(
                 libraries, collections.abc.Iterable):
             libraries = [libraries]

@@ -99,9 +99,11 @@ class Plan:
             with open(begun, "wb") as file:
                 file.write(self._runtime.bytes())
             os.replace(begun, path)
-        except BaseException:
+        except BaseException as error:
             if os.path.exists(begun):
                 os.unlink(begun)
+            if isinstance(error, OSError):
+                raise Error(f"cannot write {path}: {error.strerror}") from None
             raise
 
     def __bytes__(self):
@@ -120,12 +122,18 @@ class Plan:
     def simulate(self, *, graph=None, executions=1, workers=None, profile=None):
         """Predicts times without running. Returns a dict: `machine`, and in `graphs` for each graph
         its `makespan_ps`, `lower_bound_ps`, `bubble`, and its `devices` with their times and memory
-        (picoseconds, bytes)."""
+        (picoseconds, bytes). `profile`: measured times, as compile() takes them."""
+        import tempfile
         flags = ["--executions", str(executions)]
-        for name, value in (("--graph", graph), ("--workers", workers), ("--profile", profile)):
+        for name, value in (("--graph", graph), ("--workers", workers)):
             if value is not None:
-                flags += [name, os.fspath(value) if name == "--profile" else str(value)]
-        return self._json("simulate", flags)
+                flags += [name, str(value)]
+        with tempfile.TemporaryDirectory(prefix="cgraph-") as folder:
+            if isinstance(profile, dict):
+                profile = _write_profile(folder, profile)
+            if profile is not None:
+                flags += ["--profile", os.fspath(profile)]
+            return self._json("simulate", flags)
 
     def prove(self):
         """Proves the plan once more: that it cannot deadlock, and that every read finds the value
@@ -175,6 +183,8 @@ class Plan:
 def load(path):
     """Reads a plan that was saved, or that cgc has written. PlanError where it is none."""
     path = os.fspath(path)
+    if _is_text(path):
+        raise PlanError("this is the text of a program; cgraph.compile(text) makes a plan of it")
     if path.endswith(".cgraph") and os.path.exists(path):
         raise PlanError(f"{path} is a source; cgraph.compile({path!r}) makes a plan of it")
     try:
@@ -183,6 +193,11 @@ def load(path):
     except OSError as error:
         raise PlanError(f"cannot read {path}: {error.strerror}") from error
     return Plan(data, os.path.dirname(path) or ".")
+
+
+def _is_text(source):
+    """Whether it is the text of a program, and no path of one."""
+    return isinstance(source, str) and ("\n" in source or "{" in source)
 
 
 def compile(source, *, graph=None, defines=None, topology=None, schedule=None,
@@ -205,6 +220,8 @@ def compile(source, *, graph=None, defines=None, topology=None, schedule=None,
     warned of as CompileWarning, and are in the plan's `diagnostics`.
     """
     import tempfile
+    if not isinstance(defines, (dict, type(None))):
+        raise InputError(f"`defines` is a dict, {{'B': 3}}, and was given {defines!r}")
     words = []
     for name in [graph] if isinstance(graph, str) else graph or ():
         words += ["--graph", name]
@@ -226,7 +243,7 @@ def compile(source, *, graph=None, defines=None, topology=None, schedule=None,
     with tempfile.TemporaryDirectory(prefix="cgraph-") as folder:
         if isinstance(profile, dict):
             words += ["--profile", _write_profile(folder, profile)]
-        if isinstance(source, str) and ("\n" in source or "{" in source):
+        if _is_text(source):
             with open(os.path.join(folder, TEXT_NAME), "w", encoding="utf-8") as file:
                 file.write(source)
             file, cwd, weights = TEXT_NAME, folder, "."

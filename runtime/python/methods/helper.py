@@ -7,6 +7,7 @@ import inspect
 import os
 import sys
 import traceback
+import types
 
 MOST_TEXT = 1800  # bytes of an error: with several processes more is cut
 
@@ -119,6 +120,14 @@ def _member(symbol):
         raise LookupError(f"the module `{module_name}` ({_file_of(module) or 'of no file'}) has no "
                           f"`{first}`{_near(first, has)}; it has {', '.join(has) or 'nothing'}")
     member = getattr(module, first)
+    if isinstance(member, types.ModuleType):
+        file = os.path.basename(_file_of(module) or module_name)
+        raise LookupError(f"`{first}` is a module that `{module_name}` imports; a method is one of "
+                          f"a class or function that {file} itself defines")
+    is_object = not (isinstance(member, type) or inspect.isroutine(member))
+    if is_object and (second or _package_of(member) != package):
+        raise LookupError(f"`{first}` is an object of `{type(member).__name__}`, and each place "
+                          "makes its own; name a class")
     if _package_of(member) != package:
         raise LookupError(f"`{first}` of `{module_name}` is of `"
                           f"{getattr(member, '__module__', None)}`; a class or function of the "
@@ -214,6 +223,9 @@ def describe(error):
                      "before any engine is made, or let LD_LIBRARY_PATH begin with the folders of "
                      "those that it brings (of PyTorch's, nvidia/*/lib beside it)")
     said = said[:MOST_TEXT // 2]
+    if isinstance(error, (TypeError, AttributeError)) and "cgraph.View" in said:
+        said += ("; the arguments of a method are views: torch.from_dlpack(x) is a tensor of one, "
+                 "numpy.asarray(x) an array")
     room = MOST_TEXT - len(said)
     if len(whole) > room:
         whole = "..." + whole[-room:]

@@ -121,6 +121,12 @@ std::string CopyResults(PyObject* returned, const DLTensor* results, int32_t cou
                                      "go to; declare one, or return nothing",
                                      TypeName(returned));
   }
+  if (returned == Py_None) {
+    const auto rank = static_cast<size_t>(results->ndim);
+    return fmt::format("it returned nothing (a `return` is missing?), and {} declared",
+                       count > 1 ? fmt::format("{} results are", count)
+                                 : TypeText(results->dtype, results->shape, rank) + " is");
+  }
   if (count == 1) {
     const std::string problem = copy(returned, results[0]);
     return problem.empty() ? "" : "what it returned " + problem;

@@ -134,6 +134,18 @@ nb::object CapsuleOf(nb::handle object, nb::dict arguments) {
   }
 }
 
+// Raises what the producer of a tensor has refused to give, which one that is learnt does.
+[[noreturn]] void RaiseRefusal(nb::handle object, const InputPort& port, const std::string& graph,
+                               const nb::python_error& error) {
+  if (nb::getattr(object, "requires_grad", nb::none()).is(nb::handle(Py_True))) {
+    RaiseInput(
+        fmt::format("{}, and was given a tensor that requires a gradient; `{}.detach()` fits",
+                    Takes(port, graph), port.name));
+  }
+  RaiseInput(fmt::format("{}, and `__dlpack__` of what was given says: {}", Takes(port, graph),
+                         nb::str(error.value()).c_str()));
+}
+
 // Raises where an argument has a name that is none of the inputs'.
 void CheckNames(const std::vector<InputPort>& ports, nb::handle kwargs, const std::string& graph) {
   if (kwargs.ptr() == nullptr) return;
@@ -275,7 +287,13 @@ void Borrowed::TakeCapsule(nb::handle object, const InputPort& port, const std::
                     "{}:{} (DLPack's numbers); `{}.cpu()` makes a copy that fits",
                     Takes(port, graph), device.first, device.second, port.name));
   }
-  const nb::object capsule = CapsuleOf(object, std::move(arguments));
+  nb::object capsule;
+  try {
+    capsule = CapsuleOf(object, std::move(arguments));
+  } catch (nb::python_error& error) {
+    if (!error.matches(PyExc_BufferError)) throw;
+    RaiseRefusal(object, port, graph, error);
+  }
   if (PyCapsule_IsValid(capsule.ptr(), kVersionedCapsule) != 0) {
     versioned_ =
         static_cast<VersionedTensor*>(PyCapsule_GetPointer(capsule.ptr(), kVersionedCapsule));
