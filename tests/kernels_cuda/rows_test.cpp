@@ -16,7 +16,7 @@ const Case kCases[] = {
     {{3, 1000}},    {{2, 9001}},   {{2, 3, 4, 5}},    {{0, 4}},
     {{4, 0}},       {{9, 40}, {true, false}},         {{9, 40}, {true, true}},
     {{0, 5}, {true, true}}, {{16, 64}}, {{3, 4096}}, {{2, 9008}},
-    {{9, 48}, {false, true}}, {{9001, 2}},
+    {{9, 48}, {false, true}},
 };
 constexpr DType kFloats[] = {DType::f16, DType::bf16, DType::f32, DType::f64};
 
@@ -50,8 +50,10 @@ Operand VectorOf(DType dtype, const Case& c) {
 }  // namespace
 
 TEST_CASE("softmax, log_softmax and their gradients") {
+  std::vector<Case> cases(std::begin(kCases), std::end(kCases));
+  cases.push_back({{9001, 2}});  // long rows that do not lie in one piece
   for (const DType dtype : kFloats) {
-    for (const Case& c : kCases) {
+    for (const Case& c : cases) {
       for (int64_t dim = 0; dim < static_cast<int64_t>(c.dims.size()); ++dim) {
         for (const char* name : {"softmax", "log_softmax", "softmax_grad", "log_softmax_grad"}) {
           const bool gradient = std::string(name).ends_with("grad");

@@ -299,6 +299,18 @@ std::string TextOf(const Trial& trial) {
   return text;
 }
 
+// Checks that results are the same wherever the operands lie; a NaN is like any other. Products of
+// a library are not made where operands are not aligned.
+void CheckSameNumbers(const Trial& trial, const std::vector<Buffer>& first,
+                      const std::vector<Buffer>& out) {
+  if (trial.kernel == "matmul") return;
+  Trial exact = trial;
+  exact.relative = exact.absolute = 0;
+  for (size_t i = 0; i < first.size(); ++i) {
+    CHECK(DifferenceOf(exact, out[i].tensor, first[i].tensor) == "");
+  }
+}
+
 }  // namespace
 
 Counts Checked() { return counts; }
@@ -350,6 +362,10 @@ void Check(const Trial& trial, uint64_t seed) {
     }
     CheckResults(*outcome, trial, expected);
     if (first.empty()) first = outcome->out;
+    if (manner.shifted) {
+      CheckSameNumbers(trial, first, outcome->out);
+      continue;
+    }
     for (size_t i = 0; i < first.size(); ++i) CHECK(first[i].words == outcome->out[i].words);
   }
 }
