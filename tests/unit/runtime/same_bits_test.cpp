@@ -271,7 +271,8 @@ void CheckArgmax() {
     return std::pair(most, best);
   };
   const auto expected = run(Versions<ArgmaxLoop<C>>::Baseline);
-  CHECK(std::any_of(expected.second.begin(), expected.second.end(), [](int64_t i) { return i > 0; }));
+  const std::vector<int64_t>& found = expected.second;
+  CHECK(std::any_of(found.begin(), found.end(), [](int64_t row) { return row > 0; }));
   if (!HasAvx2()) return;
   const auto got = run(Versions<ArgmaxLoop<C>>::Avx2);
   CHECK(Different(expected.first, got.first) == 0);

@@ -5,8 +5,8 @@
 
 namespace cgraph::cuda {
 
-// exp(), for f16 and bf16 within a relative 2^-17, where the CPU takes f32's. The terms of a sum are
-// positive, and the greatest is exactly 1, so the sum is as near.
+// exp(), for f16 and bf16 within a relative 2^-17, where the CPU takes f32's. The terms of a sum
+// are positive, and the greatest is exactly 1, so the sum is as near.
 template <typename T>
 __device__ inline Compute<T> ExpFor(Compute<T> x) {
   if constexpr (kIsHalf<T>) return device::Exp::OfHalf(x);
