@@ -13,7 +13,8 @@ ExecutableResult MakeOf(const Making& making, const char* name) {
   if (!check.ok()) return check.status();
   Result<CUfunction> function = making.Find(name, making.out().dtype);
   if (!function.ok()) return function.status();
-  const RowLauncher launch_rows(making.launcher, making.in(0), making.in(0).rank - 1, 1);
+  const RowLauncher launch_rows(making.launcher, making.in(0), making.in(0).rank - 1,
+                                /*operands=*/1);
   const auto launch = [launch_rows, check = *check, function = *function](const Call& call) {
     const View& logits = call.inputs[0];
     const CUresult result = check(call, call.inputs[1], logits.dims[logits.rank - 1]);

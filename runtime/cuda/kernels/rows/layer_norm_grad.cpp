@@ -62,7 +62,7 @@ class LayerNormGrad final : public CudaExecutable {
  private:
   explicit LayerNormGrad(const Making& making)
       : launcher_(making.launcher),
-        launch_rows_(making.launcher, making.in(0), making.in(0).rank - 1, 2),
+        launch_rows_(making.launcher, making.in(0), making.in(0).rank - 1, /*operands=*/2),
         epsilon_(*device::FloatAttribute(making.request, "epsilon")) {
     const device::OperandType& x = making.in(0);
     count_ = x.dims[x.rank - 1];

@@ -134,7 +134,8 @@ nb::object CapsuleOf(nb::handle object, nb::dict arguments) {
   }
 }
 
-// Raises what the producer of a tensor has refused to give, which one that is learnt does.
+// Raises why the producer of a tensor refuses to export it. PyTorch does so where the tensor
+// requires a gradient.
 [[noreturn]] void RaiseRefusal(nb::handle object, const InputPort& port, const std::string& graph,
                                const nb::python_error& error) {
   if (nb::getattr(object, "requires_grad", nb::none()).is(nb::handle(Py_True))) {
