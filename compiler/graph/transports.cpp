@@ -13,6 +13,13 @@ namespace {
 
 bool OwnsItsMemory(const LogicalDevice& device) { return device.kind == DeviceKind::kGpu; }
 
+// Says why what is staged in the caller's memory cannot come from a device; nothing when it can.
+std::optional<std::string> CallerIsElsewhere(const LogicalDevice& device) {
+  if (device.node == LogicalDevice().node) return std::nullopt;
+  return fmt::format("host goes through the caller's memory, and {} is on another machine",
+                     DeviceName(device));
+}
+
 // Says why `transport` cannot carry between two different devices; nothing when it can.
 std::optional<std::string> Obstacle(const LogicalDevice& from, const LogicalDevice& to,
                                     Transport transport) {
@@ -36,7 +43,10 @@ std::optional<std::string> Obstacle(const LogicalDevice& from, const LogicalDevi
         }
       }
       return std::nullopt;
-    default:  // shm and host reach every device of a node
+    case Transport::kHost:
+      if (OwnsItsMemory(from) && OwnsItsMemory(to)) return CallerIsElsewhere(from);
+      return std::nullopt;
+    default:  // shm reaches every device of a node
       return std::nullopt;
   }
 }
@@ -86,6 +96,7 @@ TransportChoice ChooseGroupTransport(const graph::Module& module,
     for (graph::DeviceId id : participants) {
       // Checks a single participant, too: a transport serves kinds of devices.
       auto found = Obstacle(module.devices[participants[0]], module.devices[id], by);
+      if (!found && by == Transport::kHost) found = CallerIsElsewhere(module.devices[id]);
       if (found) return found;
     }
     return std::nullopt;
@@ -102,6 +113,9 @@ TransportChoice ChooseGroupTransport(const graph::Module& module,
   }
   if (std::none_of(participants.begin(), participants.end(), is_gpu)) {
     return Judge(Transport::kLocal, "one address space", obstacle);
+  }
+  if (CallerIsElsewhere(module.devices[participants[0]])) {
+    return Judge(Transport::kMpi, "between gpus and host memory of another machine", obstacle);
   }
   return Judge(Transport::kHost, "between gpus and host memory", obstacle);
 }

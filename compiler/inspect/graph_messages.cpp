@@ -1,7 +1,5 @@
 #include "compiler/inspect/graph_messages.h"
 
-#include <cstddef>
-
 namespace cgraph {
 
 plan::GraphIndex IndexMessages(const plan::Plan& plan, const plan::Graph& graph) {
@@ -21,6 +19,14 @@ std::vector<CollectiveParts> CollectivesOf(const plan::GraphIndex& index) {
     collectives.push_back(all.subspan(begin, end - begin));
   }
   return collectives;
+}
+
+std::optional<size_t> SenderOf(const plan::Graph& graph, CollectiveParts parts) {
+  const plan::Collective& collective = *graph.collectives[graph.parts[parts[0].part].subject()];
+  if (collective.kind != wire::CollectiveKind::broadcast || parts.size() != 2) return std::nullopt;
+  const size_t root = collective.root == 0 ? 0 : 1;
+  if (graph.parts[parts[root].part].outputs() != 0) return std::nullopt;
+  return root;
 }
 
 }  // namespace cgraph

@@ -1,9 +1,10 @@
 // Every plan that the compiler makes of a random graph proves, with nothing buffered, and means
-// what the graph means: over devices, actors, state, all transports and collectives, bounded
-// extents, machines that share links, overlap on and off, one to four executions in flight, one
-// lane for what a device exchanges, one per peer or one per edge, and rules of every kind. Rules
-// that cannot be kept are refused, and nothing else is. Made for a few workers they prove, too, and
-// by the simulation no execution, and no few of them, end later than with devices in equal shares.
+// what the graph means: over devices of one node or two, actors, state, all transports and
+// collectives, bounded extents, machines that share links, overlap on and off, one to four
+// executions in flight, one lane for what a device exchanges, one per peer or one per edge, and
+// rules of every kind. Rules that cannot be kept are refused, and nothing else is. Made for a few
+// workers they prove, too, and by the simulation no execution, and no few of them, end later than
+// with devices in equal shares.
 //
 //   random_modules_test [--count N] [--seed S]      N random modules of one to three graphs each
 #include <fmt/format.h>
@@ -33,12 +34,16 @@ namespace {
 struct Seen {
   uint64_t modules = 0, refused = 0, graphs = 0, with_rules = 0, searched = 0, instructions = 0,
            transfers = 0, collectives = 0, copies = 0, waits = 0, in_flight = 0, lagging = 0,
-           reusing = 0, on_machines = 0, rewritten = 0, sooner = 0;
+           reusing = 0, on_machines = 0, rewritten = 0, sooner = 0, of_nodes = 0, by_nccl = 0;
 
   void Add(const plan::Graph& graph) {
     ++graphs;
     instructions += graph.instructions.size();
-    for (const plan::CommPart& part : graph.parts) transfers += part.part() == plan::Part::send;
+    for (const plan::CommPart& part : graph.parts) {
+      transfers += part.part() == plan::Part::send;
+      by_nccl += part.part() == plan::Part::collective && part.inputs() > 0 && part.outputs() == 0 &&
+                 graph.collectives[part.subject()]->kind == wire::CollectiveKind::broadcast;
+    }
     collectives += graph.collectives.size();
     waits += graph.waits.size();
     in_flight += graph.inflight > 1;
@@ -66,7 +71,7 @@ struct Seen {
     return modules > 0 && refused < modules / 2 && with_rules > least && searched > least / 4 &&
            transfers > least && collectives > least && copies > least && waits > least &&
            in_flight > least && lagging > least / 4 && reusing > least / 4 && on_machines > least &&
-           rewritten > least / 4 && sooner > least;
+           rewritten > least / 4 && sooner > least && of_nodes > least && by_nccl > least / 4;
   }
   std::string Text() const {
     return fmt::format(
@@ -75,9 +80,9 @@ struct Seen {
         "instructions, {} transfers, "
         "{} collectives, {} copies, {} waits, {} graphs that reuse memory; {} modules on machines "
         "with links of their own, with {} rewrites; {} modules sooner on other workers than in "
-        "equal shares",
+        "equal shares; {} modules of two nodes, with {} messages by nccl between these",
         modules, refused, graphs, with_rules, searched, in_flight, lagging, instructions, transfers,
-        collectives, copies, waits, reusing, on_machines, rewritten, sooner);
+        collectives, copies, waits, reusing, on_machines, rewritten, sooner, of_nodes, by_nccl);
   }
 };
 
@@ -168,6 +173,8 @@ std::string Try(uint32_t seed, Seen& seen) {
                        !options.overlap ? "as stated" : *options.overlap ? "on" : "off",
                        static_cast<int>(*options.lanes), rules, what);
   }
+  seen.of_nodes += std::any_of(module.devices.begin(), module.devices.end(),
+                               [](const LogicalDevice& device) { return device.node != 0; });
   for (size_t i = 0; i < module.graphs.size(); ++i) {
     seen.Add(*plan->graphs[i]);
     seen.with_rules += module.graphs[i].rules.has_value();

@@ -96,9 +96,11 @@ class Applier {
     }
     const size_t root = std::min<size_t>(std::max(collective.root, 0), parts.size() - 1);
     const bool nccl = collective.carrier == plan::Carrier::nccl;
-    const cost::Movement movement = costs_.Collective(
-        kind->kind, participants, nccl, Bytes(graph_.parts[parts[root].part], /*received=*/false),
-        static_cast<uint32_t>(root));
+    const uint64_t bytes = Bytes(graph_.parts[parts[root].part], /*received=*/false);
+    const cost::Movement movement =
+        SenderOf(graph_, parts)
+            ? costs_.Message(participants[root], participants[1 - root], nccl, bytes)
+            : costs_.Collective(kind->kind, participants, nccl, bytes, static_cast<uint32_t>(root));
     for (const plan::CollectivePart& part : parts) durations_[part.instruction] = movement.ps;
     Set(parts[0].instruction, movement);
   }

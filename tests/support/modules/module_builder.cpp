@@ -128,8 +128,8 @@ void GraphMaker::Output(const std::string& name, ValueId value, Transport via) {
 
 ModuleBuilder::ModuleBuilder() { module_.devices.Add({.kind = DeviceKind::kCaller}); }
 
-DeviceId ModuleBuilder::Device(DeviceKind kind, uint32_t index) {
-  return module_.devices.Add({.kind = kind, .index = index});
+DeviceId ModuleBuilder::Device(DeviceKind kind, uint32_t index, uint32_t node) {
+  return module_.devices.Add({.kind = kind, .node = node, .index = index});
 }
 
 InstanceId ModuleBuilder::Actor(const std::string& name, DeviceId device,

@@ -71,7 +71,7 @@ class GraphMaker {
 class ModuleBuilder {
  public:
   ModuleBuilder();
-  DeviceId Device(DeviceKind kind, uint32_t index);
+  DeviceId Device(DeviceKind kind, uint32_t index, uint32_t node = 0);
   // Adds an actor; its states are f32[4].
   InstanceId Actor(const std::string& name, DeviceId device, std::vector<std::string> states = {});
   StateId StateOf(InstanceId instance, size_t i) { return module_.instances[instance].states[i]; }

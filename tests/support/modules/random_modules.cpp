@@ -136,7 +136,9 @@ class RandomGraph {
     const int members = static_cast<int>(collective.participants.size());
     if (traits.rooted()) collective.root = Below(members);
     const Transport via = Pick(std::vector{Transport::kAuto, Transport::kShm, Transport::kHost});
-    collective.via = via;
+    const bool serves =
+        ChooseGroupTransport(module_.module(), collective.participants, via).possible;
+    collective.via = serves ? via : Transport::kAuto;
     std::vector<Type> given;
     const int tensors = traits.from == Traits::kNobody ? 0 : 1 + Below(2);
     for (int t = 0; t < tensors; ++t) given.push_back(Floats({D(members * Below(3)), D(4)}));
@@ -199,9 +201,9 @@ Module RandomModule(uint32_t seed) {
   std::mt19937 random(seed);
   const auto below = [&](uint32_t n) { return random() % n; };
   ModuleBuilder module;
-  const uint32_t devices = 1 + below(4);
+  const uint32_t devices = 1 + below(4), nodes = below(3) == 0 ? 2 : 1;
   for (uint32_t i = 0; i < devices; ++i) {
-    module.Device(below(2) ? DeviceKind::kGpu : DeviceKind::kCpu, i);
+    module.Device(below(2) ? DeviceKind::kGpu : DeviceKind::kCpu, i, below(nodes));
   }
   const uint32_t actors = below(5);
   for (uint32_t i = 0; i < actors; ++i) {

@@ -1,6 +1,7 @@
 #include "compiler/inspect/draw/facts/messages.h"
 
 #include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -20,12 +21,9 @@ std::vector<Message> FindMessages(const plan::Plan& plan, const plan::Graph& gra
   std::vector<Message> messages;
   const plan::GraphIndex index = IndexMessages(plan, graph);
   for (const CollectiveParts parts : CollectivesOf(index)) {
-    const plan::Collective& collective =
-        *graph.collectives[graph.parts[parts[0].part].subject()];
-    if (collective.kind != wire::CollectiveKind::broadcast || parts.size() != 2) continue;
-    const plan::CollectivePart& from = parts[collective.root == 0 ? 0 : 1];
-    const plan::CollectivePart& to = parts[collective.root == 0 ? 1 : 0];
-    if (graph.parts[from.part].outputs() != 0) continue;
+    const std::optional<size_t> sender = SenderOf(graph, parts);
+    if (!sender) continue;
+    const plan::CollectivePart &from = parts[*sender], &to = parts[1 - *sender];
     messages.push_back({static_cast<uint32_t>(from.part),
                         static_cast<uint32_t>(to.part),
                         {index.lane(from.instruction), index.lane(to.instruction)}});
