@@ -100,7 +100,10 @@ TEST_CASE("the graph shows order through state, and no more of it than implies t
                                                      "backward(1) -> backward(2): gw",
                                                      "backward(2) -> update: gw"});
   CHECK(dot.find("state gw: update reads what backward(2) wrote") != std::string::npos);
-  CHECK(dot.find("dashed: order through the named state of an actor") != std::string::npos);
+  CHECK(dot.find("dashed: order through the named state of an actor</font>") != std::string::npos);
+  CHECK(dot.find("frame: an actor and its calls, in the colour of their method<br/>"
+                 "ellipse: an input or output of the graph<br/>"
+                 "line: a value, with its type and how it travels<br/>") != std::string::npos);
   // Where many calls are drawn as one, those of one method follow themselves.
   const std::string merged =
       MustDraw(*PipelinePlan({.stages = 1, .micro_batches = 32}), options);
@@ -314,7 +317,7 @@ TEST_CASE("memory says why an arena is larger than what is live at its peak") {
   // a and b, then b and c, of 16 bytes each; nobody gave c the bytes of a.
   CHECK(svg.find(">peak 32 B at 5 ps<") != std::string::npos);
   CHECK(svg.find(">+ 16 B not live then, 12 B to align<") != std::string::npos);
-  CHECK(svg.find("gpu[0] slot: 60 B\n32 B of it are live at the peak") != std::string::npos);
+  CHECK(svg.find("gpu[0] values: 60 B\n32 B of it are live at the peak") != std::string::npos);
 }
 
 TEST_CASE("memory tells state that the graph does not use from gaps") {
