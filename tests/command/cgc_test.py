@@ -375,13 +375,13 @@ def native(cgc):
     many = "".join(f'  method m{i}() = extern "libnet.so:m{i}"\n' for i in range(11))
     cgc.write("many.cgraph", "actor A() {\n" + many + "}\nplace a = A() on cpu[0]\ngraph g() {\n"
               + "".join(f"  a.m{i}()\n" for i in range(11)) + "}\n")
-    says(cgc("simulate", "many.cgraph")[0], "without a cost: 11 methods", "A.m5, and 3 more; ")
+    says(cgc("simulate", "many.cgraph")[0], "without a cost: 11 methods", "A.m6, and 3 more; ")
     says(cgc("plan", "native.cgplan")[0], "cost not stated")
     dot, memory = (cgc("viz", "-q", "native.cgraph", "--graph", "step", "--what", *what)[0]
                    for what in (["graph", "--format", "dot"], ["memory"]))
     says(dot, "loss: f32[]", "g: f32[4]", "its object",
          "dashed: order through the named state of an actor, or its object of native code",
-         "its object: take reads what moves wrote")
+         "its object: take(0) reads what learn(0) wrote")
     says(memory, "object of net[0]", ">cpu[0] values<")
     for drawn in (dot, memory):
         expect("native object" not in drawn and "learn:" not in drawn, drawn)

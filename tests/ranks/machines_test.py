@@ -349,7 +349,7 @@ def death_while_sent(m):
             expect(code != 0, f"rank {rank}: the run ends well", error)
             # MPICH ends the others at once.
             if rank == 0 or m.mpi.name == "mpich" or re.search(
-                    r"rank 1 \(process \d+.*before it had loaded the plan", error):
+                    r"rank 1 \(process \d+.*; it had not loaded the plan yet", error):
                 break
         else:
             expect(False, f"rank {rank}: nobody says who was killed, in time", error)

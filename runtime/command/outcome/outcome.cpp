@@ -40,10 +40,11 @@ std::string EndedEarlyText(const Measurements& m) {
 std::string SummaryText(const Measurements& m) {
   // A slow rate is printed with three digits, as 2.44 executions/s.
   const double rate = m.per_second();
-  std::string text = fmt::format("{}, {}, {}, {} executions/s", Counted(m.executions, "execution"),
-                                 Counted(m.errors, "error"), TimeText(m.wall_ns * 1000),
-                                 rate < 100 ? fmt::format("{:.3g}", rate)
-                                            : fmt::format("{:.0f}", rate));
+  const std::string lost = m.lost() == 0 ? "" : fmt::format("{} lost, ", m.lost());
+  std::string text =
+      fmt::format("{}, {}, {}{}, {} executions/s", Counted(m.executions, "execution"),
+                  Counted(m.errors, "error"), lost, TimeText(m.wall_ns * 1000),
+                  rate < 100 ? fmt::format("{:.3g}", rate) : fmt::format("{:.0f}", rate));
   if (m.latencies.count() > 0) {
     text +=
         fmt::format("; latency p50 {}, p90 {}, p99 {}, max {}",

@@ -269,6 +269,8 @@ TEST_CASE("transports are summed by way and reason") {
       MustDraw(*plan, {.what = Drawing::kTransports, .format = DrawFormat::kDot});
   INFO(dot);
   CHECK(dot.find("[label=\"gpu[1]\\nstage[1]: Stage\"") != std::string::npos);
+  CHECK(dot.find("box: a device with its actors; blue: a gpu<br/>line: by what") !=
+        std::string::npos);
   // y and what is saved, of three micro-batches: f32[4] six times.
   CHECK(dot.find("by local: 96 B in 6 values\\n6 values: f32[4]\\none address space: no copy") !=
         std::string::npos);
