@@ -57,9 +57,9 @@ inline std::string TransportText(const TransportRequest& request) {
 
 // Which transport `auto` is between two different devices; a gpu has memory of its own.
 inline Transport AutomaticTransport(const LogicalDevice& from, const LogicalDevice& to) {
-  if (from.node != to.node) return Transport::kMpi;
   const bool from_gpu = from.kind == DeviceKind::kGpu, to_gpu = to.kind == DeviceKind::kGpu;
   if (from_gpu && to_gpu) return Transport::kNccl;
+  if (from.node != to.node) return Transport::kMpi;
   return from_gpu || to_gpu ? Transport::kHost : Transport::kLocal;
 }
 

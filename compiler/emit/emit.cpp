@@ -101,12 +101,32 @@ CommunicatorKey KeyOfCommunicator(const Schedule& schedule, const PlanNumbers& n
   return key;
 }
 
+// Numbers the channels of each graph, but for those whose messages are broadcasts.
+void NumberChannels(const graph::Module& module, const std::vector<Schedule>& schedules,
+                    std::vector<PlanNumbers>& numbers) {
+  for (size_t i = 0; i < schedules.size(); ++i) {
+    uint32_t next = 0;
+    for (schedule::ChannelId id : schedules[i].channels.Ids()) {
+      const bool is_broadcast = schedule::IsBroadcast(module, schedules[i], id);
+      numbers[i].channels.push_back(is_broadcast ? plan::kNone : next++);
+    }
+  }
+}
+
+// Returns whether a channel is one of the plan's whose ends share a communicator.
+bool HasCommunicator(const Schedule& schedule, const PlanNumbers& numbers,
+                     schedule::ChannelId id) {
+  return schedule.channels[id].transport == Transport::kNccl &&
+         numbers.channels[id.index] != plan::kNone;
+}
+
 void EmitCommunicators(const std::vector<Schedule>& schedules, std::vector<PlanNumbers>& numbers,
                        plan::Plan& plan) {
   std::map<CommunicatorKey, std::set<uint32_t>, std::greater<>> members;  // with overlap first
   for (size_t i = 0; i < schedules.size(); ++i) {
-    for (const schedule::Channel& channel : schedules[i].channels) {
-      if (channel.transport != Transport::kNccl) continue;
+    for (schedule::ChannelId id : schedules[i].channels.Ids()) {
+      if (!HasCommunicator(schedules[i], numbers[i], id)) continue;
+      const schedule::Channel& channel = schedules[i].channels[id];
       std::set<uint32_t>& here = members[KeyOfCommunicator(schedules[i], numbers[i], channel)];
       here.insert(numbers[i].lanes[channel.from.index]);
       here.insert(numbers[i].lanes[channel.to.index]);
@@ -121,32 +141,45 @@ void EmitCommunicators(const std::vector<Schedule>& schedules, std::vector<PlanN
     plan.members.insert(plan.members.end(), lanes.begin(), lanes.end());
   }
   for (size_t i = 0; i < schedules.size(); ++i) {
-    for (const schedule::Channel& channel : schedules[i].channels) {
-      const bool nccl = channel.transport == Transport::kNccl;
+    for (schedule::ChannelId id : schedules[i].channels.Ids()) {
       numbers[i].communicators.push_back(
-          nccl ? communicators.at(KeyOfCommunicator(schedules[i], numbers[i], channel))
-               : plan::kNone);
+          HasCommunicator(schedules[i], numbers[i], id)
+              ? communicators.at(
+                    KeyOfCommunicator(schedules[i], numbers[i], schedules[i].channels[id]))
+              : plan::kNone);
     }
   }
 }
 
 // Makes one communicator for each list of lanes that make collectives together, in the order in
 // which the graphs first need them: every process that creates them in this order does so in the
-// same one.
+// same one. The two lanes of a channel whose messages are broadcasts are such a list.
 void EmitGroups(const std::vector<Schedule>& schedules, std::vector<PlanNumbers>& numbers,
                 plan::Plan& plan) {
   std::map<std::vector<uint32_t>, uint32_t> known;
-  for (size_t i = 0; i < schedules.size(); ++i) {
-    for (const schedule::Group& group : schedules[i].groups) {
-      std::vector<uint32_t> members;
-      for (schedule::LaneId lane : group.lanes) members.push_back(numbers[i].lanes[lane.index]);
-      const auto next = static_cast<uint32_t>(plan.communicators.size());
-      const auto [it, is_new] = known.try_emplace(members, next);
-      numbers[i].groups.push_back(it->second);
-      if (!is_new) continue;
+  const auto number_of = [&](const std::vector<uint32_t>& members) {
+    const auto next = static_cast<uint32_t>(plan.communicators.size());
+    const auto [it, is_new] = known.try_emplace(members, next);
+    if (is_new) {
       plan.communicators.emplace_back(static_cast<uint32_t>(plan.members.size()),
                                       static_cast<uint32_t>(members.size()));
       plan.members.insert(plan.members.end(), members.begin(), members.end());
+    }
+    return it->second;
+  };
+  for (size_t i = 0; i < schedules.size(); ++i) {
+    const Schedule& schedule = schedules[i];
+    for (const schedule::Group& group : schedule.groups) {
+      std::vector<uint32_t> members;
+      for (schedule::LaneId lane : group.lanes) members.push_back(numbers[i].lanes[lane.index]);
+      numbers[i].groups.push_back(number_of(members));
+    }
+    for (schedule::ChannelId id : schedule.channels.Ids()) {
+      if (numbers[i].channels[id.index] != plan::kNone) continue;
+      const schedule::Channel& channel = schedule.channels[id];
+      const auto [first, second] = std::minmax(numbers[i].lanes[channel.from.index],
+                                               numbers[i].lanes[channel.to.index]);
+      numbers[i].communicators[id.index] = number_of({first, second});
     }
   }
 }
@@ -226,6 +259,7 @@ std::unique_ptr<plan::Plan> Emit(const graph::Module& module,
   EmitDevices(module, *plan);
   EmitActors(module, *plan);
   std::vector<PlanNumbers> numbers = EmitLanes(schedules, *plan);
+  NumberChannels(module, schedules, numbers);
   EmitCommunicators(schedules, numbers, *plan);
   EmitGroups(schedules, numbers, *plan);
 

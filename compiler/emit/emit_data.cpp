@@ -114,6 +114,7 @@ class DataEmitter {
 
   void EmitChannels() {
     for (schedule::ChannelId id : schedule_.channels.Ids()) {
+      if (numbers_.channels[id.index] == plan::kNone) continue;
       const schedule::Channel& channel = schedule_.channels[id];
       const bool nccl = channel.transport == Transport::kNccl;
       out_.channels.emplace_back(nccl ? plan::Protocol::rendezvous : plan::Protocol::buffered,

@@ -19,7 +19,9 @@ struct PlanNumbers {
   std::vector<uint32_t> lanes;          // by the schedule's lane
   uint32_t plan_lanes = 0;              // of the whole plan
   std::vector<uint32_t> groups;         // communicators, by group
-  std::vector<uint32_t> communicators;  // by channel; kNone of those that are not nccl's
+  // By channel: its number in the graph, kNone of those whose messages are broadcasts; and its
+  // communicator, kNone of those that are not nccl's.
+  std::vector<uint32_t> channels, communicators;
 };
 
 // What carries the bytes of a transport, in the plan's words.

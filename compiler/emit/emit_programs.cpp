@@ -159,14 +159,36 @@ class ProgramEmitter {
   void EmitEnd(const ScheduleUnit& unit, const Step& step) {
     const bool receives = unit.sender.valid();
     const bool rendezvous = schedule_.channels[step.channel].transport == Transport::kNccl;
+    const uint32_t channel = numbers_.channels[step.channel.index];
     if (receives && rendezvous) --position_;
+    if (channel == plan::kNone) return EmitBroadcastEnd(unit, step, receives);
     AppendComm(unit, step, ProgramOrderOf(step, receives));
     const std::vector<ValueLocationId>& values = receives ? step.outputs : step.inputs;
     const auto count = static_cast<uint16_t>(values.size());
     out_.parts.emplace_back(receives ? plan::Part::recv : plan::Part::send, /*flags=*/0,
-                            receives ? 0 : count, receives ? count : 0, step.channel.index,
-                            transfers_, AddOperands(values));
+                            receives ? 0 : count, receives ? count : 0, channel, transfers_,
+                            AddOperands(values));
     if (receives) ++transfers_;
+  }
+
+  // Emits one end of a transfer that is a broadcast, whose root leaves its own output out.
+  void EmitBroadcastEnd(const ScheduleUnit& unit, const Step& step, bool receives) {
+    if (!receives) AddBroadcast(step);
+    AppendComm(unit, step, ProgramOrderOf(step));
+    const std::vector<ValueLocationId>& values = receives ? step.outputs : step.inputs;
+    AddCollectivePart(receives ? 0 : values.size(), receives ? values.size() : 0,
+                      AddOperands(values));
+  }
+
+  // Adds the broadcast that a transfer is; its members are the two lanes, in order.
+  void AddBroadcast(const Step& step) {
+    auto out = std::make_unique<plan::Collective>();
+    out->kind = wire::CollectiveKind::broadcast;
+    const bool is_first = numbers_.lanes[step.lane.index] < numbers_.lanes[step.to_lane.index];
+    out->root = is_first ? 0 : 1;
+    out->communicator = numbers_.communicators[step.channel.index];
+    out->carrier = PlanCarrier(Transport::kNccl);
+    out_.collectives.push_back(std::move(out));
   }
 
   // Emits one participant's part. All parts stand at one position, in program order too.
@@ -182,11 +204,15 @@ class ProgramEmitter {
     AppendComm(unit, step, ProgramOrderOf(step));
     const uint32_t first = AddOperands(part.inputs);
     AddOperands(part.outputs);
-    out_.parts.emplace_back(plan::Part::collective, /*flags=*/0,
-                            static_cast<uint16_t>(part.inputs.size()),
-                            static_cast<uint16_t>(part.outputs.size()),
+    AddCollectivePart(part.inputs.size(), part.outputs.size(), first);
+  }
+
+  // Adds a part of the last collective.
+  void AddCollectivePart(size_t inputs, size_t outputs, uint32_t first_operand) {
+    out_.parts.emplace_back(plan::Part::collective, /*flags=*/0, static_cast<uint16_t>(inputs),
+                            static_cast<uint16_t>(outputs),
                             static_cast<uint32_t>(out_.collectives.size() - 1), /*transfer=*/0,
-                            first);
+                            first_operand);
   }
 
   void AddCollective(const Step& step) {

@@ -17,7 +17,7 @@ bool OwnsItsMemory(const LogicalDevice& device) { return device.kind == DeviceKi
 std::optional<std::string> Obstacle(const LogicalDevice& from, const LogicalDevice& to,
                                     Transport transport) {
   if (transport == Transport::kMpi) return std::nullopt;
-  if (from.node != to.node) {
+  if (from.node != to.node && transport != Transport::kNccl) {
     return fmt::format("{} and {} are on different machines", DeviceName(from), DeviceName(to));
   }
   switch (transport) {
@@ -91,14 +91,14 @@ TransportChoice ChooseGroupTransport(const graph::Module& module,
     return std::nullopt;
   };
   if (asked != Transport::kAuto) return Judge(asked, kAsked, obstacle);
+  const auto is_gpu = [&](graph::DeviceId id) { return OwnsItsMemory(module.devices[id]); };
+  if (std::all_of(participants.begin(), participants.end(), is_gpu)) {
+    return Judge(Transport::kNccl, "between gpus", obstacle);
+  }
   const uint32_t node = module.devices[participants[0]].node;
   const auto is_elsewhere = [&](graph::DeviceId id) { return module.devices[id].node != node; };
   if (std::any_of(participants.begin(), participants.end(), is_elsewhere)) {
     return Judge(Transport::kMpi, "between machines", obstacle);
-  }
-  const auto is_gpu = [&](graph::DeviceId id) { return OwnsItsMemory(module.devices[id]); };
-  if (std::all_of(participants.begin(), participants.end(), is_gpu)) {
-    return Judge(Transport::kNccl, "between gpus", obstacle);
   }
   if (std::none_of(participants.begin(), participants.end(), is_gpu)) {
     return Judge(Transport::kLocal, "one address space", obstacle);

@@ -193,6 +193,17 @@ struct Schedule {
   uint64_t ExpectedPs(UnitId unit) const;
 };
 
+// Returns whether the messages of a channel are, in the plan, broadcasts among the two: what NCCL
+// carries from machine to machine. There both ends meet as the members of a collective do, and
+// their ranks agree on a communicator.
+inline bool IsBroadcast(const graph::Module& module, const Schedule& schedule, ChannelId id) {
+  const Channel& channel = schedule.channels[id];
+  const auto node_of = [&](LaneId lane) {
+    return module.devices[schedule.lanes[lane].device].node;
+  };
+  return channel.transport == Transport::kNccl && node_of(channel.from) != node_of(channel.to);
+}
+
 // Returns the copies: executions e and e + copies share memory; 0: every execution has its own.
 inline int64_t Copies(Space space, const graph::Graph& graph) {
   switch (space) {

@@ -288,8 +288,9 @@ Status Core::MakeWorkQueues() {
   }
   uint32_t here = 0;
   for (uint32_t w = 0; w < workers_.size(); ++w) here += IsHere(w);
-  spins_ = machines_ != nullptr ? here <= options_.peers->own_cores()
-                                : workers_.size() <= device::Cores();
+  yields_ = machines_ != nullptr ? here > options_.peers->own_cores() ||
+                                       options_.peers->shares_each_core()
+                                 : workers_.size() > device::Cores();
   return Status::Ok();
 }
 
@@ -390,7 +391,7 @@ Status Core::StartWorkers() {
     Worker* worker = workers_[w].get();
     if (!IsHere(w) || worker == first->get()) continue;
     worker->thread =
-        std::thread([this, worker] { worker->Drive(spins_, [this] { return ended(); }); });
+        std::thread([this, worker] { worker->Drive(yields_, [this] { return ended(); }); });
   }
   return Status::Ok();
 }

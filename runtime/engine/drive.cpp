@@ -32,7 +32,7 @@ void Core::DriveUntil(Until&& until) {
   while (!until()) {
     if (driver_lock_.try_lock()) {
       const Release release{this};
-      worker.Drive(spins_, until);
+      worker.Drive(yields_, until);
     } else {
       worker.event_count->Wait([&] { return until() || !driver_lock_.held(); });
     }
@@ -87,7 +87,7 @@ void Core::RunFallbackDriver() {
     }
     FlushWanted();
     if (Pending() && driver_lock_.try_lock()) {
-      worker.Drive(spins_, [&] { return ended() || !Pending(); });
+      worker.Drive(yields_, [&] { return ended() || !Pending(); });
       ReleaseDriverLock();
     }
   }

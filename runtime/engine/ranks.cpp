@@ -393,7 +393,7 @@ int Core::Serve(uint32_t rank, std::shared_ptr<ranks::Region> region, ranks::Con
   while (!begins()) control.changed.Wait(begins);
   if (core.AmongGpuRanks()) core.heads_teller_ = std::thread(&Core::RunHeadsTeller, &core);
   while (!core.ended()) {
-    core.workers_[rank]->Drive(core.spins_, [&] { return core.ended() || core.IsAsked(); });
+    core.workers_[rank]->Drive(core.yields_, [&] { return core.ended() || core.IsAsked(); });
     if (core.IsAsked()) core.Answer();
   }
   if (core.AmongGpuRanks()) {

@@ -103,6 +103,13 @@ Result<Wire*> Open(const Launch& launch) {
   return wire;
 }
 
+// Returns whether this process was given cores of its own: it may use fewer than the machine has.
+// One that may use all shares them with the other processes.
+bool HasOwnCores() {
+  const long online = sysconf(_SC_NPROCESSORS_ONLN);
+  return online > 0 && device::Cores() < static_cast<unsigned long>(online);
+}
+
 }  // namespace
 
 std::optional<Launch> FindLaunch() {
@@ -129,14 +136,12 @@ std::optional<Launch> FindLaunch() {
   return step;
 }
 
-// A process that may use fewer cores than the machine has was given its own; one that may use all
-// shares them with the other processes.
 uint32_t Peers::own_cores() const {
   const uint32_t cores = device::Cores();
-  const long online = sysconf(_SC_NPROCESSORS_ONLN);
-  const bool given = online > 0 && cores < static_cast<unsigned long>(online);
-  return given ? cores : std::max(1u, cores / processes_here_);
+  return HasOwnCores() ? cores : std::max(1u, cores / processes_here_);
 }
+
+bool Peers::shares_each_core() const { return !HasOwnCores() && device::Cores() < processes_here_; }
 
 Process Peers::ProcessOf(uint32_t rank) const {
   if (rank == messenger.rank()) return Process::This();

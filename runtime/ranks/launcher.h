@@ -34,6 +34,8 @@ struct Peers {
       : messenger(wire), processes_here_(processes_here) {}
   // Returns how many cores this process may keep busy.
   uint32_t own_cores() const;
+  // Returns whether there are fewer cores than processes on this machine, to share among them.
+  bool shares_each_core() const;
   Messenger messenger;
   std::unique_ptr<Supervision> supervision;  // null: nobody is supervised
   // Returns the first rank that is known to be lost.

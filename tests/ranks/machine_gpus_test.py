@@ -45,6 +45,10 @@ CASES = [  # graph, inputs, flags
     ("tuples", {"x": np.float32(1.5), "y": np.array([1, 2, 200], np.uint8), "z": np.bool_(True)},
      ["-n", "2"]),
     ("large", {"x": numbers(20_003)}, []),
+    ("around_by_mpi", {"x": np.arange(4)}, ["--batch", "x"]),
+    ("state_along_by_mpi", {"x": EIGHT}, ["-n", "4", "--every"]),
+    ("dynamic_by_mpi", {"x": numbers(1000), "length": np.int64(77)}, ["-n", "3"]),
+    ("large_by_mpi", {"x": numbers(20_003)}, []),
     ("capacity", {"x": EIGHT}, ["-n", "2"]),
     ("collected", {"x": EIGHT}, ["-n", "3"]),
     ("members_beside", {"x": EIGHT}, ["-n", "2"]),
@@ -56,7 +60,8 @@ def small(m, *defines):
     """Returns the plan with less memory for values, whose clearing would take most of the time."""
     source = m.folder / "machines.cgraph"
     if not source.exists():
-        source.write_text(machines_test.PROGRAM.read_text().replace("2_000_003", "20_003"))
+        text = machines_test.PROGRAM.read_text().replace("2_000_003", "20_003")
+        source.write_text(machines_test.on_gpus(text))
     return m.plan(*defines, source=source)
 
 
@@ -180,20 +185,23 @@ def between(told):
 
 
 def together(m):
-    """Collectives between machines are NCCL's where all ranks would have it so, and else go by
-    messages; with the results, states and errors of CPU threads."""
+    """Collectives between machines, and what GPUs send each other, are NCCL's where all ranks would
+    have it so, and else go by messages; with the results, states and errors of CPU threads."""
     np.save(m.folder / "in_ragged.npy", RAGGED["x"])
     eight = ",".join(map(str, range(1, 9)))
     for graph, flags in (("collected", [f"x=[{eight}]", "-n", "4"]),
                          ("ragged", [f"x={m.folder}/in_ragged.npy", "--input", "length=77",
                                      "-n", "3"]),
                          ("ragged", [f"x={m.folder}/in_ragged.npy", "--input", "length=0"]),
+                         ("around", ["x=[5]", "-n", "4"]),
+                         ("dynamic", [f"x={m.folder}/in_ragged.npy", "--input", "length=77"]),
+                         ("refused_elsewhere", ["x=[1,3,2,3,4]", "--batch", "x"]),
                          ("refused_together", ["x=[1,3,2,3,4]", "--batch", "x"])):
         line = ["--graph", graph, "--json", "-q", "--input", *flags]
         cores = m.run(0, small(m), *line, "--device-map", "gpu[*]=cpu:0,node[1].gpu[*]=cpu:0")
         expected, _ = told_of(m, cores, graph)
-        if graph == "refused_together":
-            expect(expected["errors"] == 1, f"what is refused: {expected}")
+        if graph.startswith("refused"):
+            expect(expected["errors"] > 0, f"what is refused: {expected}")
         for kind in ("devices=2,seed=2,protect=0", FAST, "devices=2,seed=4,peers=0,protect=0"):
             emulate(kind)
             for theirs, nccl in ((None, True), (NO_NCCL, False)):
@@ -257,7 +265,7 @@ def failures(m):
     """A method that fails on a GPU of another machine is the execution's error."""
     emulate(FAST)
     np.save(m.folder / "in_x.npy", np.array([1, 2, 3, 4]))
-    for graph in ("refused", "refused_elsewhere"):
+    for graph in ("refused", "refused_elsewhere", "refused_by_mpi"):
         flags = ["--graph", graph, "--input", f"x={m.folder}/in_x.npy", "--batch", "x"]
         cores = ["--device-map", "gpu[*]=cpu:0,node[1].gpu[*]=cpu:0"]
         told = [m.run(0, small(m), *flags, *cores), m.run(2, small(m), *flags, "--require-gpu")]

@@ -148,6 +148,23 @@ def results(m):
     m.same(3, m.plan("GAP=2"), "collected", {"x": EIGHT}, "-n", "5")
 
 
+def on_gpus(text):
+    """Returns the program with its stages on gpus: what these send each other goes by nccl."""
+    expect("on node[i % NODES * GAP].cpu[i]" in text, "the stages are elsewhere")
+    return text.replace("on node[i % NODES * GAP].cpu[i]", "on node[i % NODES * GAP].gpu[i]")
+
+
+def results_on_gpus(m):
+    """The same where the stages are gpus, which are CPU threads here."""
+    source = m.folder / "on_gpus.cgraph"
+    source.write_text(on_gpus(PROGRAM.read_text()))
+    for graph, inputs, flags in CASES:
+        if graph not in ("inside", "large"):
+            m.same(2, m.plan(source=source), graph, inputs, *flags)
+    m.same(3, m.plan("NODES=3", "N=7", source=source), "overlapped", {"x": numbers((64, 64)) / 8},
+           "-n", "9")
+
+
 def more_devices_than_cores(m):
     plan = m.plan("N=12")
     for graph, inputs, flags in CASES:
@@ -566,7 +583,7 @@ def main():
     mpirun.add_option(parser)
     with tempfile.TemporaryDirectory() as name:
         m = Machines(parser.parse_args(), pathlib.Path(name))
-        for part in (results, more_devices_than_cores, weights, sent_weights,
+        for part in (results, results_on_gpus, more_devices_than_cores, weights, sent_weights,
                      pieces_of_weights, death_while_sent, reports, failures, numbers_of_ranks,
                      mistakes, source_text, libraries, devices, long_trace, builds):
             part(m)

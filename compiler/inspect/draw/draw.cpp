@@ -1,8 +1,10 @@
 #include "compiler/inspect/draw.h"
 
+#include <memory>
 #include <vector>
 
 #include "compiler/inspect/draw/drawings.h"
+#include "compiler/inspect/draw/facts/messages.h"
 #include "compiler/inspect/draw/formats/external_programs.h"
 #include "compiler/inspect/draw/formats/svg.h"
 #include "compiler/inspect/draw/formats/viewer.h"
@@ -15,11 +17,26 @@ namespace {
 
 bool IsOverTime(Drawing what) { return what == Drawing::kTimeline || what == Drawing::kMemory; }
 
+// ShownPlan: a plan as drawings show it, messages as messages.
+class ShownPlan {
+ public:
+  ShownPlan(const plan::Plan& plan, uint32_t graph)
+      : copy_(WithMessages(plan, graph)), plan_(copy_ ? *copy_ : plan), number_(graph) {}
+  const plan::Plan& plan() const { return plan_; }
+  const plan::Graph& graph() const { return plan::GraphAt(plan_, number_); }
+
+ private:
+  const std::unique_ptr<plan::Plan> copy_;
+  const plan::Plan& plan_;
+  const uint32_t number_;
+};
+
 Result<std::string> DrawOverTime(const plan::Plan& plan, uint32_t graph,
                                  const DrawOptions& options) {
+  const ShownPlan shown(plan, graph);
   const bool memory = options.what == Drawing::kMemory;
   if (!memory && options.measured != nullptr) {
-    return TimelineSvg(plan, plan::GraphAt(plan, graph), *options.measured, options);
+    return TimelineSvg(shown.plan(), shown.graph(), *options.measured, options);
   }
   const Simulation simulation = Simulate(plan, graph,
                                          {.profile = options.profile,
@@ -36,15 +53,16 @@ Result<std::string> DrawOverTime(const plan::Plan& plan, uint32_t graph,
     }
     return Status{StatusCode::kInvalid, message};
   }
-  return memory ? MemorySvg(plan, plan::GraphAt(plan, graph), simulation, options)
-                : TimelineSvg(plan, plan::GraphAt(plan, graph), simulation, options);
+  return memory ? MemorySvg(shown.plan(), shown.graph(), simulation, options)
+                : TimelineSvg(shown.plan(), shown.graph(), simulation, options);
 }
 
-std::string DrawDot(const plan::Plan& plan, const plan::Graph& graph, const DrawOptions& options) {
+std::string DrawDot(const plan::Plan& plan, uint32_t graph, const DrawOptions& options) {
+  const ShownPlan shown(plan, graph);
   switch (options.what) {
-    case Drawing::kGraph: return GraphDot(plan, graph, options);
-    case Drawing::kTransports: return TransportsDot(plan, graph);
-    case Drawing::kSchedule: return ScheduleDot(plan, graph, options);
+    case Drawing::kGraph: return GraphDot(shown.plan(), shown.graph(), options);
+    case Drawing::kTransports: return TransportsDot(shown.plan(), shown.graph());
+    case Drawing::kSchedule: return ScheduleDot(shown.plan(), shown.graph(), options);
     case Drawing::kTimeline: case Drawing::kMemory: break;  // see DrawOverTime
   }
   return "";
@@ -52,7 +70,7 @@ std::string DrawDot(const plan::Plan& plan, const plan::Graph& graph, const Draw
 
 Result<std::string> DrawSvg(const plan::Plan& plan, uint32_t graph, const DrawOptions& options) {
   if (IsOverTime(options.what)) return DrawOverTime(plan, graph, options);
-  Result<std::string> svg = LayOut(DrawDot(plan, plan::GraphAt(plan, graph), options));
+  Result<std::string> svg = LayOut(DrawDot(plan, graph, options));
   if (svg.ok() && options.width > 0) return SvgOfWidth(*svg, options.width);
   return svg;
 }
@@ -99,7 +117,7 @@ Result<std::string> Draw(const plan::Plan& plan, uint32_t graph, const DrawOptio
       return Status{StatusCode::kUnsupported,
                     "a picture over time has no dot form; use svg, png, pdf or html"};
     }
-    return DrawDot(plan, plan::GraphAt(plan, graph), options);
+    return DrawDot(plan, graph, options);
   }
   Result<std::string> svg = DrawSvg(plan, graph, options);
   if (!svg.ok() || options.format == DrawFormat::kSvg) {

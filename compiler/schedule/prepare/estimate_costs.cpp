@@ -62,10 +62,14 @@ class CostEstimator {
   }
 
   cost::Movement OfTransfer(const Step& step) const {
-    const bool nccl = schedule_.channels[step.channel].transport == Transport::kNccl;
+    const LogicalDevice from = KeyOf(step.lane), to = KeyOf(step.to_lane);
     int64_t bytes = 0;
     for (ValueLocationId input : step.inputs) bytes += Bytes(input);
-    return costs_.Message(KeyOf(step.lane), KeyOf(step.to_lane), nccl, bytes);
+    if (IsBroadcast(module_, schedule_, step.channel)) {
+      return costs_.Collective(CollectiveKind::kBroadcast, {from, to}, /*by_nccl=*/true, bytes);
+    }
+    const bool nccl = schedule_.channels[step.channel].transport == Transport::kNccl;
+    return costs_.Message(from, to, nccl, bytes);
   }
 
   cost::Movement OfCollective(const Step& step) const {

@@ -1,5 +1,7 @@
 #include "runtime/device/sync/spin.h"
 
+#include <sched.h>
+
 #include <algorithm>
 
 namespace cgraph::device {
@@ -24,9 +26,11 @@ void SpinBudget::Observe(std::chrono::nanoseconds wake) {
   budget_ns_.store(kTimesWake * now, std::memory_order_relaxed);
 }
 
+void Spinner::Yield() { sched_yield(); }
+
 bool Spinner::InTime() {
   const auto now = std::chrono::steady_clock::now();
-  if (looks_ == kLooksPerClock) start_ = now;
+  if (looks_ == looks_per_clock_) start_ = now;
   return now - start_ < SpinBudget::Get();
 }
 

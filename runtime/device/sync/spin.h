@@ -5,6 +5,9 @@
 // measured, at every wake-up of the process, and spinning lasts long enough that after one pause
 // both threads are awake again. A wake-up that takes longer than the estimate counts at once,
 // shorter ones count little by little.
+//
+// Where more threads wait than there are cores, one that spun would keep a core from the thread
+// that it waits for. There it yields its core between two looks, for as long.
 #ifndef CGRAPH_RUNTIME_DEVICE_SYNC_SPIN_H_
 #define CGRAPH_RUNTIME_DEVICE_SYNC_SPIN_H_
 
@@ -39,28 +42,30 @@ class SpinBudget {
 // One wait: counts how often it has looked, and says when it has taken too long.
 class Spinner {
  public:
-  // `spins`: false where more threads than cores would spin.
-  explicit Spinner(bool spins) : spins_(spins), goes_on_(spins) {}
+  // `yields`: more threads than cores may wait.
+  explicit Spinner(bool yields) : yields_(yields), looks_per_clock_(yields ? 1 : 64) {}
 
   // Begins a new wait.
   void Reset() {
     looks_ = 0;
-    goes_on_ = spins_;
+    goes_on_ = true;
   }
-  // Pauses; returns false when it is time to sleep, and from then on until a new wait begins.
+  // Pauses, or yields the core; returns false when it is time to sleep, and from then on until a
+  // new wait begins.
   bool Again() {
     if (!goes_on_) return false;
-    Pause();
-    if (++looks_ % kLooksPerClock == 0) goes_on_ = InTime();
+    yields_ ? Yield() : Pause();
+    if (++looks_ % looks_per_clock_ == 0) goes_on_ = InTime();
     return goes_on_;
   }
 
  private:
-  static constexpr uint32_t kLooksPerClock = 64;
+  static void Yield();
   bool InTime();
 
-  const bool spins_;
-  bool goes_on_;
+  const bool yields_;
+  const uint32_t looks_per_clock_;
+  bool goes_on_ = true;
   uint32_t looks_ = 0;
   std::chrono::steady_clock::time_point start_;
 };

@@ -40,11 +40,12 @@ struct Worker {
     return false;
   }
   // Drives until `until()`, which reads only sequentially consistent atomics: spins while nothing
-  // can be done, then sleeps until the event count is notified. Nobody notifies it of messages, so
-  // whoever goes on with them looks from time to time, at intervals that grow with the wait.
+  // can be done, or yields its core (spin.h), then sleeps until the event count is notified. Nobody
+  // notifies it of messages, so whoever goes on with them looks from time to time, at intervals
+  // that grow with the wait.
   template <typename Until>
-  void Drive(bool spins, Until&& until) {
-    device::Spinner spinner(spins);
+  void Drive(bool yields, Until&& until) {
+    device::Spinner spinner(yields);
     std::optional<Clock::time_point> waits_since;
     const auto moved = [&] {
       spinner.Reset();

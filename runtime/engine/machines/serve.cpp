@@ -96,7 +96,7 @@ void Core::ServeMachine(ranks::Peers& peers, PlanMessage told,
   const auto [read_bytes, sent_bytes] = core->WeightBytes();
   reporter.ReportLoaded(status, read_bytes, sent_bytes);
   if (Worker* worker = core->PollingWorker(); status.ok() && worker != nullptr) {
-    worker->Drive(core->spins_, [core] { return core->ended(); });
+    worker->Drive(core->yields_, [core] { return core->ended(); });
   }
   PollUntil(messenger, [&] { return core->ended(); });
   core->Teardown();

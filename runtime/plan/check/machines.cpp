@@ -1,6 +1,7 @@
 // Rule 16: devices of different nodes share no memory and no events; what goes from one to another
-// is a message or a collective by mpi.
+// is a message by mpi, a collective by mpi or, of gpus alone, a collective by nccl.
 #include <algorithm>
+#include <span>
 
 #include "runtime/plan/check/check_internal.h"
 #include "runtime/plan/print.h"
@@ -24,9 +25,10 @@ class MachineCheck {
 
  private:
   uint32_t NodeOf(uint32_t device) const { return context_.plan.devices[device]->node; }
-  uint32_t NodeOfLane(uint32_t lane) const {
-    return NodeOf(context_.plan.lanes[lane].device());
+  const Device& DeviceOfLane(uint32_t lane) const {
+    return *context_.plan.devices[context_.plan.lanes[lane].device()];
   }
+  uint32_t NodeOfLane(uint32_t lane) const { return DeviceOfLane(lane).node; }
 
   Status CheckWaits() {
     std::vector<uint32_t> signal_of(graph_.events, kNone);
@@ -64,10 +66,15 @@ class MachineCheck {
       const Collective& collective = *graph_.collectives[c];
       const Communicator& group = context_.plan.communicators[collective.communicator];
       const auto first = context_.plan.members.begin() + group.first_member();
-      const bool apart = std::any_of(first, first + group.members(), [&](uint32_t lane) {
+      const auto members = std::span(first, first + group.members());
+      const bool apart = std::any_of(members.begin(), members.end(), [&](uint32_t lane) {
         return NodeOfLane(lane) != NodeOfLane(*first);
       });
+      const bool on_gpus = std::all_of(members.begin(), members.end(), [&](uint32_t lane) {
+        return DeviceOfLane(lane).kind == DeviceKind::gpu;
+      });
       if (!apart || collective.carrier == Carrier::mpi) continue;
+      if (on_gpus && collective.carrier == Carrier::nccl) continue;
       return Refuse(context_, 16,
                     fmt::format("collective {} has members on different machines and goes by {}", c,
                                 wire::EnumNameCarrier(collective.carrier)));
