@@ -558,7 +558,7 @@ def interrupts(run):
         process.send_signal(signal.SIGTERM)
     _, error = process.communicate(timeout=20)
     expect(process.returncode == 130, f"exit code {process.returncode} after SIGTERM thrice")
-    says(error.decode(), "error: interrupted\n")
+    says(error.decode(), "error: interrupted; ", " of 1000 executions ")
     expect("twice" not in error.decode(), error.decode())
     # Before anything runs, here while an input is awaited: with --json that is said, too.
     process = run.start("program.cgplan", "--graph", "add", "--input", "x=-", "--json",
