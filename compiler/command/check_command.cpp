@@ -47,6 +47,7 @@ Command AddCheckCommand(CLI::App& cgc) {
   CLI::App* command = cgc.add_subcommand("check", "report what is wrong in files, write nothing");
   command->add_option("FILE", flags->files, "the .cgraph files")->required();
   AddOutputFlags(*command, flags->output);
+  AddWerrorFlag(*command, flags->output);
   AddCompileFlags(*command, flags->compile);
   return [flags] { return RunCheck(*flags); };
 }

@@ -84,6 +84,7 @@ Command AddCompileCommand(CLI::App& cgc) {
   command->add_option("-o,--output", flags->out, "plan to write; default: FILE's name, .cgplan");
   AddProfileFlag(*command, flags->profile);
   AddOutputFlags(*command, flags->output);
+  AddWerrorFlag(*command, flags->output);
   AddCompileFlags(*command, flags->compile);
   command
       ->add_option("--workers", flags->workers,

@@ -26,6 +26,7 @@ struct FmtFlags {
 class Formatter {
  public:
   explicit Formatter(const FmtFlags& flags) : flags_(flags), diagnostics_(sources_) {
+    diagnostics_.set_warnings_are_errors(flags.output.warnings_are_errors);
     diagnostics_.set_suppressed_warnings(flags.output.suppressed_warnings());
   }
 
@@ -106,6 +107,7 @@ Command AddFmtCommand(CLI::App& cgc) {
   command->add_flag("--check", flags->check, "write nothing; name the files that differ, and fail")
       ->excludes(in_place);
   AddOutputFlags(*command, flags->output);
+  AddWerrorFlag(*command, flags->output);
   return [flags] { return RunFmt(*flags); };
 }
 

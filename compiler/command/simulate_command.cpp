@@ -61,7 +61,11 @@ ExitCode RunSimulate(const SimulateFlags& flags) {
   std::vector<plan::GraphTrace> traces;
   ExitCode exit_code = kSuccess;
   const std::string machine = topology ? topology->name : loaded.plan->topology;
-  if (!flags.output.json) llvm::outs() << MachineText(*loaded.plan, machine);
+  const std::vector<std::string> costless =
+      MethodsWithoutCost(*loaded.plan, *graphs, *profile ? &**profile : nullptr);
+  if (!flags.output.json) {
+    llvm::outs() << MachineText(*loaded.plan, machine) << CostlessText(costless);
+  }
   for (uint32_t graph : *graphs) {
     Simulation simulation =
         Simulate(*loaded.plan, graph,
@@ -80,7 +84,9 @@ ExitCode RunSimulate(const SimulateFlags& flags) {
   }
   if (flags.output.json) {
     llvm::json::Value all =
-        llvm::json::Object{{"machine", machine}, {"graphs", std::move(results)}};
+        llvm::json::Object{{"machine", machine},
+                           {"methods_without_cost", llvm::json::Array(costless)},
+                           {"graphs", std::move(results)}};
     llvm::outs() << llvm::formatv("{0:2}\n", all);
   }
   if (flags.trace.empty()) return exit_code;
@@ -104,6 +110,7 @@ Command AddSimulateCommand(CLI::App& cgc) {
   AddThreadFlags(*command, flags->threads);
   AddProfileFlag(*command, flags->profile);
   AddOutputFlags(*command, flags->output);
+  AddWerrorFlag(*command, flags->output);
   AddCompileFlags(*command, flags->compile);
   return [flags] { return RunSimulate(*flags); };
 }

@@ -157,6 +157,7 @@ Command AddVizCommand(CLI::App& cgc) {
                       "simulation")
       ->option_text("FILE");
   AddOutputFlags(*command, flags->output);
+  AddWerrorFlag(*command, flags->output);
   AddCompileFlags(*command, flags->compile);
   command->get_option("--graph")->description("graph to draw; needed when there are several")
       ->option_text("NAME");

@@ -149,6 +149,10 @@ ValueId GraphBuilder::AddCopy(graph::CallId call, graph::Use source, Range range
   return copy;
 }
 
+void GraphBuilder::NameAsState(ValueId value, graph::StateId state) {
+  graph_.values[value].name = std::string(graph_.values[CurrentState(state)].name);
+}
+
 void GraphBuilder::Commit(graph::CallId call, graph::StateId state, graph::Use source,
                           Range range) {
   std::string name = graph_.values[CurrentState(state)].name;

@@ -49,6 +49,8 @@ class GraphBuilder {
   graph::OpId AddCollective(graph::Op op, std::vector<graph::Type> results);
   // Makes a copy of `source` that lives on the device of `call`.
   graph::ValueId AddCopy(graph::CallId call, graph::Use source, Range range);
+  // Names a value by the state that it is to be written to.
+  void NameAsState(graph::ValueId value, graph::StateId state);
   // Writes `source` into a state, as the last thing that `call` does.
   void Commit(graph::CallId call, graph::StateId state, graph::Use source, Range range);
 

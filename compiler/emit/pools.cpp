@@ -92,6 +92,7 @@ std::unique_ptr<plan::Kernel> MakeKernel(const graph::Op& op) {
   AddSteps(op, *kernel);
   kernel->flops = op.flops;
   kernel->bytes = op.bytes;
+  kernel->cost_unstated = op.cost_unstated;
   kernel->fails = op.fails;
   for (const auto& [operand, result] : op.inplace) {
     kernel->inplace.emplace_back(static_cast<uint16_t>(operand), static_cast<uint16_t>(result));
@@ -103,7 +104,8 @@ std::unique_ptr<plan::Kernel> MakeKernel(const graph::Op& op) {
 // no attribute's text can look like the rest of another.
 std::string Identity(const plan::Kernel& kernel) {
   std::string text =
-      fmt::format("{} {} {} {}", kernel.name, kernel.flops, kernel.bytes, kernel.fails);
+      fmt::format("{} {} {} {} {}", kernel.name, kernel.flops, kernel.bytes,
+                  kernel.cost_unstated, kernel.fails);
   for (const auto& primitive : kernel.body) {
     text += fmt::format(" {}({})", primitive->op, fmt::join(primitive->operands, ","));
     for (const auto& attribute : primitive->attributes) {

@@ -127,6 +127,7 @@ struct Op {
   std::vector<FusedStep> steps;       // of an op that Fuse made, else empty
   std::vector<std::pair<int, int>> inplace;  // operand i may be result j's memory
   int64_t flops = 0, bytes = 0;
+  bool cost_unstated = false;         // of native code: the two above are what is assumed
   std::optional<Collective> collective;
   Range range;
 };

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "compiler/cost/profile.h"
+#include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 #include "runtime/plan/plan.h"
@@ -102,6 +103,13 @@ std::string BubbleText(const Simulation& simulation);
 // "machine: NAME", and of the one that is assumed, that another can be stated. Of a plan over
 // several nodes also what is assumed of the network, and that times there are bounds.
 std::string MachineText(const plan::Plan& plan, const std::string& name);
+// Returns the methods in native code, as "Actor.method", that the graphs call and of which neither
+// the program says a cost nor the profile a time; `profile` may be null.
+std::vector<std::string> MethodsWithoutCost(const plan::Plan& plan,
+                                            llvm::ArrayRef<uint32_t> graphs,
+                                            const Profile* profile);
+// A line about such methods, and how their cost is said; "" where there are none.
+std::string CostlessText(const std::vector<std::string>& methods);
 // Per device busy, transfer, waiting, bubble; the makespan, the lower bounds and the gap.
 std::string SimulationTable(const plan::Plan& plan, uint32_t graph, const Simulation& simulation);
 // A bubble is null of what never computes.

@@ -250,15 +250,20 @@ ExitCode Execute(const Options& options, ranks::Peers* machines, Signals& signal
   const auto fail = [&](const Problem& problem) {
     signals.OnInterrupt(nullptr);
     signals.OnReport(nullptr);
-    const ExitCode code = Fail(options, problem.code, problem.message);
-    SayUnwritten(options);
+    return Fail(options, problem.code, problem.message);
+  };
+  const auto fail_to_load = [&](const Status& status) {
+    const ExitCode code = fail(ProblemOf(status));
+    SayNothingRan(options);
     return code;
   };
   progress.Begin("looking for GPUs and reading inputs");
   Work work;
   GpuPlacement placement;
   if (Problem problem = Prepare(*loaded.plan, options, machines, placement, work); !problem.ok()) {
-    return fail(problem);
+    const ExitCode code = fail(problem);
+    SayUnwritten(options);
+    return code;
   }
   Outcome outcome(options.every           ? Keep::kStacked
                   : options.batch.empty() ? Keep::kLast
@@ -276,12 +281,12 @@ ExitCode Execute(const Options& options, ranks::Peers* machines, Signals& signal
       LoadChosen(std::move(loaded.plan), engine_options, processes);
   if (!made.ok()) {
     if (made.status().code() == StatusCode::kTimeout) Say(WriteWaitGraph(options, nullptr));
-    return fail(ProblemOf(made.status()));
+    return fail_to_load(made.status());
   }
   Engine& engine = **made;
   running = &engine;
   if (!options.quiet) SayNotes(engine.plan(), options, machines, std::move(placement.notes));
-  if (const Status ready = SetStates(options, engine); !ready.ok()) return fail(ProblemOf(ready));
+  if (const Status ready = SetStates(options, engine); !ready.ok()) return fail_to_load(ready);
   return RunAndConclude(engine, work, options, machines, signals, outcome, processes);
 }
 

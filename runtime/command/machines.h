@@ -17,8 +17,8 @@ namespace cgraph::command {
 // otherwise. What goes wrong all processes of a machine find alike, and the first of them says it.
 ExitCode ConnectMachines(ranks::Peers** peers);
 
-// Serves the engines of rank 0 at another rank; returns the exit code. Interrupts, which launchers
-// send to all, are rank 0's; here they stay blocked.
+// Serves the engines of rank 0 at another rank; returns the exit code, which is rank 0's.
+// Interrupts, which launchers send to all, are rank 0's; here they stay blocked.
 int ServeMachine(ranks::Peers& peers);
 
 // Ends the other ranks at rank 0, at the end of the process. Where one of them still computes for

@@ -14,6 +14,10 @@
  * Layer_create and Layer_destroy (types below). Without them the object is null. With Layer_save
  * and Layer_restore it is in the files of states, too.
  *
+ * What a method costs is said in the program, `extern "libmine.so:twice" cost(flops: n)`, or
+ * measured by `cgrun --profile`; without either it counts as 0 operations for the schedule and the
+ * simulation.
+ *
  * Rules. A method is called by one thread at a time for one object, not always by the same thread;
  * methods of different objects run at the same time. Tensors are dense and row-major, and valid
  * until the method returns. It reads arguments, writes every element of every result, and may

@@ -279,7 +279,7 @@ Status Processes::StateOf(uint32_t rank) {
   std::lock_guard lock(mutex_);
   if (!processes_[rank].gone) return Status::Ok();
   return Status(StatusCode::kLost,
-                fmt::format("the process of rank {} ({}) {} while it loaded the plan", rank,
+                fmt::format("rank {} (process {}) {}; it had not loaded the plan yet", rank,
                             processes_[rank].pid, processes_[rank].exit_text));
 }
 

@@ -394,7 +394,7 @@ void TcpSupervision::AwaitEnd() {
   if (ends_.load(std::memory_order_acquire)) return;
   const bool silent = count < 0 && (errno == ETIMEDOUT || errno == EHOSTUNREACH);
   if (speaks && !said) {
-    SayOfRankZero(fmt::format("{}; all others end with it",
+    SayOfRankZero(fmt::format("{}; all executions in flight end with it, and no output is written",
                               silent ? "cannot be reached any more" : "has ended"));
   }
   _exit(EXIT_FAILURE);

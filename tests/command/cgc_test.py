@@ -314,6 +314,14 @@ def leave_out(cgc):
     says(cgc("fmt", "old.cgraph")[1], "[W0201]")
     expect(cgc("fmt", "old.cgraph", "--no-warn", "W0201")[1] == "", "a warning of fmt")
     before = (cgc.folder / "old.cgraph").read_text()
+    # Errors of --Werror are those of fmt, too; commands that have no warnings refuse it, and `fix`,
+    # which mends them.
+    for flags in ((), ("-i",), ("--check",)):
+        says(cgc("fmt", "old.cgraph", "--Werror", *flags, status=1)[1], "error: ", "[W0201]")
+    cgc("compile", "-q", "g.cgraph", "-o", "g.cgplan")
+    for command in ("fix old.cgraph", "verify g.cgplan", "plan g.cgplan"):
+        says(cgc(*command.split(), "--Werror", status=2)[1], "there is no flag `--Werror`")
+    expect((cgc.folder / "old.cgraph").read_text() == before, "--Werror and a file that is kept")
     cgc("fix", "old.cgraph", "--no-warn", "W0304", "--no-warn", "W0201")
     expect((cgc.folder / "old.cgraph").read_text() == before, "a fix of what is left out")
     for name, said in (("W0599", "there is no `W0599` (did you mean `W050"),
@@ -323,6 +331,60 @@ def leave_out(cgc):
     for flag in ("-Wno-W0301", "-w", "--no-warnings"):
         says(cgc("check", "g.cgraph", flag, status=2)[1],
              f"there is no flag `{flag}`; give --no-warn")
+
+
+NATIVE = """\
+import std.tensor
+actor Net() {
+  method learn(x: f32[4]) -> (loss: f32, g: f32[4]) = extern "libnet.so:learn"
+  method take(g: f32[4]) = extern "libnet.so:take" cost(flops: 400)
+  method moves(g: f32[4]) -> f32[4] = extern "libnet.so:moves" cost(bytes: 32)
+  method update() = extern "libnet.so:update"
+}
+place net[i in 0..2] = Net() on cpu[i]
+graph step(x: f32[4]) -> f32 {
+  let ends = [net[i].learn(x) for i in 0..2]
+  for i in 0..2 { net[i].take(net[1 - i].moves(ends[i].g)) }
+  for n in net { n.update() }
+  return ends[0].loss + ends[1].loss
+}
+graph other(x: f32[4]) { net[0].take(x) }
+"""
+
+
+def native(cgc):
+    """Methods in native code without a cost are named once, with or without a plan's file; drawings
+    call their results by their labels, and have no states that no program names."""
+    cgc.write("native.cgraph", NATIVE)
+    cgc("compile", "-q", "native.cgraph")
+    cgc.write("update.json", '{"unit": "us", "calls": {"Net.update": 3, "net[0].learn": 1}}')
+    cgc.write("each.json", '{"unit": "us", "calls": {"net[0].learn": 1, "net[1].learn": 1}}')
+    cgc.write("all.json", '{"unit": "us", "default": 0, "calls": {}}')
+    for flags, names in (([], ["Net.learn", "Net.update"]), (["--graph", "other"], []),
+                         (["--profile", "update.json"], ["Net.learn"]),
+                         (["--profile", "each.json"], ["Net.update"]),
+                         (["--profile", "all.json"], [])):
+        for source in ("native.cgraph", "native.cgplan"):
+            said = re.findall(r"^without a cost: .*$", cgc("simulate", source, *flags)[0], re.M)
+            told = json.loads(cgc("simulate", source, *flags, "--json")[0])
+            expect(told["methods_without_cost"] == names, f"{flags}: {told}")
+            expect(len(said) == (1 if names else 0), f"{flags}: {said}")
+            if names:
+                count = f"{len(names)} method{'s' if len(names) > 1 else ''} in native code"
+                says(said[0], count, ": " + ", ".join(names) + ";", "cost(flops: ", "--profile")
+    many = "".join(f'  method m{i}() = extern "libnet.so:m{i}"\n' for i in range(11))
+    cgc.write("many.cgraph", "actor A() {\n" + many + "}\nplace a = A() on cpu[0]\ngraph g() {\n"
+              + "".join(f"  a.m{i}()\n" for i in range(11)) + "}\n")
+    says(cgc("simulate", "many.cgraph")[0], "without a cost: 11 methods", "A.m6, and 3 more; ")
+    says(cgc("plan", "native.cgplan")[0], "cost not stated")
+    dot, memory = (cgc("viz", "-q", "native.cgraph", "--graph", "step", "--what", *what)[0]
+                   for what in (["graph", "--format", "dot"], ["memory"]))
+    says(dot, "loss: f32[]", "g: f32[4]", "its object",
+         "dashed: order through the named state of an actor, or its object of native code",
+         "its object: take(0) reads what learn(0) wrote")
+    says(memory, "object of net[0]", ">cpu[0] values<")
+    for drawn in (dot, memory):
+        expect("native object" not in drawn and "learn:" not in drawn, drawn)
 
 
 def compile_flags(cgc):
@@ -705,7 +767,7 @@ def fix(cgc):
 
 
 TESTS = [topologies, usage, workers, partition, layout, fix, explain, examples, mistakes, spelling,
-         compile_flags, emitted, nodes, viz]
+         native, compile_flags, emitted, nodes, viz]
 
 
 def main():

@@ -451,6 +451,15 @@ def traces_of_failed_runs(run):
         told = "note: fp.json and f.json have what was measured until the run failed"
         expect((told in error) == (index == 9), error)
     expect(ended == {1: [None, None], 9: ["failed", "failed"]}, ended)
+    # Outputs that are not written are named, whether the run goes on after the failure or not.
+    for flags, words in ((["-n", "3", "--input", "i=9"], "3 executions, the first is number 1"),
+                         (["-n", "1", "--input", "i=9"], "a.at"),
+                         (["-n", "2", "--every", "--input", "i=9"],
+                          "in execution 1 of 2; --every leaves no gap\n1 of 2 executions is over, "
+                          "1 of them has failed")):
+        out, error = run("fails.cgraph", *flags, "--json", "--output", "result=f.npy", status=1)
+        says(error, words, "note: f.npy is not written, since the run has failed\n")
+        expect(not (run.folder / "f.npy").exists() and json.loads(out)["outputs"] == {}, out)
     done = subprocess.run([run.cgc, "simulate", "-q", "fails.cgraph", "--profile", "fp.json"],
                           cwd=run.folder, capture_output=True, text=True)
     expect(done.returncode == 0, done.stderr)
@@ -527,7 +536,7 @@ def interrupts(run):
         _, error = process.communicate(timeout=20)
         expect(process.returncode == 130, f"exit code {process.returncode} after {sent}\n{error}")
         expect(time.monotonic() - start < 5, f"took {time.monotonic() - start} s to end")
-        says(error.decode(), "a.nap", "interrupted after ",
+        says(error.decode(), "a.nap", "interrupted; ", " of 1000 executions ", "one is lost\n",
              "i.npy is not written, since the run was interrupted")
         expect(not (run.folder / "i.npy").exists(), "results of an interrupted run are written")
         expect(json.loads((run.folder / "i.json").read_text())["otherData"]["run"] ==
@@ -549,7 +558,7 @@ def interrupts(run):
         process.send_signal(signal.SIGTERM)
     _, error = process.communicate(timeout=20)
     expect(process.returncode == 130, f"exit code {process.returncode} after SIGTERM thrice")
-    says(error.decode(), "interrupted after ")
+    says(error.decode(), "error: interrupted; ", " of 1000 executions ")
     expect("twice" not in error.decode(), error.decode())
     # Before anything runs, here while an input is awaited: with --json that is said, too.
     process = run.start("program.cgplan", "--graph", "add", "--input", "x=-", "--json",

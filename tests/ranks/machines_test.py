@@ -366,7 +366,7 @@ def death_while_sent(m):
             expect(code != 0, f"rank {rank}: the run ends well", error)
             # MPICH ends the others at once.
             if rank == 0 or m.mpi.name == "mpich" or re.search(
-                    r"rank 1 \(process \d+.*before it had loaded the plan", error):
+                    r"rank 1 \(process \d+.*; it had not loaded the plan yet", error):
                 break
         else:
             expect(False, f"rank {rank}: nobody says who was killed, in time", error)
@@ -476,6 +476,25 @@ def mistakes(m):
             expect(done.returncode == alone.returncode and errors(done) == errors(alone),
                    f"{flags}: exit code {done.returncode}, not {alone.returncode}",
                    f"{alone.stderr}\n{done.stderr}")
+    # The ranks have one exit code, as a launcher may take any. Each waits for all to have it, since
+    # some launchers end all with the first.
+    script = m.folder / "codes.sh"
+    script.write_text("#!/bin/sh\n" '"$@"\n' "code=$?\n"
+                      f"echo $code > {m.folder}/code_${{OMPI_COMM_WORLD_RANK:-$PMI_RANK}}\n"
+                      "for i in $(seq 100); do\n"
+                      f"  [ -s {m.folder}/code_0 ] && [ -s {m.folder}/code_1 ] && break\n"
+                      "  sleep 0.05\ndone\nexit $code\n")
+    script.chmod(0o755)
+    for flags, code in (([plan, "--no-such-flag"], 2), ([plan, "--graph", "nope"], 2),
+                        ([m.folder / "none.cgplan"], 3),
+                        ([plan, "--graph", "other", "--input", "x=[1]"], 0)):
+        for rank in range(2):
+            (m.folder / f"code_{rank}").unlink(missing_ok=True)
+        done = m.mpi.run(2, [script, m.cgrun, *flags], 20)
+        m.runs += 1
+        codes = [int((m.folder / f"code_{rank}").read_text()) for rank in range(2)]
+        expect(done.returncode == code and codes == [code, code], f"{flags}: {codes}", done.stderr)
+        expect(len(errors(done)) == (code != 0), f"{flags}: who says it", done.stderr)
     for flag in ("--help", "--version"):
         done = m.mpi.run(2, [m.cgrun, flag], 20)
         expect(done.returncode == 0 and

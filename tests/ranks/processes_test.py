@@ -125,7 +125,7 @@ class Run:
         """Waits for the end. Returns exit code and standard error."""
         self.ranks = self.ranks or children(self.process.pid)
         try:
-            _, error = self.process.communicate(timeout=seconds)
+            self.out, error = self.process.communicate(timeout=seconds)
         except subprocess.TimeoutExpired:
             os.killpg(self.process.pid, signal.SIGKILL)
             sys.exit(f"FAILED: {what}: does not end in {seconds} s")
@@ -220,6 +220,49 @@ def deaths(options, plans):
             # Rank 0 may be inside a method of 0.3 s, and so may the others, which are waited for.
             expect(time.monotonic() - begun < 3.0, f"it ends after {time.monotonic() - begun} s")
             expect(error.count("error:") == 1, "one error is said", error)
+
+
+def aftermath(options, plans):
+    """What a death leaves is said: which executions are complete and which are lost, which files
+    are written and which are not; with -q only of executions."""
+    files = {name: options.folder / name for name in ("y.npy", "s.safetensors", "p.json")}
+    outputs = ["--output", f"result={files['y.npy']}", "--save-state", files["s.safetensors"],
+               "--profile", files["p.json"]]
+    for flags, after in ((outputs, 1.6), ([*outputs, "-q"], 1.6), ([*outputs, "--json"], 0),
+                         ([], 0)):
+        what = f"aftermath {flags} {after}"
+        for path in files.values():
+            path.unlink(missing_ok=True)
+        run = Run(options, plans["slow"], "--input", "x=1", "-n", "100", *map(str, flags))
+        pid = run.await_ranks()[1]
+        await_sleep(pid, what)
+        time.sleep(after)
+        os.kill(pid, signal.SIGKILL)
+        code, error = run.end(what)
+        said = re.search(r"^(\d+) of 100 executions (?:is|are) complete, the (first|next) "
+                         r"(one is|2 are) lost$", error, re.M)
+        expect(code == 1 and said is not None, f"{what}: executions", error)
+        expect((int(said[1]) > 0) == (after > 0) == (said[2] == "next"), f"{what}: counts", error)
+        notes = [f"{files['y.npy']}, {files['s.safetensors']} are not written, since the run has "
+                 "failed", f"{files['p.json']} has what was measured until the run failed"]
+        for note in notes:
+            expect((f"note: {note}\n" in error) == (bool(flags) and "-q" not in flags),
+                   f"{what}: {note}", error)
+        expect([path.exists() for path in files.values()] == [False, False, bool(flags)],
+               f"{what}: files", error)
+        if "--json" in flags:
+            told = json.loads(run.out)
+            expect(told["executions"] == int(said[1]) and told["outputs"] == {} and
+                   told["lost"] == (2 if said[3] == "2 are" else 1) and
+                   said[0] in told["error"], f"{what}: {told}")
+    # Of one execution there is nothing to count.
+    run = Run(options, plans["slow"], "--input", "x=1", "--output", f"result={files['y.npy']}")
+    pid = run.await_ranks()[1]
+    await_sleep(pid, "aftermath of one")
+    os.kill(pid, signal.SIGKILL)
+    _, error = run.end("aftermath of one")
+    expect("complete" not in error and f"note: {files['y.npy']} is not written" in error,
+           "the aftermath of one execution", error)
 
 
 def random_deaths(options, plans, count):
@@ -401,7 +444,7 @@ def main():
                                    "--graph", graph, "-o", plans[graph]], text=True,
                                   capture_output=True)
             expect(done.returncode == 0, f"{graph} does not compile", done.stderr)
-        for part in (results, failures, measurements, deaths, stopped, busy_rank_zero,
+        for part in (results, failures, measurements, deaths, aftermath, stopped, busy_rank_zero,
                      rank_zero, reports, limits, mistakes):
             part(options, plans)
             print(f"{part.__name__}: ok", flush=True)

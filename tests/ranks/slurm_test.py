@@ -88,7 +88,7 @@ def interrupts(m, cluster):
         code, error = run.end(what, 20)
         expect(code != 0, f"{what}: the run ends well", error)
         if what == "scancel --signal=INT":
-            expect(code == 130 and len(errors_of(error)) == 1 and "interrupted after" in error,
+            expect(code == 130 and len(errors_of(error)) == 1 and "interrupted" in error,
                    f"{what}: exit code {code}", error)
 
 

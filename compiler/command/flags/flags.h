@@ -34,6 +34,8 @@ struct OutputFlags {
 };
 
 void AddOutputFlags(CLI::App& command, OutputFlags& flags);
+// --Werror, of commands whose warnings it makes errors.
+void AddWerrorFlag(CLI::App& command, OutputFlags& flags);
 
 // Flags of every command that compiles, as text; Options() makes CompileOptions of them.
 struct CompileFlags {

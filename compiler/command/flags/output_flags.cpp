@@ -44,9 +44,12 @@ void AddOutputFlags(CLI::App& command, OutputFlags& flags) {
   command.add_option("--max-errors", flags.max_errors, "errors to print; 0: all")
       ->check(CLI::Range(size_t{0}, size_t{1} << 40))
       ->capture_default_str();
-  command.add_flag("--Werror", flags.warnings_are_errors, "treat warnings as errors");
   command.add_option("--no-warn", flags.no_warn, "leave out this warning, as W0504 (repeatable)")
       ->type_name("CODE")->delimiter(',')->allow_extra_args(false)->check(CheckWarning, "");
+}
+
+void AddWerrorFlag(CLI::App& command, OutputFlags& flags) {
+  command.add_flag("--Werror", flags.warnings_are_errors, "treat warnings as errors");
 }
 
 }  // namespace cgraph::command

@@ -10,6 +10,7 @@
 #include "compiler/elaborate/ops/ops.h"
 #include "compiler/elaborate/places/places.h"
 #include "compiler/elaborate/report.h"
+#include "compiler/elaborate/statements/statements.h"
 #include "compiler/elaborate/values/make.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/SaveAndRestore.h"
@@ -153,16 +154,20 @@ Value CallExtern(ElaborationContext& elaboration, const program::Method& method,
   out.flops = CostOf(elaboration, native.flops, callee);
   out.bytes = native.bytes.valid() ? CostOf(elaboration, native.bytes, callee)
                                    : BytesOf(elaboration, out, types);
+  out.cost_unstated = !native.flops.valid() && !native.bytes.valid();
   out.call = CallOf(elaboration, scope);
   const graph::OpId id = elaboration.builder->AddOp(std::move(out), std::move(types));
   const std::vector<graph::ValueId> results = elaboration.builder->graph().ops[id].results;
   llvm::ArrayRef<graph::ValueId> made = results;
   for (size_t i = 0; i < written.size(); ++i) {
-    scope.pending[written[i]] = Tensor{made[made.size() - written.size() + i]};
+    const graph::ValueId value = made[made.size() - written.size() + i];
+    elaboration.builder->NameAsState(value, written[i]);
+    scope.pending[written[i]] = Tensor{value};
   }
-  return method.signature.result.valid()
-             ? TakeResults(elaboration, method.signature.result, callee, site, made)
-             : Nothing();
+  if (!method.signature.result.valid()) return Nothing();
+  Value result = TakeResults(elaboration, method.signature.result, callee, site, made);
+  CallByLabels(elaboration, result);
+  return result;
 }
 
 void CreateObject(ElaborationContext& elaboration, graph::InstanceId id) {

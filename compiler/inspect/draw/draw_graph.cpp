@@ -40,7 +40,8 @@ class GraphDrawer {
   GraphDrawer(const plan::Plan& plan, const plan::Graph& graph, const DrawOptions& options)
       : plan_(plan), graph_(graph), operations_(FindOperations(plan, graph, options.color_by)),
         tooltips_(plan, graph, options.source),
-        palette_(FamiliesOf(plan, graph, operations_), options.color_by == ColorBy::kMicroBatch) {
+        by_micro_batch_(options.color_by == ColorBy::kMicroBatch),
+        palette_(FamiliesOf(plan, graph, operations_), by_micro_batch_) {
     for (uint32_t id = 0; id < operations_.all.size(); ++id) {
       meeting_of_.push_back(id);
     }
@@ -67,11 +68,11 @@ class GraphDrawer {
     dot_ = fmt::format(
         "digraph \"{0}\" {{\n"
         "  rankdir=LR; newrank=true; nodesep=0.3; ranksep=0.5;\n"
-        "  label=\"graph {0}{1}{2}\"; labelloc=t; fontname=\"Helvetica\"; fontsize=16;\n"
+        "  label={1}; labelloc=t; fontname=\"Helvetica\";\n"
         "  node [fontname=\"Helvetica\", fontsize=12, shape=box, style=\"rounded,filled\"];\n"
         "  edge [fontname=\"Helvetica\", fontsize=10, color=\"#555555\"];\n",
-        DotText(graph_.name), merged,
-        orders_.empty() ? "" : "\\ndashed: order through the named state of an actor");
+        DotText(graph_.name),
+        DotHeading(fmt::format("graph {}{}", graph_.name, merged), Legend()));
     AddNodes();
     AddFlows();
     AddOrders();
@@ -79,6 +80,29 @@ class GraphDrawer {
   }
 
  private:
+  // Says what is drawn how; nothing of what is not there.
+  std::vector<std::string> Legend() const {
+    bool has_calls = false, has_ports = false, has_objects = false;
+    for (const Operation& operation : operations_.all) {
+      has_calls |= operation.kind == plan::Kind::call;
+      has_ports |= operation.kind == plan::Kind::input || operation.kind == plan::Kind::output;
+    }
+    for (const auto& [ends, order] : orders_) has_objects |= order.states().contains(kObjectName);
+    std::vector<std::string> lines;
+    if (has_calls) {
+      lines.push_back(fmt::format("frame: an actor and its calls, in the colour of their {}",
+                                  by_micro_batch_ ? "micro-batch" : "method"));
+    }
+    if (has_ports) lines.push_back("ellipse: an input or output of the graph");
+    if (!collectives_.empty()) lines.push_back("yellow: a collective");
+    if (!flows_.empty()) lines.push_back("line: a value, with its type and how it travels");
+    if (!orders_.empty()) {
+      lines.push_back(std::string("dashed: order through the named state of an actor") +
+                      (has_objects ? ", or its object of native code or Python" : ""));
+    }
+    return lines;
+  }
+
   bool IsNode(uint32_t id) const {
     if (collectives_.count(id) > 0) return meeting_of_[id] == id;
     const plan::Kind kind = operations_.all[id].kind;
@@ -268,7 +292,7 @@ class GraphDrawer {
       std::string names;
       for (const std::string& state : order.states()) names += (names.empty() ? "" : ", ") + state;
       const std::string told = fmt::format(
-          "state {}: {} {} what {} {}", names, nodes_[to].label,
+          "{}{}: {} {} what {} {}", names == kObjectName ? "" : "state ", names, nodes_[to].label,
           order.reads() ? "reads" : "overwrites", nodes_[from].label,
           order.reads() ? "wrote" : "used");
       const size_t count = order.states().size();
@@ -355,6 +379,7 @@ class GraphDrawer {
   const plan::Graph& graph_;
   const Operations operations_;
   const TooltipWriter tooltips_;
+  const bool by_micro_batch_;
   std::vector<uint32_t> meeting_of_;  // by operation: itself, or the first part of its collective
   std::set<uint32_t> collectives_;    // operations that are parts of one
   Detail detail_ = Detail::kCalls;

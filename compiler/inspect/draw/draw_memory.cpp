@@ -199,7 +199,8 @@ class MemoryDrawer {
 
   void Describe(Band& band) const {
     const plan::Arena& arena = graph_.arenas[band.arena];
-    std::string whose = wire::EnumNameSpace(arena.space());
+    std::string whose =
+        arena.space() == plan::Space::slot ? "values" : wire::EnumNameSpace(arena.space());
     if (arena.space() == plan::Space::state && arena.owner() != plan::kNone) {
       whose = "state of " + plan_.actors[arena.owner()]->name;
     }

@@ -58,12 +58,14 @@ class TransportsDrawer {
     dot_ = fmt::format(
         "digraph \"{0}\" {{\n"
         "  rankdir=LR; newrank=true; nodesep=0.3; ranksep=0.5;\n"
-        "  label=\"transports of {0}: what travels in one execution\"; labelloc=t; "
-        "fontname=\"Helvetica\"; fontsize=16;\n"
+        "  label={2}; labelloc=t; fontname=\"Helvetica\";\n"
         "  node [fontname=\"Helvetica\", fontsize=12, shape=box, style=\"rounded,filled\", "
         "margin=\"0.16,0.08\"];\n"
         "  edge [fontname=\"Helvetica\", fontsize=10, color=\"{1}\"];\n",
-        DotText(graph_.name), kMeetingColor);
+        DotText(graph_.name), kMeetingColor,
+        DotHeading(
+            fmt::format("transports of {}: what travels in one execution", graph_.name),
+            Legend()));
     AddDevices();
     AddTraffic();
     AddCollectives();
@@ -71,6 +73,19 @@ class TransportsDrawer {
   }
 
  private:
+  // Says what is drawn how; nothing of what is not there.
+  std::vector<std::string> Legend() const {
+    bool has_gpus = false;
+    for (const auto& [from, to] : used_) has_gpus |= IsGpu(from) || IsGpu(to);
+    std::vector<std::string> lines = {
+        has_gpus ? "box: a device with its actors; blue: a gpu" : "box: a device with its actors"};
+    if (!traffic_.empty()) {
+      lines.push_back("line: by what, how many bytes, which values, and why that way");
+    }
+    if (!collectives_.empty()) lines.push_back("yellow: a collective of the devices that it joins");
+    return lines;
+  }
+
   bool IsGpu(uint32_t device) const {
     return plan_.devices[device]->kind == plan::DeviceKind::gpu;
   }

@@ -7,6 +7,7 @@
 
 #include "compiler/cost/call_times.h"
 #include "compiler/inspect/graph_messages.h"
+#include "compiler/inspect/simulate.h"
 
 namespace cgraph {
 namespace {
@@ -34,6 +35,26 @@ std::vector<std::string> ProfiledCalls(const plan::Plan& plan, const plan::Graph
   std::set<std::string> names;
   for (const plan::Call& call : graph.calls) {
     for (std::string& name : NamesOf(plan, call)) names.insert(std::move(name));
+  }
+  return {names.begin(), names.end()};
+}
+
+std::vector<std::string> MethodsWithoutCost(const plan::Plan& plan,
+                                            llvm::ArrayRef<uint32_t> graphs,
+                                            const Profile* profile) {
+  std::set<std::string> names;
+  if (profile != nullptr && profile->default_ps) return {};
+  for (uint32_t number : graphs) {
+    const plan::Graph& graph = plan::GraphAt(plan, number);
+    for (const plan::Instruction& instruction : graph.instructions) {
+      const bool of_call =
+          instruction.kind() == plan::Kind::call && instruction.call() != plan::kNone;
+      if (!of_call || !plan.kernels[instruction.subject()]->cost_unstated) continue;
+      const auto name = NameOf(plan, graph.calls[instruction.call()]);
+      if (!name) continue;
+      if (profile != nullptr && profile->FindCall(name->place, name->actor, name->method)) continue;
+      names.insert(name->actor + "." + name->method);
+    }
   }
   return {names.begin(), names.end()};
 }

@@ -122,6 +122,19 @@ std::string MachineText(const plan::Plan& plan, const std::string& name) {
   return text;
 }
 
+std::string CostlessText(const std::vector<std::string>& methods) {
+  constexpr size_t kMost = 8;
+  if (methods.empty()) return "";
+  const std::vector<std::string> shown(methods.begin(),
+                                       methods.begin() + std::min(methods.size(), kMost));
+  return fmt::format(
+      "without a cost: {}, which count{} as 0 operations: {}{}; `cost(flops: ...)` behind "
+      "`extern` states it, or --profile\n",
+      Counted(methods.size(), "method") + " in native code or Python",
+      methods.size() == 1 ? "s" : "", fmt::join(shown, ", "),
+      methods.size() > kMost ? fmt::format(", and {} more", methods.size() - kMost) : "");
+}
+
 std::string SimulationTable(const plan::Plan& plan, uint32_t graph, const Simulation& simulation) {
   const std::string name = GraphName(plan, graph);
   if (simulation.deadlocks()) {

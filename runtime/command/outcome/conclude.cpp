@@ -32,18 +32,22 @@ std::string ProfileText(const Engine& engine, std::string_view ended) {
   return profile.dump(2) + '\n';
 }
 
-// Of outputs only after an interrupt: a run in which executions have failed writes what it has.
-void SayOfLostResults(const Options& options, bool interrupted) {
+std::vector<std::string> OutputFilesOf(const Options& options) {
   std::vector<std::string> files;
-  if (!options.save_state.empty()) files.push_back(options.save_state);
-  for (const auto& [name, path] : options.outputs) {
-    if (interrupted) files.push_back(path);
-  }
-  if (options.quiet || files.empty()) return;
-  Say(fmt::format("cgrun: note: {} {} not written, since the run {}\n", fmt::join(files, ", "),
-                  files.size() == 1 ? "is" : "are",
-                  interrupted ? "was interrupted" : "has failed"));
+  for (const auto& [name, path] : options.outputs) files.push_back(path);
+  return files;
 }
+
+// Says that the outputs in these files, and states, are not written, and why.
+void SayOfLostResults(const Options& options, std::vector<std::string> files,
+                      std::string_view why) {
+  if (!options.save_state.empty()) files.push_back(options.save_state);
+  if (options.quiet || files.empty()) return;
+  Say(fmt::format("cgrun: note: {} {} not written, since {}\n", fmt::join(files, ", "),
+                  files.size() == 1 ? "is" : "are", why));
+}
+
+constexpr std::string_view kSinceFailed = "the run has failed";
 
 ExitCode ReportFailures(const Options& options, const Measurements& measured) {
   for (const Failure& failure : measured.failures) {
@@ -209,21 +213,29 @@ ExitCode Conclude(const Options& options, const Outcome& outcome, bool interrupt
   ExitCode code = kSuccess;
   if (interrupted) {
     WriteMeasurements(options, run, plan::kRunInterrupted);
-    SayOfLostResults(options, /*interrupted=*/true);
+    SayOfLostResults(options, OutputFilesOf(options), "the run was interrupted");
+    const std::string executions = EndedEarlyText(measured);
     return Fail(options, kInterrupted,
-                fmt::format("interrupted after {}", Counted(measured.executions, "execution")));
+                fmt::format("interrupted{}{}", executions.empty() ? "" : "; ", executions));
   }
-  if (!outcome.status.ok()) {
-    code = Report(options, outcome.status);
+  Status ended = outcome.status;
+  if (!ended.ok()) {
+    const std::string executions = EndedEarlyText(measured);
+    if (!executions.empty()) ended = {ended.code(), ended.message() + "\n" + executions};
+    code = Report(options, ended);
     if (outcome.status.code() == StatusCode::kTimeout) {
       Say(WriteWaitGraph(options, run == nullptr ? nullptr : &run->engine));
     }
   } else if (measured.errors > 0) {
     code = ReportFailures(options, measured);
   }
-  Status ended = outcome.status;
   const bool failed = code != kSuccess;
-  if (failed) SayOfLostResults(options, /*interrupted=*/false);
+  if (failed) {
+    // A run in which executions have failed writes what it has.
+    SayOfLostResults(options,
+                     ended.ok() ? outcome.results.Absent(options.outputs) : OutputFilesOf(options),
+                     kSinceFailed);
+  }
   if (ended.ok()) {
     ended = WriteFiles(options, outcome, run, failed ? plan::kRunFailed : "");
     if (!ended.ok()) code = Report(options, ended);
@@ -237,7 +249,7 @@ ExitCode Conclude(const Options& options, const Outcome& outcome, bool interrupt
       AddGpus(*run, json);
       AddProcesses(*run, json);
     }
-    json["outputs"] = outcome.results.Json(options.outputs);
+    json["outputs"] = outcome.results.Json(options.outputs, /*written=*/ended.ok());
     if (!ended.ok()) json["error"] = ended.message();
     json["exit_code"] = static_cast<int>(code);
     PrintJson(json);
@@ -249,6 +261,11 @@ ExitCode Conclude(const Options& options, const Outcome& outcome, bool interrupt
     Say(SummaryText(measured) + "\n");
   }
   return code;
+}
+
+void SayNothingRan(const Options& options) {
+  SayUnwritten(options);
+  SayOfLostResults(options, OutputFilesOf(options), "no execution was begun");
 }
 
 void SayUnwritten(const Options& options) {

@@ -27,6 +27,8 @@ ExitCode Conclude(const Options& options, const Outcome& outcome, bool interrupt
 
 // Says that measurements were asked for and are not written, since nothing ran.
 void SayUnwritten(const Options& options);
+// Says the same of results, too, where the plan was loaded, or nearly.
+void SayNothingRan(const Options& options);
 
 // Prints what -v says of the engine. `one_process`: why one serves several GPUs, where it does.
 void SayStats(const Engine& engine, const Options& options, const std::string& one_process);

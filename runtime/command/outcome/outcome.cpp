@@ -23,13 +23,28 @@ void Measurements::AddFailure(const std::string& message, uint64_t execution) {
   else failures.push_back({message, 1, execution});
 }
 
+std::string EndedEarlyText(const Measurements& m) {
+  if (m.wanted <= 1) return "";
+  std::string text = fmt::format("{} of {} {} {}", m.executions, Counted(m.wanted, "execution"),
+                                 m.executions == 1 ? "is" : "are",
+                                 m.errors == 0 ? "complete" : "over");
+  if (m.errors > 0) {
+    text += fmt::format(", {} of them {} failed", m.errors, m.errors == 1 ? "has" : "have");
+  }
+  if (m.lost() == 0) return text;
+  const std::string which = m.executions == 0 ? "first" : "next";
+  return text + (m.lost() == 1 ? fmt::format(", the {} one is lost", which)
+                               : fmt::format(", the {} {} are lost", which, m.lost()));
+}
+
 std::string SummaryText(const Measurements& m) {
   // A slow rate is printed with three digits, as 2.44 executions/s.
   const double rate = m.per_second();
-  std::string text = fmt::format("{}, {}, {}, {} executions/s", Counted(m.executions, "execution"),
-                                 Counted(m.errors, "error"), TimeText(m.wall_ns * 1000),
-                                 rate < 100 ? fmt::format("{:.3g}", rate)
-                                            : fmt::format("{:.0f}", rate));
+  const std::string lost = m.lost() == 0 ? "" : fmt::format("{} lost, ", m.lost());
+  std::string text =
+      fmt::format("{}, {}, {}{}, {} executions/s", Counted(m.executions, "execution"),
+                  Counted(m.errors, "error"), lost, TimeText(m.wall_ns * 1000),
+                  rate < 100 ? fmt::format("{:.3g}", rate) : fmt::format("{:.0f}", rate));
   if (m.latencies.count() > 0) {
     text +=
         fmt::format("; latency p50 {}, p90 {}, p99 {}, max {}",
@@ -56,6 +71,7 @@ nlohmann::ordered_json SummaryJson(const Measurements& m) {
   }
   return {{"executions", m.executions},
           {"errors", m.errors},
+          {"lost", m.lost()},
           {"failures", failures},
           {"other_failures", m.other_failures},
           {"seconds", static_cast<double>(m.wall_ns) / 1e9},

@@ -24,7 +24,8 @@ struct Failure {
 
 // Measurements of the executions after the warm-up.
 struct Measurements {
-  uint64_t executions = 0, errors = 0;
+  uint64_t wanted = 0, begun = 0;           // executions that were asked for; that were submitted
+  uint64_t executions = 0, errors = 0;      // those that are over; those of them that have failed
   Latencies latencies;                      // of those without an error, from submission to result
   uint64_t wall_ns = 0;
   // The first kMessages different messages in order of appearance; `other_failures` executions had
@@ -34,6 +35,7 @@ struct Measurements {
 
   static constexpr size_t kMessages = 16;
   void AddFailure(const std::string& message, uint64_t execution);
+  uint64_t lost() const { return begun - executions; }  // once the run is over
   double per_second() const { return wall_ns == 0 ? 0 : 1e9 * executions / wall_ns; }
 };
 
@@ -49,6 +51,9 @@ struct Outcome {
   Results results;    // the outputs of the last pass, or of all executions
 };
 
+// Says of a run that has ended early which of its executions are complete and which are lost, as
+// "37 of 100 executions are complete, the next 2 are lost"; "" of a run of one execution.
+std::string EndedEarlyText(const Measurements& measurements);
 // "29 executions, 0 errors, 1.2 s, ...".
 std::string SummaryText(const Measurements& measurements);
 nlohmann::ordered_json SummaryJson(const Measurements& measurements);

@@ -190,9 +190,22 @@ std::string Results::Text() const {
   return text;
 }
 
-ordered_json Results::Json(const std::vector<NameAndValue>& paths) const {
+std::vector<std::string> Results::Absent(const std::vector<NameAndValue>& paths) const {
+  const std::vector<Entry> entries = Entries();
+  std::vector<std::string> absent;
+  for (const auto& [name, path] : paths) {
+    const bool has = std::any_of(entries.begin(), entries.end(), [&](const Entry& entry) {
+      return name.empty() || entry.name == name || entry.name.starts_with(name + "[");
+    });
+    if (!has) absent.push_back(path);
+  }
+  return absent;
+}
+
+ordered_json Results::Json(const std::vector<NameAndValue>& paths, bool written) const {
   ordered_json outputs = ordered_json::object();
   for (const auto& [name, tensor] : Entries()) {
+    if (!written && PathOf(paths, name) != nullptr) continue;
     ordered_json output = {
         {"type", device::TensorTypeText(tensor)},
         {"dtype", plan::DTypeName(tensor.dtype)},

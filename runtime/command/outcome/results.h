@@ -36,8 +36,11 @@ class Results {
   // Returns kInvalid when the elements differ in their types.
   Status Add(OutputFiles& files, const std::vector<NameAndValue>& paths) const;
   std::string Text() const;
-  // Returns, by name: type, dtype, dims, and the data or the file that the data was written to.
-  nlohmann::ordered_json Json(const std::vector<NameAndValue>& paths) const;
+  // Returns those of the paths that Add() writes nothing to, since there are no such results.
+  std::vector<std::string> Absent(const std::vector<NameAndValue>& paths) const;
+  // Returns, by name: type, dtype, dims, and the data or the file that the data was written to;
+  // without `written`, what has a path is left out.
+  nlohmann::ordered_json Json(const std::vector<NameAndValue>& paths, bool written) const;
 
  private:
   struct Joined {

@@ -137,6 +137,7 @@ Problem Calls::Prepare(const plan::Plan& plan, const Options& options, Calls& ca
 
 void Calls::Run(Engine& engine, const Options& options, Outcome& outcome) {
   const Clock::time_point start = Clock::now();
+  for (const Call& call : calls_) outcome.measurements.wanted += call.times;
   Status status;
   for (Call& call : calls_) {
     status = RunCall(engine, options, call, outcome);
@@ -151,12 +152,17 @@ void Calls::Run(Engine& engine, const Options& options, Outcome& outcome) {
 Status Calls::RunCall(Engine& engine, const Options& options, Call& call, Outcome& outcome) {
   for (uint64_t i = 0; i < call.times; ++i) {
     const Clock::time_point start = Clock::now();
+    {
+      std::lock_guard lock(outcome.mutex);
+      ++outcome.measurements.begun;
+    }
     Result<Outputs> outputs = Execute(engine, call);
     const uint64_t latency = NsSince(start);
     std::lock_guard lock(outcome.mutex);
-    ++outcome.measurements.executions;
+    const bool over = outputs.ok() || outputs.status().code() == StatusCode::kFailed;
+    if (over) ++outcome.measurements.executions;
     if (!outputs.ok()) {
-      ++outcome.measurements.errors;
+      if (over) ++outcome.measurements.errors;
       return {outputs.status().code(),
               fmt::format("{}\nin execution {} of {} of {}", outputs.status().message(), i + 1,
                           call.times, call.graph)};

@@ -54,6 +54,7 @@ class Runner {
 
   void Run() {
     total_ = options_.repeat * inputs_.executions();
+    outcome_.measurements.wanted = total_;
     Status status = Pass(options_.warmup, false);
     const Clock::time_point start = Clock::now();
     const bool warm = status.ok();
@@ -83,10 +84,16 @@ class Runner {
           engine_.Execute(graph_, inputs_.Slice(i % inputs_.executions()));
       if (!execution.ok()) return execution.status();
       pending_.push_back({std::move(*execution), i, start});
+      if (measured) CountBegun();
       progress.Update(i);
     }
     while (!pending_.empty()) CGRAPH_RETURN_IF_ERROR(Finish(measured));
     return Status::Ok();
+  }
+
+  void CountBegun() {
+    std::lock_guard lock(outcome_.mutex);
+    ++outcome_.measurements.begun;
   }
 
   // Waits for the oldest execution.
@@ -123,12 +130,11 @@ class Runner {
     if (status.code() != StatusCode::kFailed) return status;
     if (!options_.batch.empty()) {
       return {status.code(),
-              fmt::format("{}\nin slice {} of {}; nothing is written", status.message(),
+              fmt::format("{}\nin slice {} of {}", status.message(),
                           index % inputs_.executions() + 1, inputs_.executions())};
     }
     if (options_.every) {
-      return {status.code(), fmt::format("{}\nin execution {} of {}; --every leaves no gap, so "
-                                         "nothing is written",
+      return {status.code(), fmt::format("{}\nin execution {} of {}; --every leaves no gap",
                                          status.message(), index + 1, total_)};
     }
     return options_.repeat > 1 ? Status::Ok() : status;

@@ -164,8 +164,10 @@ bool EndMachines(ranks::Peers& peers, int exit_code) {
   Messenger& messenger = peers.messenger;
   // A rank may have gone while there was no engine.
   const auto lost = [&] { return messenger.given_up() || peers.FirstLost().has_value(); };
+  MachineMessage quit{.kind = MachineMessage::kQuit};
+  quit.quit = {exit_code};
   for (uint32_t rank = 1; rank < messenger.count() && !lost(); ++rank) {
-    SendMessage(messenger, rank, {.kind = MachineMessage::kQuit});
+    SendMessage(messenger, rank, quit);
   }
   PollUntil(messenger, [&] { return lost() || messenger.AllSent(); });
   if (lost()) return false;

@@ -53,7 +53,7 @@ struct MachineMessage {
     kForget,        // what was measured
     kEnd,           // the engine has ended
     kEnded,         // and nothing of it is under way from here any more
-    kQuit,          // end the process
+    kQuit,          // end the process, with rank 0's exit code
   };
   Kind kind = kNone;
   uint32_t graph = 0, frame = 0, work_queue = 0;
@@ -103,6 +103,9 @@ struct MachineMessage {
     struct {
       int64_t now_ns;
     } clock;
+    struct {
+      int32_t exit_code;
+    } quit;
   };
 };
 

@@ -138,7 +138,7 @@ void OtherRanks::OnLost(const ranks::Supervision::Lost& lost) {
     started = started_;
     if (!started) {
       load_error_ =
-          Status(StatusCode::kLost, fmt::format("rank {} ({}) {} before it had loaded the plan",
+          Status(StatusCode::kLost, fmt::format("rank {} ({}) {}; it had not loaded the plan yet",
                                                 lost.rank, lost.process.Text(), lost.how));
     }
   }

@@ -108,10 +108,14 @@ void Core::ServeMachine(ranks::Peers& peers, PlanMessage told,
 int ServeMachine(ranks::Peers& peers, const std::function<std::string()>& describe) {
   Messenger& messenger = peers.messenger;
   Inbox inbox(messenger);
+  int exit_code = 0;
   for (;;) {
     std::vector<std::byte> bytes = inbox.Await();
     const auto [message, text] = Read(bytes);
-    if (message.kind == MachineMessage::kQuit) break;
+    if (message.kind == MachineMessage::kQuit) {
+      exit_code = message.quit.exit_code;
+      break;
+    }
     if (message.kind == MachineMessage::kGpus) TellGpus(messenger);
     if (message.kind == MachineMessage::kDescribe) {
       const std::string description = describe == nullptr ? "" : describe();
@@ -135,7 +139,7 @@ int ServeMachine(ranks::Peers& peers, const std::function<std::string()>& descri
   }
   peers.supervision.reset();  // says that this rank ends
   messenger.wire().Finish();
-  return 0;
+  return exit_code;
 }
 
 }  // namespace cgraph::engine

@@ -92,6 +92,7 @@ class Listing {
   void PrintKernel(uint32_t id, const Kernel& kernel) {
     std::string extra;
     if (kernel.scratch > 0) extra += fmt::format(", scratch {}", kernel.scratch);
+    if (kernel.cost_unstated) extra += ", cost not stated";
     if (kernel.fails) extra += ", fails";
     for (const Inplace& pair : kernel.inplace) {
       extra += fmt::format(", inplace {}->{}", pair.input(), pair.output());

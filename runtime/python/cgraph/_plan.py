@@ -120,9 +120,10 @@ class Plan:
         return f"<cgraph.Plan: {graphs}>"
 
     def simulate(self, *, graph=None, executions=1, workers=None, profile=None):
-        """Predicts times without running. Returns a dict: `machine`, and in `graphs` for each graph
-        its `makespan_ps`, `lower_bound_ps`, `bubble`, and its `devices` with their times and memory
-        (picoseconds, bytes). `profile`: measured times, as compile() takes them."""
+        """Predicts times without running. Returns a dict: `machine`; in `methods_without_cost`
+        those that are `extern` and count as 0 operations, since nothing says more; in `graphs` for
+        each graph its `makespan_ps`, `lower_bound_ps`, `bubble`, and its `devices` with their times
+        and memory (picoseconds, bytes). `profile`: measured times, as compile() takes them."""
         import tempfile
         flags = ["--executions", str(executions)]
         for name, value in (("--graph", graph), ("--workers", workers)):

@@ -100,7 +100,10 @@ TEST_CASE("the graph shows order through state, and no more of it than implies t
                                                      "backward(1) -> backward(2): gw",
                                                      "backward(2) -> update: gw"});
   CHECK(dot.find("state gw: update reads what backward(2) wrote") != std::string::npos);
-  CHECK(dot.find("dashed: order through the named state of an actor") != std::string::npos);
+  CHECK(dot.find("dashed: order through the named state of an actor</font>") != std::string::npos);
+  CHECK(dot.find("frame: an actor and its calls, in the colour of their method<br/>"
+                 "ellipse: an input or output of the graph<br/>"
+                 "line: a value, with its type and how it travels<br/>") != std::string::npos);
   // Where many calls are drawn as one, those of one method follow themselves.
   const std::string merged =
       MustDraw(*PipelinePlan({.stages = 1, .micro_batches = 32}), options);
@@ -266,6 +269,8 @@ TEST_CASE("transports are summed by way and reason") {
       MustDraw(*plan, {.what = Drawing::kTransports, .format = DrawFormat::kDot});
   INFO(dot);
   CHECK(dot.find("[label=\"gpu[1]\\nstage[1]: Stage\"") != std::string::npos);
+  CHECK(dot.find("box: a device with its actors; blue: a gpu<br/>line: by what") !=
+        std::string::npos);
   // y and what is saved, of three micro-batches: f32[4] six times.
   CHECK(dot.find("by local: 96 B in 6 values\\n6 values: f32[4]\\none address space: no copy") !=
         std::string::npos);
@@ -314,7 +319,7 @@ TEST_CASE("memory says why an arena is larger than what is live at its peak") {
   // a and b, then b and c, of 16 bytes each; nobody gave c the bytes of a.
   CHECK(svg.find(">peak 32 B at 5 ps<") != std::string::npos);
   CHECK(svg.find(">+ 16 B not live then, 12 B to align<") != std::string::npos);
-  CHECK(svg.find("gpu[0] slot: 60 B\n32 B of it are live at the peak") != std::string::npos);
+  CHECK(svg.find("gpu[0] values: 60 B\n32 B of it are live at the peak") != std::string::npos);
 }
 
 TEST_CASE("memory tells state that the graph does not use from gaps") {

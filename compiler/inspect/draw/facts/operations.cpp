@@ -10,6 +10,7 @@
 #include "compiler/inspect/draw.h"
 #include "compiler/inspect/draw/facts/facts.h"
 #include "compiler/inspect/draw/facts/value_makers.h"
+#include "runtime/kinds/native.h"
 #include "runtime/plan/kinds.h"
 #include "runtime/plan/print.h"
 
@@ -161,9 +162,13 @@ std::string WithoutIndices(const std::string& name) {
 }  // namespace
 
 std::string ValueName(const plan::Plan& plan, const plan::Graph& graph, uint32_t value) {
-  const uint32_t name = graph.values[value].name();
-  return name == plan::kNone || plan.names[name].empty() ? fmt::format("%{}", value)
-                                                         : plan.names[name];
+  const uint32_t number = graph.values[value].name();
+  if (number == plan::kNone || plan.names[number].empty()) return fmt::format("%{}", value);
+  const std::string& name = plan.names[number];
+  // "stage[0].native object"
+  const std::string object = fmt::format(".{}", kNativeObjectState);
+  if (!name.ends_with(object)) return name;
+  return "object of " + name.substr(0, name.size() - object.size());
 }
 
 Operations FindOperations(const plan::Plan& plan, const plan::Graph& graph, ColorBy color_by) {

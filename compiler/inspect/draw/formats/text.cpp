@@ -1,5 +1,7 @@
 #include "compiler/inspect/draw/formats/text.h"
 
+#include <fmt/format.h>
+
 #include "llvm/Support/ConvertUTF.h"
 #include "runtime/status/text.h"
 
@@ -55,6 +57,16 @@ std::string XmlText(std::string_view text) {
     }
   }
   return result;
+}
+
+std::string DotHeading(std::string_view title, const std::vector<std::string>& legend) {
+  std::string lines;
+  for (const std::string& line : legend) lines += "<br/>" + XmlText(line);
+  // A line as high as half of one keeps the title's letters off the legend.
+  constexpr const char* kLegend =
+      "<br/><font point-size=\"5\"> </font><font point-size=\"10\" color=\"#555555\">{}</font>";
+  return fmt::format("<<font point-size=\"16\">{}</font>{}>", XmlText(title),
+                     lines.empty() ? "" : fmt::format(kLegend, lines));
 }
 
 }  // namespace cgraph

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace cgraph {
 
@@ -16,6 +17,8 @@ std::string Printable(std::string_view text);  // keeps line ends
 // Inside a double-quoted string of the dot language; line ends are centred.
 std::string DotText(std::string_view text);
 std::string XmlText(std::string_view text);
+// The value of a graph's `label` in the dot language: a title, and a legend of smaller lines below.
+std::string DotHeading(std::string_view title, const std::vector<std::string>& legend);
 
 }  // namespace cgraph
 

@@ -25,6 +25,10 @@ struct StateOrder {
 std::vector<StateOrder> FindStateOrder(const plan::Plan& plan, const plan::Graph& graph,
                                        const Operations& operations);
 
+// What drawings call the state in which an actor keeps its object of native code or Python: no
+// program names it.
+inline constexpr const char* kObjectName = "its object";
+
 // The state that a value lies in; "" for none.
 std::string StateName(const plan::Plan& plan, const plan::Graph& graph, uint32_t value);
 

@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "compiler/base/byte_intervals.h"
+#include "runtime/kinds/native.h"
 #include "runtime/plan/graph_index.h"
 
 namespace cgraph {
@@ -104,7 +105,7 @@ std::string StateName(const plan::Plan& plan, const plan::Graph& graph, uint32_t
   const uint64_t offset = buffer.offset() + at.offset();
   for (const auto& state : plan.actors[arena.owner()]->states) {
     if (state->offset <= offset && offset < state->offset + std::max<uint64_t>(state->bytes, 1)) {
-      return state->name;
+      return state->name == kNativeObjectState ? kObjectName : state->name;
     }
   }
   return "";
