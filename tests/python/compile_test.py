@@ -255,7 +255,7 @@ class Plans(unittest.TestCase):
             with self.assertRaises(cgraph.Error) as caught:
                 self.plan.save(path)
             self.assertEqual(str(caught.exception),
-                             f"cannot write {path}: No such file or directory")
+                             f"cannot write {path}: there is no folder {folder}/nofolder")
             os.mkdir(os.path.join(folder, "nofolder"))
             os.mkdir(path)
             with self.assertRaisesRegex(cgraph.Error, f"^cannot write {path}: Is a directory$"):

@@ -88,8 +88,8 @@ class States(unittest.TestCase):
                         lambda: place.__setitem__("v", X)):
                 with self.assertRaises(KeyError):
                     ask()
-            with self.assertRaisesRegex(KeyError, r"no place `sums` has states \(did you mean "
-                                        r"`sums\[0\]`\?\); those that have: sums\[0\]"):
+            with self.assertRaisesRegex(KeyError, r"there is no place `sums` \(did you mean "
+                                        r"`sums\[0\]`\?\); the places: sums\[0\], "):
                 engine.state["sums"]
             with self.assertRaisesRegex(KeyError, r"`idle` has no state `pair` \(did you mean "
                                         r"`pair.low`\?\); its states: w, half, pair.low"):

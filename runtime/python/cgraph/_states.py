@@ -3,13 +3,12 @@ from collections.abc import Mapping, MutableMapping
 
 from cgraph import _runtime
 
-_OF_PYTHON = ("what it keeps is in an object of the class `{}`, which its own code fills: let "
+_OF_PYTHON = ("{} keeps is in an object of the class `{}`, which its own code fills: let "
               "`__init__` or a method read a file, of which the actor knows the path (PyTorch: "
               "self.load_state_dict(torch.load(path))), or let Engine.load_state() give "
               "load_state_dict() what Engine.save_state() has saved")
-_OF_LIBRARY = ("what it keeps is in an object of {}, which its own code fills; "
-               "Engine.save_state() and Engine.load_state() keep it where the library can save "
-               "objects")
+_OF_LIBRARY = ("{} keeps is in an object of {}, which its own code fills; Engine.save_state() and "
+               "Engine.load_state() keep it where the library can save objects")
 
 
 class States(Mapping):
@@ -24,13 +23,14 @@ class States(Mapping):
 
     def __getitem__(self, place):
         if place in self._places:
-            return PlaceStates(self._engine, place, self._places[place], self._beside(place))
-        those = f"those that have: {', '.join(self) or 'none'}"
-        if place in self._all:
-            beside = self._beside(place)
-            raise KeyError(f"the place `{place}` has no states of the program"
-                           f"{beside and ': ' + beside}; {those}")
-        raise KeyError(f"no place `{place}` has states{_near(place, self._all)}; {those}")
+            beside = self._beside(place, "what else it")
+            return PlaceStates(self._engine, place, self._places[place], beside)
+        if place not in self._all:
+            raise KeyError(f"there is no place `{place}`{_near(place, self._all)}; the places: "
+                           f"{', '.join(self._all) or 'none'}")
+        beside = self._beside(place)
+        raise KeyError(f"the place `{place}` has no states of the program"
+                       f"{beside and ': ' + beside}; those that have: {', '.join(self) or 'none'}")
 
     def __setitem__(self, place, _):
         states = self[place]
@@ -55,12 +55,12 @@ class States(Mapping):
             return f'its states are in engine.state["{name}"]'
         return self._beside(name) or "it has no states"
 
-    def _beside(self, place):
+    def _beside(self, place, what="what it"):
         """Says where a place keeps what is no state; nothing where it has no object."""
         maker = self._all[place][1]
         if maker.startswith("python:"):
-            return _OF_PYTHON.format(maker.removeprefix("python:"))
-        return maker and _OF_LIBRARY.format(maker)
+            return _OF_PYTHON.format(what, maker.removeprefix("python:"))
+        return maker and _OF_LIBRARY.format(what, maker)
 
 
 class PlaceStates(MutableMapping):
@@ -93,7 +93,7 @@ class PlaceStates(MutableMapping):
         if name not in self._names:
             raise KeyError(f"`{self._place}` has no state `{name}`{_near(name, self._names)}; its "
                            f"states: {', '.join(self._names)}"
-                           f"{self._beside and '; beside these, ' + self._beside}")
+                           f"{self._beside and '; ' + self._beside}")
 
 
 def _near(name, names):
