@@ -16,7 +16,7 @@ class Stage(nn.Module):
     def __init__(self, seed, *layers):
         super().__init__()
         self.layers = nn.Sequential(*layers)
-        # Not torch.manual_seed(): in one process both stages are made at the same time.
+        # Not torch.manual_seed(): each stage begins alike in one process and in one of its own.
         generator = torch.Generator().manual_seed(seed)
         for parameter in self.parameters():
             nn.init.uniform_(parameter, -0.3, 0.3, generator=generator)

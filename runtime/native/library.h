@@ -61,11 +61,13 @@ class Library {
   Library(std::string path, void* handle);
   static Result<void*> Load(const std::string& path);
   void* Symbol(const std::string& name) const;
+  std::string MeantModule(const std::string& symbol) const;
 
   std::string path_;
   void* handle_;
   cgraph_find* find_ = nullptr;  // of a library that finds methods by itself
-  std::vector<std::string> packages_;  // of Python's: the modules that may be used
+  // Of Python's: the modules that may be used, and what the user has named for each.
+  std::vector<std::string> packages_, named_;
 };
 
 // Whether what the user has named is a module of Python: "python:NAME", a file "NAME.py", or the

@@ -138,6 +138,31 @@ Status CheckLibraryPath(const std::string& path) {
                                             path)};
 }
 
+// Says which module of those that were named a symbol was meant to be of: where it names a module
+// of a package that was named, without the package; or the package of a file that was named itself.
+std::string Library::MeantModule(const std::string& symbol) const {
+  const auto read = ReadPythonSymbol(symbol);
+  if (!read) return "";
+  const std::string member = symbol.substr(read->module.size());
+  std::string path(read->module);
+  std::replace(path.begin(), path.end(), '.', '/');
+  const std::string last(read->module.substr(read->module.rfind('.') + 1));
+  for (size_t i = 0; i < packages_.size(); ++i) {
+    std::error_code error;
+    if (last == packages_[i]) {
+      return fmt::format(" ({} is the module {} by itself: did you mean \"{}{}{}\"?)", named_[i],
+                         last, kInstalled, last, member);
+    }
+    const std::filesystem::path folder(named_[i]);
+    if (std::filesystem::exists(folder / (path + ".py"), error) ||
+        std::filesystem::exists(folder / path / "__init__.py", error)) {
+      return fmt::format(" ({} is a package that has it: did you mean \"{}{}.{}{}\"?)", named_[i],
+                         kInstalled, packages_[i], read->module, member);
+    }
+  }
+  return DidYouMeanHint(std::string(read->package()), packages_);
+}
+
 Status Library::Permits(const std::string& symbol) const {
   if (path_ != kPythonLibrary) return Status::Ok();
   const auto read = ReadPythonSymbol(symbol);
@@ -149,8 +174,8 @@ Status Library::Permits(const std::string& symbol) const {
       StatusCode::kNotFound,
       fmt::format("`{}` is of the Python module {}, and named were {}{}; cgrun --lib PATH/{}.py "
                   "names it, or --lib {}{} where it is installed",
-                  symbol, package, fmt::join(packages_, ", "), DidYouMeanHint(package, packages_),
-                  package, kInstalled, package));
+                  symbol, package, fmt::join(packages_, ", "), MeantModule(symbol), package,
+                  kInstalled, package));
 }
 
 Result<std::unique_ptr<Library>> Library::OpenPython(const std::vector<std::string>& modules) {
@@ -169,6 +194,7 @@ Result<std::unique_ptr<Library>> Library::OpenPython(const std::vector<std::stri
   if (!handle.ok()) return handle.status();
   std::unique_ptr<Library> library(new Library(kPythonLibrary, *handle));
   for (const std::string& module : modules) library->packages_.push_back(ModuleName(module));
+  library->named_ = modules;
   using OpenModules = int32_t(const char* program, const char* const* modules, int32_t count,
                               void (*fail)(void*, const char*), void* error);
   auto* open = reinterpret_cast<OpenModules*>(library->Symbol(kOpenSymbol));

@@ -222,7 +222,7 @@ def errors(runs):
     plan = runs.compile("refused", PROGRAM + REFUSED)
     done = runs.run("refuse", numbers(), plan=plan)
     expect(done.returncode == 1, f"an object that is refused: {done.returncode}", done.stderr)
-    says(done.stderr, "refused.create", "as asked")
+    says(done.stderr, "the object of refused (", "cannot be made: as asked")
     x = numbers()
     y = runs.result("another_context", x)
     expect(np.array_equal(y, up(roll(x), 1)), "a method that leaves another context")

@@ -255,7 +255,7 @@ class Plans(unittest.TestCase):
             with self.assertRaises(cgraph.Error) as caught:
                 self.plan.save(path)
             self.assertEqual(str(caught.exception),
-                             f"cannot write {path}: No such file or directory")
+                             f"cannot write {path}: there is no folder {folder}/nofolder")
             os.mkdir(os.path.join(folder, "nofolder"))
             os.mkdir(path)
             with self.assertRaisesRegex(cgraph.Error, f"^cannot write {path}: Is a directory$"):
@@ -297,6 +297,17 @@ class Plans(unittest.TestCase):
             self.plan.draw("nothing")
         with self.assertRaisesRegex(cgraph.Error, "^`color_by` mb: there is no `mb`"):
             self.plan.draw("timeline", color_by="mb")
+        with tempfile.TemporaryDirectory() as folder:
+            for write in (self.plan.save, lambda path: self.plan.draw(format="dot", output=path)):
+                for path, why in (("none/x.dot", f"there is no folder {folder}/none"),
+                                  (".", "Is a directory")):
+                    path = os.path.join(folder, path)
+                    with self.assertRaisesRegex(cgraph.Error, f"^cannot write {path}: {why}$"):
+                        write(path)
+                self.assertEqual(os.listdir(folder), [])
+                write(os.path.join(folder, "x"))
+                self.assertEqual(os.listdir(folder), ["x"])
+                os.unlink(os.path.join(folder, "x"))
         if shutil.which("dot") is None:
             self.skipTest("SKIPPED: Graphviz's dot is not installed; no drawing was made")
         self.assertIn("<svg", self.plan._repr_svg_())

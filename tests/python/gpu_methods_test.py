@@ -167,6 +167,19 @@ graph refuse(x: f32[5, 3]) -> f32[5, 3] { return refused.same(x) }
 """
 
 
+COUNTED_ON = ("gpu[1]", "cpu[0]", "gpu[0]", "gpu[0]", "cpu[0]", "gpu[1]")
+COUNTED = """import std.tensor
+actor Counted(number: int) {
+  state first: f32[20000] = iota() * 0.5
+  method same(x: f32[4]) -> f32[4] = extern "python:gpu_stages:Counted.same"
+}
+"""
+COUNTED += "".join(f"place c{i} = Counted({i}) on {on}\n" for i, on in enumerate(COUNTED_ON))
+COUNTED += """
+graph all(x: f32[4]) -> f32[4] { return c5.same(c4.same(c3.same(c2.same(c1.same(c0.same(x)))))) }
+"""
+
+
 def load(plan, **options):
     return cgraph.Engine(plan, libraries=[MODULE], require_gpus=True, timeout=60, **options)
 
@@ -293,6 +306,15 @@ class Methods(unittest.TestCase):
     def test_refused(self):
         with self.assertRaisesRegex(cgraph.Error, "no stage is called that"):
             load(cgraph.compile(PROGRAM + REFUSED))
+
+    def test_objects_are_made_in_the_order_of_places(self):
+        plan, made = cgraph.compile(COUNTED), sys.modules["gpu_stages"].MADE
+        for options in ({}, {"workers": 1}, {"workers": 2}, {"proved": False}) * 3:
+            made.clear()
+            with self.subTest(options), load(plan, **options) as engine:
+                self.assertEqual(made, list(range(len(COUNTED_ON))))
+                x = np.arange(4, dtype=np.float32)
+                np.testing.assert_array_equal(engine.graphs["all"](x), x)
 
     def test_not_called_behind_a_failure(self):
         before = self.engine.about(numbers()).first.item()

@@ -1,6 +1,8 @@
 """The module whose methods gpu_methods_test.py calls, on GPUs; no test by itself. What it gives
 streams are copies and fills by CUDA's driver, so it needs no library that computes on GPUs."""
 import ctypes
+import random
+import time
 
 import cgraph_methods
 import numpy as np
@@ -9,6 +11,7 @@ from gpu_arrays import I32, Array, Interface, opened
 
 ROOM = 4096  # bytes of an object
 KEPT = []
+MADE = []  # what Counted was given, in the order in which its objects were made
 
 
 class Stage:
@@ -184,6 +187,15 @@ class Stage:
         assert state["device"] == cgraph_methods.current_device()
         self.cuda.copy(self.last, self.cuda.pinned(state["last"]).ctypes.data, state["last"].nbytes)
         self.cuda.finish()
+
+
+class Counted:
+    def __init__(self, number):
+        time.sleep(random.random() / 500)
+        MADE.append(number)
+
+    def same(self, x):
+        return x
 
 
 class Plain:

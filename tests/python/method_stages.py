@@ -1,7 +1,9 @@
 """The module whose methods methods_test.py calls; no test by itself."""
 import ctypes
 import gc
+import itertools
 import os
+import random
 import sys
 import threading
 import time
@@ -10,6 +12,7 @@ from os import getpid as imported  # noqa: F401  may not be called by a plan
 import numpy as np
 
 KEPT = []
+DRAWS = itertools.count()
 LOCAL = threading.local()
 
 
@@ -159,6 +162,26 @@ class Trained:
 
     def restore(self, w):
         self.w = np.array(w)
+
+
+class Drawn:
+    """Takes from what all objects of the process share, as a seeded generator is."""
+
+    def __init__(self, size):
+        time.sleep(random.random() / 500)
+        self.number = next(DRAWS)
+        time.sleep(0 if size != 99 else 2)
+
+    def draw(self, w):
+        return self.number
+
+
+class Unmade:
+    def __new__(cls, width, name):
+        raise LookupError(f"no weights for {name}")
+
+    def run(self, x):
+        return x
 
 
 class Ugly(Exception):

@@ -4,6 +4,7 @@ one process, and in a process for each device.
   methods_test.py --package build/release/python
 """
 import contextlib
+import itertools
 import os
 import pathlib
 import signal
@@ -107,6 +108,19 @@ for graph, names in (("keep", KEEPS), ("wrong", WRONGS), ("ends", ENDS)):
 }}
 """
 X = np.arange(3, dtype=np.float32) + 1
+# Objects on three devices, in no order of theirs; the first place has the most to do beforehand.
+DRAWN_SIZES, DRAWN_ON = (500000, 3, 1, 40000, 2, 5), (2, 0, 1, 1, 0, 2)
+DRAWN = f"""import std.tensor
+actor Drawn(size: int) {{
+  state w: f32[size] = iota() * 0.5 + 1.0
+  method draw() -> i64 = extern "python:method_stages:Drawn.draw" reads w
+}}
+place d[i in 0..6] = Drawn({list(DRAWN_SIZES)}[i]) on cpu[{list(DRAWN_ON)}[i]]
+place last = Drawn(7) on cpu[0]
+graph draw() -> [i64; 7] {{
+  return [d[0].draw(), d[1].draw(), d[2].draw(), d[3].draw(), d[4].draw(), d[5].draw(), last.draw()]
+}}
+"""
 STAGE = """import std.tensor
 actor A(name: str) { method f(x: f32[3]) -> f32[3] = extern "python:SYMBOL" }
 place a = A("a") on cpu[0]
@@ -329,17 +343,54 @@ graph up() -> i64 { return a.up() }
         text = "class Net:\n    def first(self): pass\n    def forward(self): pass\n"
         self.refused(program(f"{name}:Net"), f'"python:{name}:Net.forward"',
                      libraries=[self.empty_module(name, text)])
-        self.refused(program("method_stages.sub:f"), "there is no module `method_stages.sub` in ")
+        self.refused(program("method_stages.sub:f"), "there is no module `method_stages.sub`: "
+                     "`method_stages` (", "method_stages.py) is a module, and no package")
         self.refused(program("absent:f"), "there is no module `absent` in ",
                      libraries=["python:absent"])
-        self.refused(program("absent:f"), "there is no /", libraries=["absent.py"])
+        self.refused(program("absent:f"), "`libraries=['absent.py']`: there is no such file",
+                     libraries=["absent.py"])
         self.refused(program("json:f"), "the module `json` that is loaded is",
                      libraries=[self.empty_module("json")])
         self.refused(program("broken_stage:f"), "there is no `broken_stage:f`: ModuleNotFound"
                      "Error: No module named 'not_there' (Python ", "broken_stage.py\", line 1",
                      libraries=[self.empty_module("broken_stage", "import not_there\n")])
-        self.refused(program(symbol), "a.create (source.cgraph:", "Stage.__init__() missing 2 ",
-                     kind=cgraph.ExecutionError)
+        self.refused(program(symbol), "the object of a (source.cgraph:", ") cannot be made: "
+                     "`Stage.__init__` of the module `method_stages`, given name='a': TypeError: "
+                     "Stage.__init__() missing 2 ")
+
+    def test_a_package_for_a_module(self):
+        """And a module for a package, or what is in it: the message names what was meant."""
+        name = f"kit{bool(self.processes)}"
+        module = self.empty_module("nets", "class Net:\n    def f(self, x): pass\n")
+        package = module.parent / name
+        (package / "deep").mkdir(parents=True)
+        for file in ("__init__.py", "deep/__init__.py"):
+            (package / file).write_text("")
+        (package / "nets.py").write_text(module.read_text())
+        for symbol, library, *said in (
+                ("{}:Net.f", package, ") has no `Net`; its module `{0}.nets` has it (did you mean "
+                                      '"python:{0}.nets:Net.f"?)'),
+                ("{}:nets.Net", package, "`nets` is a module of this package (did you mean "
+                                         '"python:{0}.nets:Net"?)'),
+                ("{}.nets.Net:f", package, "`{0}.nets` (", "nets.py) is a module, and no package; "
+                 '`Net` is in it (did you mean "python:{0}.nets:Net.f"?)'),
+                ("{}.net:Net.f", package, "there is no module `{0}.net`: the package `{0}` (",
+                 ") has no `net` (did you mean `nets`?); its modules: deep, nets"),
+                ("{}:Knot.f", package, "has no `Knot`; it has nothing; it is a package, with the "
+                                       "modules deep, nets"),
+                ("nets:Net.f", package, "named were {0} (", "{0} is a package that has it: did you "
+                 'mean "python:{0}.nets:Net.f"?)'),
+                ("{}.nets:Net.f", package / "nets.py", "nets.py is the module nets by itself: did "
+                 'you mean "python:nets:Net.f"?)')):
+            with self.subTest(symbol):
+                self.refused(STAGE.replace("SYMBOL", symbol.format(name)),
+                             *[each.format(name) for each in said], libraries=[library])
+
+    def test_a_path_without_its_ending(self):
+        with contextlib.chdir(self.empty_module("without").parent):
+            for libraries in (["without"], "without", [pathlib.Path("without")]):
+                self.refused(STAGE.replace("SYMBOL", "without:f"), "`libraries=['without']`: there "
+                             "is no such file (did you mean `without.py`?)", libraries=libraries)
 
     def test_of_two_modules_of_one_name_the_named_one(self):
         """Whatever the order of sys.path; as a package, too, with what is in it."""
@@ -373,7 +424,7 @@ graph up() -> i64 { return a.up() }
         package.mkdir()
         for path, said in ((folder / "inside.py", None), ("python:inside", None),
                            (package, "it is a folder, and a library's own path is wanted"),
-                           (folder / "libinside.so", "no module of theirs was named")):
+                           (folder / "libinside.so", "there is no such file")):
             with self.subTest(path):
                 self.assertEqual(cgraph._runtime.is_python_module(str(path)), said is None)
                 if said is not None:
@@ -383,8 +434,66 @@ graph up() -> i64 { return a.up() }
         self.assertTrue(cgraph._runtime.is_python_module(f"{package}/"))
 
     def test_an_object_that_cannot_be_made(self):
-        self.refused(PROGRAM.replace('"stage{i}"', '"refuse"'), "no stage is called that",
-                     "in __init__", kind=cgraph.ExecutionError)
+        self.refused(PROGRAM.replace('"stage{i}"', '"refuse"'),
+                     "the object of s[",  # of several processes the first that says so
+                     "] (source.cgraph:", ") cannot be made: `Stage.__init__` of the module "
+                     "`method_stages`, given factor=1.5, name='refuse', sizes=[", ", 7]: "
+                     "ValueError: no stage is called that", "in __init__")
+        self.refused(f"""import std.tensor
+actor A(width: int, name: str) {{
+  method f(x: f32[3]) -> f32[3] = extern "python:method_stages:Unmade.run"
+}}
+place a = A(3, "{'here' * 40}") on cpu[1]
+graph g(x: f32[3]) -> f32[3] {{ return a.f(x) }}
+""", "`Unmade.__new__` of the module `method_stages`, given width=3, name='here", "...",
+                     "LookupError: no weights for herehere", "in __new__")
+
+    def test_objects_are_made_in_the_order_of_places(self):
+        """Whichever devices and workers they have, so that a seed gives the same objects."""
+        import method_stages
+        expected = list(range(7))
+        if self.processes:  # of each device
+            on = DRAWN_ON + (0,)
+            expected = [on[:i].count(device) for i, device in enumerate(on)]
+        plan = cgraph.compile(DRAWN)
+        ways = [{}, {"proved": False}]
+        if not self.processes:
+            ways += [{"workers": count} for count in range(1, 5)]
+        for i in range(24 if not self.processes else 4):
+            method_stages.DRAWS = itertools.count()
+            with self.subTest(i), self.load(plan, **ways[i % len(ways)]) as engine:
+                self.assertEqual([each.item() for each in engine.draw()], expected)
+
+    def test_states_of_a_place_with_an_object(self):
+        with self.load() as engine:
+            self.assertEqual(list(engine.state), ["keeper", "trained"])
+            self.assertEqual(engine.state["trained"]["w"].tolist(), [0, 0, 0])
+            for ask in (lambda: engine.state["s[0]"],
+                        lambda: engine.state["trained"]["u"],
+                        lambda: engine.state.__setitem__("s[0]", {"w": X}),
+                        lambda: getattr(engine, "s[0]")):
+                with self.assertRaises((KeyError, AttributeError)) as raised:
+                    ask()
+                self.assertIn(" it keeps is in an object of the class `method_stages:",
+                              str(raised.exception))
+                self.assertIn("load_state_dict(torch.load(path))", str(raised.exception))
+            self.assertIn("`keeper` has no state `bia` (did you mean `bias`?); its states: bias, "
+                          "pair[0], pair[1]; what else it keeps is in an object",
+                          self.key_error(engine.state["keeper"], "bia"))
+            self.assertIn("there is no place `trainer` (did you mean `trained`?); the places: "
+                          "s[0], s[1], keeper", self.key_error(engine.state, "trainer"))
+            self.assertIn("there is no place `s` (did you mean `s[0]`?)",
+                          self.key_error(engine.state, "s"))
+            with self.assertRaisesRegex(TypeError, r"one by one, engine.state\['keeper'\]\['bias'"):
+                engine.state["keeper"] = {"bias": X}
+        with self.load(cgraph.compile(STAGE.replace("SYMBOL", "method_stages:double"))) as engine:
+            self.assertIn("the place `a` has no states of the program; those that have: none",
+                          self.key_error(engine.state, "a"))
+
+    def key_error(self, mapping, key):
+        with self.assertRaises(KeyError) as raised:
+            mapping[key]
+        return raised.exception.args[0]
 
     def empty_module(self, name, text=""):
         folder = tempfile.mkdtemp()
@@ -402,6 +511,13 @@ class OneProcess(Base, unittest.TestCase):
             for libraries in (library, [library]):
                 with self.load(libraries=libraries) as engine:
                     np.testing.assert_array_equal(engine.double(X), X * 2)
+
+    def test_who_waits_for_an_object(self):
+        plan = cgraph.compile(DRAWN.replace(f"[{DRAWN_SIZES[0]}", "[99"))
+        with self.assertRaises(cgraph.TimeoutError) as raised:
+            cgraph.Engine(plan, libraries=[MODULE], proved=False, timeout=0.5)
+        self.assertRegex(str(raised.exception), r"is running(.|\n)*waits for cpu\[0\] compute to "
+                         "make its object: objects of Python's are made in the places' order")
 
     def test_main(self):
         plan = cgraph.compile(STAGE.replace("SYMBOL", "__main__:twice"))

@@ -88,11 +88,22 @@ class States(unittest.TestCase):
                         lambda: place.__setitem__("v", X)):
                 with self.assertRaises(KeyError):
                     ask()
-            with self.assertRaisesRegex(KeyError, r"no place `sums` has states.*: sums\[0\]"):
+            with self.assertRaisesRegex(KeyError, r"there is no place `sums` \(did you mean "
+                                        r"`sums\[0\]`\?\); the places: sums\[0\], "):
                 engine.state["sums"]
+            with self.assertRaisesRegex(KeyError, r"`idle` has no state `pair` \(did you mean "
+                                        r"`pair.low`\?\); its states: w, half, pair.low"):
+                engine.state["idle"]["pair"]
             with self.assertRaisesRegex(AttributeError, r'place.*engine.state\["idle"\]'):
                 engine.idle
             np.testing.assert_array_equal(place["w"], np.zeros((2, 3)))
+
+    def test_an_object_of_a_library(self):
+        with cgraph.Engine(cgraph.compile(support.NATIVE), libraries=support.OPTIONS.probe,
+                           processes=self.processes) as engine:
+            with self.assertRaisesRegex(KeyError, "the place `probe` has no states of the program: "
+                                        "what it keeps is in an object of libcgraph_probe.so"):
+                engine.state["probe"]
 
     def test_in_flight(self):
         with self.engine() as engine:

@@ -1,8 +1,11 @@
 #include "compiler/syntax/build/builder.h"
 
+#include <algorithm>
 #include <string_view>
+#include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "compiler/syntax/build/literals.h"
 #include "runtime/kinds/native.h"
@@ -22,19 +25,50 @@ std::string NamedByFile(std::string_view file, std::string_view method) {
       module, method, file);
 }
 
+// Splits at any of these characters.
+std::vector<std::string_view> SplitAt(std::string_view text, std::string_view separators) {
+  std::vector<std::string_view> parts;
+  for (size_t end; (end = text.find_first_of(separators)) != std::string_view::npos;) {
+    parts.push_back(text.substr(0, end));
+    text.remove_prefix(end + 1);
+  }
+  parts.push_back(text);
+  return parts;
+}
+
+// Returns what a method in Python was meant to be, as "package.module:Class.method", that is
+// written with other separators: as a path, with a dot for the colon, or with the module behind the
+// colon. Empty where that is not clear. A class is known by its capital letter.
+std::string MeantInPython(std::string_view symbol) {
+  if (symbol.starts_with("./")) symbol.remove_prefix(2);
+  const std::vector<std::string_view> parts = SplitAt(symbol, "/.:");
+  const auto is_class = [](std::string_view part) {
+    return !part.empty() && part.front() >= 'A' && part.front() <= 'Z';
+  };
+  auto member = std::find_if(parts.begin(), parts.end(), is_class);
+  if (member == parts.end()) --member;
+  if (member == parts.begin()) return "";
+  std::string meant = fmt::format("{}:{}", fmt::join(parts.begin(), member, "."),
+                                  fmt::join(member, parts.end(), "."));
+  return ReadPythonSymbol(meant) ? meant : "";
+}
+
 // Returns what is wrong with the name of native code; nothing where it is one.
 std::string ProblemOfNative(std::string_view library, std::string_view symbol) {
   if (library == kPythonLibrary) {
     const std::string_view module = symbol.substr(0, symbol.find(':'));
     // Deeper in a package a module may well be called `py`.
     if (module.ends_with(kPythonFile) && module.size() < symbol.size() &&
-        IsPythonName(module.substr(0, module.size() - kPythonFile.size()))) {
+        (module.find('/') != std::string_view::npos ||
+         IsPythonName(module.substr(0, module.size() - kPythonFile.size())))) {
       return NamedByFile(module, symbol.substr(module.size() + 1));
     }
     if (ReadPythonSymbol(symbol)) return "";
-    return "a method in Python is named by its module, and by a function or a class's method "
-           "there, as in \"python:package.module:Class.method\"; cgrun --lib says where the module "
-           "is";
+    const std::string meant = MeantInPython(symbol);
+    return fmt::format(
+        "a method in Python is named by its module, and by a function or a class's method there, "
+        "as in \"python:package.module:Class.method\"{}; cgrun --lib says where the module is",
+        meant.empty() ? "" : fmt::format(" (did you mean \"python:{}\"?)", meant));
   }
   if (library.ends_with(kPythonFile)) return NamedByFile(library, symbol);
   if (library.empty() || symbol.empty() || library.find('/') != std::string_view::npos) {

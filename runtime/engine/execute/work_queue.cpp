@@ -10,6 +10,7 @@
 
 #include "runtime/engine/death.h"
 #include "runtime/engine/omission.h"
+#include "runtime/native/kernels.h"
 #include "runtime/plan/print.h"
 
 namespace cgraph::engine {
@@ -326,14 +327,21 @@ void WorkQueue::Fail(const Track& track, uint32_t instruction, Frame& frame,
   const plan::Graph& graph = *track.graph->plan;
   const plan::Instruction& failed = graph.instructions[instruction];
   std::string who;
+  const char* how = "failed";
   if (failed.call() == plan::kNone) {
     who = plan::InstructionText(*plan_, graph, instruction);
   } else {
     who = plan::CallName(*plan_, graph, failed.call());
-    const uint32_t site = graph.calls[failed.call()].site();
+    const plan::Call& call = graph.calls[failed.call()];
+    if (failed.kind() == plan::Kind::call && call.place() != plan::kNone &&
+        native::MakesObject(*plan_->kernels[failed.subject()])) {
+      who = "the object of " + plan_->actors[call.place()]->name;  // nobody has called a method
+      how = "cannot be made";
+    }
+    const uint32_t site = call.site();
     if (site != plan::kNone) who += fmt::format(" ({})", plan::SiteText(*plan_, site));
   }
-  std::string text = fmt::format("{} failed: {}", who, error);
+  std::string text = fmt::format("{} {}: {}", who, how, error);
   if (frame.run == nullptr) {
     frame.failures.slots[index_].Set(failed.program_order(), text);
     frame.failures.any_set->store(true, std::memory_order_release);

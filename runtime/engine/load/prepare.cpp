@@ -8,6 +8,7 @@
 #include "runtime/engine/execute/lane_queues.h"
 #include "runtime/engine/load/communication/communications.h"
 #include "runtime/engine/load/frames.h"
+#include "runtime/engine/load/objects/object_order.h"
 #include "runtime/engine/load/on_gpus.h"
 #include "runtime/engine/load/poison/native_calls.h"
 #include "runtime/engine/load/poison/poison.h"
@@ -57,7 +58,8 @@ class Preparer {
                        : KeepAllSync(graph_);
     OmitKeptWait(number_, needs_.wait);
     native_calls_ = FindNativeCalls(index_, *p_.devices, poison_flags_);
-    auto events = device::SemaphoreArray::Make(Host(), graph_.events + native_calls_.late,
+    objects_.first_event = graph_.events + native_calls_.late;
+    auto events = device::SemaphoreArray::Make(Host(), objects_.first_event + objects_.events,
                                                fmt::format("the events of `{}`", graph_.name));
     if (!events.ok()) return events.status();
     out_.events = std::move(*events);
@@ -130,6 +132,9 @@ class Preparer {
 
   void OrderWorkQueues() {
     work_queues_ = workers::WorkQueuesOf(*p_.placement, graph_);
+    if (&graph_ == p_.plan->start.get()) {
+      objects_ = OrderObjects(*p_.plan, *p_.placement, p_.rank_of_worker, work_queues_);
+    }
     queues_ = SplitByQueue(*p_.queues, graph_, work_queues_);
     queue_of_.resize(graph_.instructions.size());
     for (uint32_t queue = 0; queue < queues_.size(); ++queue) {
@@ -245,6 +250,7 @@ class Preparer {
       CGRAPH_RETURN_IF_ERROR(CheckRanks(p_, index_, number_, instruction));
     }
     if (native_calls_.event[instruction] != plan::kNone) AwaitQueue(program, instruction);
+    objects_.AddWait(instruction, out_.events, p_.queues->queues[work_queue_].event_count, program);
     Step step;
     step.instruction = instruction;
     step.queue = SlotOf(instruction);
@@ -267,6 +273,7 @@ class Preparer {
     }
     AddToSegment(program, step);
     program.steps.push_back(step);
+    objects_.AddSignal(instruction, out_.events, program);
     return Status::Ok();
   }
 
@@ -569,6 +576,7 @@ class Preparer {
   FrameOperands operands_;
   PoisonFlags poison_flags_;
   NativeCalls native_calls_;
+  ObjectOrder objects_;
   std::vector<std::vector<uint32_t>> work_queues_;  // instructions
   std::vector<std::vector<uint32_t>> queues_;   // the same, by the queue that carries them out
   std::vector<uint32_t> queue_of_;              // per instruction

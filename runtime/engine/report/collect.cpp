@@ -287,7 +287,7 @@ class Collector {
     const plan::Graph& graph = *loaded.plan;
     const plan::Instruction& wait = graph.instructions[step.instruction];
     Lookup& lookup = LookupOf(place.position.graph);
-    if (wait.kind() != plan::Kind::wait) return DescribeOwnWait(lookup, step, lane);
+    if (wait.kind() != plan::Kind::wait) return DescribeOwnWait(loaded, lookup, step, lane);
     for (uint32_t w = wait.first(); w < wait.first() + wait.inputs(); ++w) {
       const device::TimelineSemaphore& event = loaded.events[graph.waits[w].event()];
       if (step.queue == 0 ? event.word() != step.word : &event != step.semaphore) continue;
@@ -304,8 +304,19 @@ class Collector {
     }
   }
 
-  // Describes a call of native code that waits for what was issued to its queue before.
-  void DescribeOwnWait(const Lookup& lookup, const Step& step, WaitingLane& lane) const {
+  // Describes a call of native code that waits for what was issued to its queue before, or for the
+  // object before its own (load/objects).
+  void DescribeOwnWait(const LoadedGraph& loaded, const Lookup& lookup, const Step& step,
+                       WaitingLane& lane) const {
+    for (const StepList& program : loaded.programs) {
+      for (const Step& other : program.steps) {
+        if (other.op != Op::kSignal || other.instruction == step.instruction) continue;
+        if (other.semaphore->word() != step.word) continue;
+        return WaitFor({{lookup.index().lane(other.instruction),
+                         " to make its object: objects of Python's are made in the places' order"}},
+                       lane);
+      }
+    }
     const uint32_t own = IndexOf(source_.queue_map.OfLane(lookup.index().lane(step.instruction)));
     lane.why = "waits for what its queue was given before";
     if (own != plan::kNone && places_[own].slot != 0) lane.waits_for.push_back(own);

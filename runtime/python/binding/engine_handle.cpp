@@ -307,6 +307,10 @@ void BindEngine(nb::module_& module) {
       });
   module.attr("PROCESS_PER_DEVICE") = kProcessPerDevice;
   module.def("is_python_module", &native::IsPythonModule);
+  // What is wrong with the path of a library; empty: nothing.
+  module.def("check_library", [](const std::string& path) {
+    return native::CheckLibraryPath(path).message();
+  });
   module.def("serve_rank", [](uint32_t rank) {
     const WithoutGil unlocked;
     native::ReportCrashes();

@@ -9,8 +9,8 @@ namespace {
 
 const char* ClassOf(StatusCode code, During during) {
   switch (code) {
-    case StatusCode::kFailed:
-      return "ExecutionError";
+    case StatusCode::kFailed:  // while a plan is loaded there is no engine that stays usable
+      return during == During::kLoad ? "PlanError" : "ExecutionError";
     case StatusCode::kTimeout:
       return "TimeoutError";
     case StatusCode::kLost:

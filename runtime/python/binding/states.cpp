@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -13,6 +14,8 @@
 #include <nanobind/stl/vector.h>
 
 #include "runtime/engine/states/saved_states.h"
+#include "runtime/kinds/native.h"
+#include "runtime/native/kernels.h"
 #include "runtime/plan/kinds.h"
 #include "runtime/python/binding/tensors/array.h"
 #include "runtime/python/binding/tensors/borrow.h"
@@ -29,10 +32,38 @@ void RaiseUnless(const Status& status) {
   if (!status.ok()) RaiseStatus(status, During::kSubmit);
 }
 
-std::vector<std::string> NamesOfStates(EngineHandle& handle) {
-  std::vector<std::string> names;
-  for (const Engine::State& state : handle.Use().States()) names.push_back(state.name);
-  return names;
+// Says what makes the object of a place: "python:nets:Encoder", "libmine.so"; of a kernel that
+// makes one.
+std::string MakerOf(const plan::Kernel& kernel) {
+  if (kernel.library != kPythonLibrary) return kernel.library;
+  for (const auto& attribute : kernel.body[0]->attributes) {
+    if (attribute->name != extern_attributes::kMethod) continue;
+    const auto symbol = ReadPythonSymbol(attribute->text);
+    if (!symbol || symbol->class_name.empty()) continue;
+    return fmt::format("{}:{}:{}", kPythonLibrary, symbol->module, symbol->class_name);
+  }
+  return "";  // its methods are functions
+}
+
+// Returns by place the names of its states, and what makes its object: empty, where it has none.
+nb::dict Places(EngineHandle& handle) {
+  const Engine& engine = handle.Use();
+  std::map<std::string, std::string> makers;
+  for (const auto& kernel : engine.plan().kernels) {
+    if (!native::MakesObject(*kernel)) continue;
+    for (const auto& attribute : kernel->body[0]->attributes) {
+      if (attribute->name == extern_attributes::kPlace) makers[attribute->text] = MakerOf(*kernel);
+    }
+  }
+  nb::dict all;
+  for (const auto& actor : engine.plan().actors) {
+    nb::list names;
+    for (const auto& state : actor->states) {
+      if (state->name != kNativeObjectState) names.append(state->name);
+    }
+    all[actor->name.c_str()] = nb::make_tuple(names, makers[actor->name]);
+  }
+  return all;
 }
 
 const Engine::State& Find(const Engine& engine, const std::string& name) {
@@ -112,7 +143,7 @@ std::vector<std::string> LoadAll(EngineHandle& handle, const std::string& path) 
 }  // namespace
 
 void BindStates(nb::module_& module) {
-  module.def("state_names", &NamesOfStates);
+  module.def("places", &Places);
   module.def("read_state", &ReadOne);
   module.def("write_state", &WriteOne);
   module.def("save_states", &SaveAll);

@@ -9,7 +9,7 @@ import weakref
 from cgraph import _arguments, _commands, _runtime
 from cgraph._plan import Plan, load
 from cgraph._states import States
-from cgraph.errors import Error, InputError
+from cgraph.errors import Error, InputError, PlanError
 
 _engines = weakref.WeakSet()
 DEFAULT_TIMEOUT = 600.0
@@ -149,17 +149,18 @@ class Engine:
 
     def __getattr__(self, name):
         graphs = self.__dict__.get("graphs", ())
-        if name in self._places():
-            raise AttributeError(f"`{name}` is a place, and graphs are called; its states are in "
-                                 f'engine.state["{name}"]')
+        place = self._about_place(name)
+        if place is not None:
+            raise AttributeError(f"`{name}` is a place, and graphs are called; {place}")
         raise AttributeError(f"the plan has no graph `{name}`; its graphs: {', '.join(graphs)}")
 
-    def _places(self):
-        """Those that have states; none of an engine that is closed, or not yet made."""
+    def _about_place(self, name):
+        """What to say of a place of that name; None of an engine that is closed, or not yet
+        made."""
         try:
-            return self.state if "graphs" in self.__dict__ else ()
+            return self.state.about(name) if "graphs" in self.__dict__ else None
         except Error:
-            return ()
+            return None
 
     def __repr__(self):
         return f"<cgraph.Engine of {self.plan!r}>"
@@ -214,6 +215,9 @@ def _library(given):
             f"`libraries` was given an object of the type {type(given).__name__}; give the module, "
             "class or function: each place makes an object of its own, from the actor's parameters")
     path = os.fspath(given)
+    problem = _runtime.check_library(path)
+    if problem:
+        raise PlanError(f"`libraries=[{path!r}]`: {problem}")
     return path if path.startswith("python:") else os.path.abspath(path)
 
 

@@ -93,18 +93,7 @@ class Plan:
 
     def save(self, path):
         """Writes the plan to a file (.cgplan), whole or not at all."""
-        path = os.fspath(path)
-        begun = f"{path}.{os.getpid()}.tmp"
-        try:
-            with open(begun, "wb") as file:
-                file.write(self._runtime.bytes())
-            os.replace(begun, path)
-        except BaseException as error:
-            if os.path.exists(begun):
-                os.unlink(begun)
-            if isinstance(error, OSError):
-                raise Error(f"cannot write {path}: {error.strerror}") from None
-            raise
+        _write(os.fspath(path), self._runtime.bytes())
 
     def __bytes__(self):
         return self._runtime.bytes()
@@ -145,7 +134,7 @@ class Plan:
              executions=None, color_by=None, width=None):
         """Draws a graph: `what` is graph, schedule, timeline, transports or memory; `format` dot,
         svg, png, pdf or html. Returns the text (dot, svg, html) or bytes, or writes the file
-        `output`."""
+        `output`, whole or not at all."""
         flags = ["--what", what, "--format", format]
         for name, value in (("--graph", graph), ("--executions", executions),
                             ("--color-by", color_by), ("--width", width)):
@@ -155,9 +144,7 @@ class Plan:
         if done.returncode != 0:
             raise Error(_arguments.of_plan(_said(done)))
         if output is not None:
-            with open(output, "wb") as file:
-                file.write(done.stdout)
-            return None
+            return _write(os.fspath(output), done.stdout)
         return done.stdout if format in ("png", "pdf") else done.stdout.decode()
 
     def _repr_svg_(self):
@@ -179,6 +166,24 @@ class Plan:
         if done.returncode not in codes:
             raise Error(_arguments.of_plan(_said(done)))
         return json.loads(done.stdout)
+
+
+def _write(path, data):
+    """Writes a file, whole or not at all; Error where it cannot be written."""
+    is_device = os.path.exists(path) and not os.path.isfile(path)  # as /dev/stdout, or a folder
+    begun = path if is_device else f"{path}.{os.getpid()}.tmp"
+    try:
+        with open(begun, "wb") as file:
+            file.write(data)
+        os.replace(begun, path)
+    except BaseException as error:
+        if begun != path and os.path.exists(begun):
+            os.unlink(begun)
+        folder = os.path.dirname(path)
+        if not isinstance(error, OSError):
+            raise
+        why = error.strerror if os.path.isdir(folder or ".") else f"there is no folder {folder}"
+        raise Error(f"cannot write {path}: {why}") from None
 
 
 def load(path):

@@ -3,6 +3,13 @@ from collections.abc import Mapping, MutableMapping
 
 from cgraph import _runtime
 
+_OF_PYTHON = ("{} keeps is in an object of the class `{}`, which its own code fills: let "
+              "`__init__` or a method read a file, of which the actor knows the path (PyTorch: "
+              "self.load_state_dict(torch.load(path))), or let Engine.load_state() give "
+              "load_state_dict() what Engine.save_state() has saved")
+_OF_LIBRARY = ("{} keeps is in an object of {}, which its own code fills; Engine.save_state() and "
+               "Engine.load_state() keep it where the library can save objects")
+
 
 class States(Mapping):
     """The states of an engine's places: states["stage[0]"]["w"] is a copy of one, as an Array; what
@@ -11,16 +18,25 @@ class States(Mapping):
 
     def __init__(self, engine):
         self._engine = engine
-        self._places = {}
-        for whole in _runtime.state_names(engine):
-            place, _, name = whole.partition(".")  # the state may be a part, "pair.x"
-            self._places.setdefault(place, []).append(name)
+        self._all = _runtime.places(engine)
+        self._places = {place: names for place, (names, _) in self._all.items() if names}
 
     def __getitem__(self, place):
-        if place not in self._places:
-            raise KeyError(f"no place `{place}` has states; those that have: "
-                           f"{', '.join(self) or 'none'}")
-        return PlaceStates(self._engine, place, self._places[place])
+        if place in self._places:
+            beside = self._beside(place, "what else it")
+            return PlaceStates(self._engine, place, self._places[place], beside)
+        if place not in self._all:
+            raise KeyError(f"there is no place `{place}`{_near(place, self._all)}; the places: "
+                           f"{', '.join(self._all) or 'none'}")
+        beside = self._beside(place)
+        raise KeyError(f"the place `{place}` has no states of the program"
+                       f"{beside and ': ' + beside}; those that have: {', '.join(self) or 'none'}")
+
+    def __setitem__(self, place, _):
+        states = self[place]
+        name = next(iter(states))
+        raise TypeError(f"the states of `{place}` are set one by one, "
+                        f"engine.state[{place!r}][{name!r}] = value, or by update(...)")
 
     def __iter__(self):
         return iter(self._places)
@@ -31,12 +47,27 @@ class States(Mapping):
     def __repr__(self):
         return f"<states of {', '.join(self) or 'no place'}>"
 
+    def about(self, name):
+        """What to say where a place is asked for as if it were a graph; None: it is no place."""
+        if name not in self._all:
+            return None
+        if name in self._places:
+            return f'its states are in engine.state["{name}"]'
+        return self._beside(name) or "it has no states"
+
+    def _beside(self, place, what="what it"):
+        """Says where a place keeps what is no state; nothing where it has no object."""
+        maker = self._all[place][1]
+        if maker.startswith("python:"):
+            return _OF_PYTHON.format(what, maker.removeprefix("python:"))
+        return maker and _OF_LIBRARY.format(what, maker)
+
 
 class PlaceStates(MutableMapping):
     """The states of one place, by their names."""
 
-    def __init__(self, engine, place, names):
-        self._engine, self._place, self._names = engine, place, names
+    def __init__(self, engine, place, names, beside):
+        self._engine, self._place, self._names, self._beside = engine, place, names, beside
 
     def __getitem__(self, name):
         self._check(name)
@@ -60,5 +91,14 @@ class PlaceStates(MutableMapping):
 
     def _check(self, name):
         if name not in self._names:
-            raise KeyError(f"`{self._place}` has no state `{name}`; its states: "
-                           f"{', '.join(self._names)}")
+            raise KeyError(f"`{self._place}` has no state `{name}`{_near(name, self._names)}; its "
+                           f"states: {', '.join(self._names)}"
+                           f"{self._beside and '; ' + self._beside}")
+
+
+def _near(name, names):
+    """Suggests one that is spelt nearly so, or a part or element of what has that name."""
+    import difflib
+    within = [each for each in names if each.startswith((f"{name}[", f"{name}."))]
+    near = within or difflib.get_close_matches(str(name), names, 1, 0.7)
+    return f" (did you mean `{near[0]}`?)" if near else ""

@@ -16,7 +16,8 @@ class CompileError(Error):
 
 
 class PlanError(Error):
-    """A plan that cannot be read or loaded, or whose weights, libraries or devices are absent."""
+    """A plan that cannot be read or loaded, or whose weights, libraries or devices are absent, or
+    whose states or objects cannot be made."""
 
 
 class InputError(Error, ValueError):

@@ -85,18 +85,74 @@ def _is_below(file, path):
 
 def import_module(symbol):
     """The module of what a symbol names."""
-    _module(symbol.partition(":")[0])
+    _module(symbol)
 
 
-def _module(name):
+def _module(symbol):
+    name = symbol.partition(":")[0]
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
-        if error.name and (name == error.name or name.startswith(error.name + ".")):
-            raise LookupError(
-                f"there is no module `{name}` in {', '.join(each or '.' for each in sys.path)} of "
-                f"{sys.executable or 'this Python'}{_beside(name)}") from None
-        raise
+        if not error.name or not f"{name}.".startswith(f"{error.name}."):
+            raise
+        owner = sys.modules.get(error.name.rpartition(".")[0])
+        if owner is not None:
+            raise LookupError(_not_in(owner, error.name, symbol)) from None
+        raise LookupError(
+            f"there is no module `{name}` in {', '.join(each or '.' for each in sys.path)} of "
+            f"{sys.executable or 'this Python'}{_beside(name)}") from None
+
+
+def _not_in(owner, name, symbol):
+    """Says that `owner`, a package or a module, has no module of that name."""
+    last, where = name.rpartition(".")[2], f"`{owner.__name__}` ({_file_of(owner) or 'no file'})"
+    if hasattr(owner, "__path__"):
+        has = _modules_of(owner)
+        return (f"there is no module `{name}`: the package {where} has no `{last}`"
+                f"{_near(last, has)}; its modules: {', '.join(has) or 'none'}")
+    said = f"there is no module `{name}`: {where} is a module, and no package"
+    if not hasattr(owner, last):
+        return said
+    path = ".".join([*symbol.partition(":")[0].split(".")[name.count("."):],
+                     symbol.partition(":")[2]])
+    return f'{said}; `{last}` is in it (did you mean "python:{owner.__name__}:{path}"?)'
+
+
+def _modules_of(package):
+    import pkgutil
+    return [each.name for each in pkgutil.iter_modules(getattr(package, "__path__", ()))]
+
+
+def _module_with(package, name):
+    """A module of a package whose text defines a class or function of that name. Nothing is
+    imported for it."""
+    for each in _modules_of(package):
+        spec = importlib.util.find_spec(f"{package.__name__}.{each}")
+        try:
+            with open(spec.origin, encoding="utf-8") as file:
+                starts = [line.partition("(")[0].partition(":")[0].split() for line in file
+                          if line.startswith(("class ", "def "))]
+        except (AttributeError, OSError, TypeError, ValueError):  # of no text
+            continue
+        if [name] in [words[1:] for words in starts]:
+            return spec.name
+    return None
+
+
+def _instead(module, first, path):
+    """Says what a module has that lacks `first`; of a package, which of its modules has it."""
+    package = module.__name__
+    own = [name for name, value in vars(module).items()
+           if callable(value) and _package_of(value) == package.partition(".")[0]]
+    modules = _modules_of(module)
+    if first in modules:
+        rest = path.partition(".")[2] or "function"
+        return (f"; `{first}` is a module of this package (did you mean "
+                f'"python:{package}.{first}:{rest}"?)')
+    if found := _module_with(module, first):
+        return f'; its module `{found}` has it (did you mean "python:{found}:{path}"?)'
+    named = f"; it is a package, with the modules {', '.join(modules)}" if modules else ""
+    return f"{_near(first, own)}; it has {', '.join(own) or 'nothing'}{named}"
 
 
 def _beside(name):
@@ -112,16 +168,17 @@ def _beside(name):
 def _member(symbol):
     """What a symbol names, and its class, which may be None."""
     module_name, _, path = symbol.partition(":")
-    module, package = _module(module_name), module_name.partition(".")[0]
+    module, package = _module(symbol), module_name.partition(".")[0]
     first, _, second = path.partition(".")
     if not hasattr(module, first):
-        has = [name for name, value in vars(module).items()
-               if callable(value) and _package_of(value) == package]
         raise LookupError(f"the module `{module_name}` ({_file_of(module) or 'of no file'}) has no "
-                          f"`{first}`{_near(first, has)}; it has {', '.join(has) or 'nothing'}")
+                          f"`{first}`{_instead(module, first, path)}")
     member = getattr(module, first)
     if isinstance(member, types.ModuleType):
         file = os.path.basename(_file_of(module) or module_name)
+        if member.__name__ == f"{module_name}.{first}" and second:
+            raise LookupError(f"`{first}` is a module of the package `{module_name}` (did you mean "
+                              f'"python:{module_name}.{first}:{second}"?)')
         raise LookupError(f"`{first}` is a module that `{module_name}` imports; a method is one of "
                           f"a class or function that {file} itself defines")
     is_object = not (isinstance(member, type) or inspect.isroutine(member))
@@ -187,11 +244,31 @@ def create(symbols, parameters, gpu):
         owner = _member(symbol)[1]
         if owner is not None:
             with _on_device(gpu):
-                made = owner(**parameters)
+                made = _made(owner, parameters)
                 if gpu is not None:
                     _move_module(made, gpu)
             return made
     return None
+
+
+class _NotMade(Exception):
+    """Its cause is what the constructor of a class has raised."""
+
+
+def _made(owner, parameters):
+    try:
+        return owner(**parameters)
+    except BaseException as error:
+        maker = "__new__" if owner.__init__ is object.__init__ else "__init__"
+        raise _NotMade(f"`{owner.__qualname__}.{maker}` of the module `{owner.__module__}`, given "
+                       f"{_given(parameters)}") from error
+
+
+def _given(parameters):
+    """As "width=16, seed=0"; long values are cut."""
+    import reprlib
+    return ", ".join(f"{name}={reprlib.repr(value)}"
+                     for name, value in parameters.items()) or "nothing"
 
 
 def group(names, taken):
@@ -208,6 +285,12 @@ def group(names, taken):
 
 def describe(error):
     """What was raised, and where; of a long traceback the last calls are kept."""
+    if isinstance(error, _NotMade):
+        return _described(error.__cause__, f"{str(error)[:MOST_TEXT // 4]}: ")
+    return _described(error, "")
+
+
+def _described(error, before):
     told = traceback.TracebackException.from_exception(error)
     each = told
     while each is not None:
@@ -222,7 +305,7 @@ def describe(error):
             said += ("; another version of that library is loaded already: import the module "
                      "before any engine is made, or let LD_LIBRARY_PATH begin with the folders of "
                      "those that it brings (of PyTorch's, nvidia/*/lib beside it)")
-    said = said[:MOST_TEXT // 2]
+    said = before + said[:MOST_TEXT // 2]
     if isinstance(error, (TypeError, AttributeError)) and "cgraph.View" in said:
         said += ("; the arguments of a method are views: torch.from_dlpack(x) is a tensor of one, "
                  "numpy.asarray(x) an array")
