@@ -176,8 +176,8 @@ class ProgramEmitter {
     if (!receives) AddBroadcast(step);
     AppendComm(unit, step, ProgramOrderOf(step));
     const std::vector<ValueLocationId>& values = receives ? step.outputs : step.inputs;
-    AddCollectivePart(receives ? 0 : values.size(), receives ? values.size() : 0,
-                      AddOperands(values));
+    AddCollectivePart(plan::kIsMessage, receives ? 0 : values.size(),
+                      receives ? values.size() : 0, AddOperands(values));
   }
 
   // Adds the broadcast that a transfer is; its members are the two lanes, in order.
@@ -204,12 +204,12 @@ class ProgramEmitter {
     AppendComm(unit, step, ProgramOrderOf(step));
     const uint32_t first = AddOperands(part.inputs);
     AddOperands(part.outputs);
-    AddCollectivePart(part.inputs.size(), part.outputs.size(), first);
+    AddCollectivePart(/*flags=*/0, part.inputs.size(), part.outputs.size(), first);
   }
 
   // Adds a part of the last collective.
-  void AddCollectivePart(size_t inputs, size_t outputs, uint32_t first_operand) {
-    out_.parts.emplace_back(plan::Part::collective, /*flags=*/0, static_cast<uint16_t>(inputs),
+  void AddCollectivePart(uint8_t flags, size_t inputs, size_t outputs, uint32_t first_operand) {
+    out_.parts.emplace_back(plan::Part::collective, flags, static_cast<uint16_t>(inputs),
                             static_cast<uint16_t>(outputs),
                             static_cast<uint32_t>(out_.collectives.size() - 1), /*transfer=*/0,
                             first_operand);

@@ -22,11 +22,8 @@ std::vector<CollectiveParts> CollectivesOf(const plan::GraphIndex& index) {
 }
 
 std::optional<size_t> SenderOf(const plan::Graph& graph, CollectiveParts parts) {
-  const plan::Collective& collective = *graph.collectives[graph.parts[parts[0].part].subject()];
-  if (collective.kind != wire::CollectiveKind::broadcast || parts.size() != 2) return std::nullopt;
-  const size_t root = collective.root == 0 ? 0 : 1;
-  if (graph.parts[parts[root].part].outputs() != 0) return std::nullopt;
-  return root;
+  if ((graph.parts[parts[0].part].flags() & plan::kIsMessage) == 0) return std::nullopt;
+  return graph.parts[parts[0].part].inputs() > 0 ? 0 : 1;
 }
 
 }  // namespace cgraph

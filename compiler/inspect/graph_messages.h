@@ -21,9 +21,8 @@ using CollectiveParts = std::span<const plan::CollectivePart>;
 // Of every collective of a round; of an index with its messages, which must outlive it.
 std::vector<CollectiveParts> CollectivesOf(const plan::GraphIndex& index);
 
-// Returns the sender's place among the parts of a collective that is a message, what NCCL carries
-// from a gpu to one of another machine: a broadcast to one, whose root leaves its own output out.
-// Nothing of any other.
+// Returns the sender's place among the two parts of a collective that is a message
+// (plan::kIsMessage); nothing of any other.
 std::optional<size_t> SenderOf(const plan::Graph& graph, CollectiveParts parts);
 
 }  // namespace cgraph

@@ -61,8 +61,10 @@ inline constexpr uint8_t kCommitsState = 2;
 inline constexpr uint8_t kMayBeCaptured = 4;
 inline constexpr uint8_t kAlwaysRuns = 8;
 
-// Flag of a part of a comm.
+// Flags of a part of a comm. (node_parts.h has one more, 2.) kIsMessage: of a broadcast among two,
+// whose root leaves its own output out, so that it is a message; both its parts have it.
 inline constexpr uint8_t kAtBound = 1;
+inline constexpr uint8_t kIsMessage = 4;
 
 }  // namespace cgraph::plan
 

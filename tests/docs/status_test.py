@@ -80,6 +80,12 @@ def machines(commands):
                               source=GPU % ("node[1].gpu[0]", "via mpi"))
     demand(code == 0 and "[1. 2.]" in told and "mpirun -n 2" in told,
            f"a program of a second machine does not run: {told}")
+    two = "actor A { method f(x: f32[2]) -> f32[2] { return x } }\n" \
+          "place a[i in 0..2] = A() on node[i].gpu[0]\n" \
+          "graph g(x: f32[2]) -> f32[2] { return a[1].f(a[0].f(x)) }\n"
+    _, told = commands.run("cgc", "compile", "p.cgraph", "--emit", "transports", "--stop-after",
+                           "transports", source=two)
+    demand("gpu[0] -> node[1].gpu[0] by nccl" in told, f"gpus of two machines: {told}")
     found = {f for f in commands.flags() if re.search(r"rank|world|hosts|nodes|nprocs", f)}
     demand(not found, f"there are flags of several machines: {found}")
     code, text = commands.run("cgrun", "p.cgraph", "--input", "x=[1,2]", "--processes", "device",

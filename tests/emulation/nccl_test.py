@@ -356,7 +356,8 @@ graph g(x: f32[8]) -> f32[N] {
 
 
 def try_left_out(runner):
-    """A root that leaves its own output out, which a plan may say and the compiler does not."""
+    """A root that leaves its own output out, here within a machine. (The compiler says it of
+    messages between machines alone.)"""
     for kind, extent in (("broadcast", "8"), ("scatter", "4")):
         plan = runner.compile(kind, LEFT.replace("KIND", kind).replace("N", extent))
         text = subprocess.run([runner.options.cgc, "plan", plan, "--json"], capture_output=True,

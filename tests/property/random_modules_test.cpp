@@ -41,8 +41,7 @@ struct Seen {
     instructions += graph.instructions.size();
     for (const plan::CommPart& part : graph.parts) {
       transfers += part.part() == plan::Part::send;
-      by_nccl += part.part() == plan::Part::collective && part.inputs() > 0 && part.outputs() == 0 &&
-                 graph.collectives[part.subject()]->kind == wire::CollectiveKind::broadcast;
+      by_nccl += (part.flags() & plan::kIsMessage) != 0 && part.inputs() > 0;
     }
     collectives += graph.collectives.size();
     waits += graph.waits.size();

@@ -262,6 +262,19 @@ class Plans(unittest.TestCase):
                 self.plan.save(path)
             self.assertEqual(os.listdir(os.path.dirname(path)), ["p.cgplan"])
 
+    def test_save_through_a_link(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path, link = os.path.join(folder, "p.cgplan"), os.path.join(folder, "link")
+            with open(path, "w") as file:
+                file.write("before")
+            os.chmod(path, 0o640)
+            os.symlink(path, link)
+            self.plan.save(link)
+            self.assertTrue(os.path.islink(link))
+            self.assertEqual(os.stat(path).st_mode & 0o777, 0o640)
+            self.assertEqual(repr(cgraph.load(path)), repr(self.plan))
+            self.assertEqual(sorted(os.listdir(folder)), ["link", "p.cgplan"])
+
     def test_no_plan(self):
         for wrong in (WRONG, "graph g(x: f32[2]) -> f32[2] { return x }"):
             for load in (cgraph.load, cgraph.Engine):

@@ -47,8 +47,6 @@ void SayOfLostResults(const Options& options, std::vector<std::string> files,
                   files.size() == 1 ? "is" : "are", why));
 }
 
-constexpr std::string_view kSinceFailed = "the run has failed";
-
 ExitCode ReportFailures(const Options& options, const Measurements& measured) {
   for (const Failure& failure : measured.failures) {
     const std::string which =
@@ -234,7 +232,7 @@ ExitCode Conclude(const Options& options, const Outcome& outcome, bool interrupt
     // A run in which executions have failed writes what it has.
     SayOfLostResults(options,
                      ended.ok() ? outcome.results.Absent(options.outputs) : OutputFilesOf(options),
-                     kSinceFailed);
+                     "the run has failed");
   }
   if (ended.ok()) {
     ended = WriteFiles(options, outcome, run, failed ? plan::kRunFailed : "");

@@ -27,7 +27,7 @@ ExitCode Conclude(const Options& options, const Outcome& outcome, bool interrupt
 
 // Says that measurements were asked for and are not written, since nothing ran.
 void SayUnwritten(const Options& options);
-// Says the same of results, too, where the plan was loaded, or nearly.
+// Says the same of results, too, of a run that fails while the plan is loaded or states are set.
 void SayNothingRan(const Options& options);
 
 // Prints what -v says of the engine. `one_process`: why one serves several GPUs, where it does.

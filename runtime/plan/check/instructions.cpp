@@ -151,7 +151,7 @@ Status CheckWrites(const Context& context, uint32_t id, uint32_t first, uint32_t
 
 Status CheckPart(const Context& context, uint32_t id, const CommPart& part, PoolUse& use) {
   const Graph& graph = context.graph;
-  if (!Known(part.part()) || (part.flags() & ~kAtBound) != 0 ||
+  if (!Known(part.part()) || (part.flags() & ~(kAtBound | kIsMessage)) != 0 ||
       !OperandsExist(graph, part.first(), part.inputs() + part.outputs(), use)) {
     return Refuse(context, fmt::format("{} has a part whose kind, flags or operands do not exist",
                                        At(context, id)));

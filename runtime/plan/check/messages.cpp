@@ -72,6 +72,7 @@ Status CheckMatch(const Context& context, const Message& send, const Message& re
     return refuse("a receive stands before its send in program order");
   }
   if (from.flags() != to.flags()) return refuse("one end of a transfer is at the bound");
+  if ((from.flags() & kIsMessage) != 0) return refuse("is flagged as a message");
   if (from.inputs() != to.outputs())
     return refuse("the ends of a transfer have other numbers of values");
   for (uint32_t i = 0; i < from.inputs(); ++i) {
@@ -158,6 +159,10 @@ class GroupCheck {
     if (part(member).flags() != first.flags()) {
       return RefusePart(member, "is at the bound where the first member is not, or the reverse");
     }
+    if ((first.flags() & kIsMessage) != 0 && !IsMessage()) {
+      return RefusePart(member, "is flagged as a message, which is a broadcast among two whose "
+                                "root leaves its own output out");
+    }
     const auto root = static_cast<uint32_t>(collective_.root);
     const uint32_t inputs = kind_.gives(member, root) ? tensors : 0;
     const uint32_t outputs = kind_.gets(member, root) ? tensors : 0;
@@ -169,6 +174,11 @@ class GroupCheck {
                               part(member).inputs(), part(member).outputs(), inputs, outputs));
     }
     return Status::Ok();
+  }
+
+  bool IsMessage() const {
+    return kind_.kind == CollectiveKind::kBroadcast && parts_.size() == 2 &&
+           part(static_cast<uint32_t>(collective_.root)).outputs() == 0;
   }
 
   uint32_t InputOf(uint32_t m, uint32_t t) const { return graph_.operands[part(m).first() + t]; }

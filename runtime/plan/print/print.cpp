@@ -4,8 +4,6 @@
 
 #include <fmt/format.h>
 
-#include <optional>
-
 #include "runtime/plan/kinds.h"
 
 namespace cgraph::plan {
@@ -57,40 +55,27 @@ struct InstructionPhrase {
   std::string where;
 };
 
-bool IsRootWithoutOutput(const CommPart& part) {
-  return part.part() == Part::collective && part.inputs() > 0 && part.outputs() == 0;
-}
-
-// Returns the deed of an end of a message that is a broadcast to one: its root leaves its own output
-// out, and its part stands right before the receiver's. (In the part of a plan that a rank has it
-// may stand elsewhere; then the end is a broadcast's.)
-std::optional<InstructionPhrase> MessageDeed(const Plan& plan, const Graph& graph,
-                                             const Collective& collective, const CommPart& part) {
-  const Communicator* group = Find(plan.communicators, collective.communicator);
-  const bool is_broadcast = collective.kind == wire::CollectiveKind::broadcast;
-  if (!is_broadcast || group == nullptr || group->members() != 2) return std::nullopt;
-  const bool sends = IsRootWithoutOutput(part);
-  const auto number = static_cast<uint64_t>(&part - graph.parts.data());
-  const CommPart* before = number == 0 ? nullptr : &graph.parts[number - 1];
-  const bool receives = !sends && part.inputs() == 0 && before != nullptr &&
-                        before->subject() == part.subject() && IsRootWithoutOutput(*before);
-  if (!sends && !receives) return std::nullopt;
-  const bool is_first = collective.root == 0;
-  const uint64_t peer = uint64_t{group->first_member()} + (sends == is_first ? 1 : 0);
-  const uint32_t* lane = Find(plan.members, peer);
-  return InstructionPhrase{
-      fmt::format("{} {}", sends ? "send" : "receive",
-                  OperandNames(plan, graph, part.first(), part.inputs() + part.outputs())),
-      fmt::format(" {} {}", sends ? "to" : "from", lane == nullptr ? "?" : PeerName(plan, *lane))};
+// Returns the deed of an end of a message that is a broadcast among two.
+InstructionPhrase MessageDeed(const Plan& plan, const Graph& graph, const CommPart& part) {
+  const bool sends = part.inputs() > 0;
+  const Collective* collective = Find(graph.collectives, part.subject());
+  const Communicator* group =
+      collective == nullptr ? nullptr : Find(plan.communicators, collective->communicator);
+  std::string peer = "?";
+  if (group != nullptr) {
+    const uint64_t root = collective->root == 0 ? 0 : 1;
+    const uint32_t* lane = Find(plan.members, group->first_member() + (sends ? 1 - root : root));
+    if (lane != nullptr) peer = PeerName(plan, *lane);
+  }
+  return {fmt::format("{} {}", sends ? "send" : "receive",
+                      OperandNames(plan, graph, part.first(), part.inputs() + part.outputs())),
+          fmt::format(" {} {}", sends ? "to" : "from", peer)};
 }
 
 InstructionPhrase PartDeed(const Plan& plan, const Graph& graph, const CommPart& part) {
   if (part.part() == Part::collective) {
+    if ((part.flags() & kIsMessage) != 0) return MessageDeed(plan, graph, part);
     const Collective* collective = Find(graph.collectives, part.subject());
-    if (collective != nullptr) {
-      const auto message = MessageDeed(plan, graph, *collective, part);
-      if (message) return *message;
-    }
     const uint64_t count = part.inputs() > 0 ? part.inputs() : part.outputs();
     const uint64_t first = part.first();
     return {fmt::format("{} {}", collective == nullptr ? "collective" : CollectiveName(*collective),

@@ -1,5 +1,7 @@
 """Plans: compiled from a source, loaded, saved, and shown."""
+import errno
 import os
+import shutil
 
 from cgraph import _arguments, _commands
 from cgraph.errors import CompileError, CompileWarning, Error, InputError, PlanError
@@ -169,13 +171,21 @@ class Plan:
 
 
 def _write(path, data):
-    """Writes a file, whole or not at all; Error where it cannot be written."""
-    is_device = os.path.exists(path) and not os.path.isfile(path)  # as /dev/stdout, or a folder
-    begun = path if is_device else f"{path}.{os.getpid()}.tmp"
+    """Writes a file, whole or not at all, and what a link leads to; Error where it cannot be
+    written. What is no file, /dev/stdout say, is written as it is."""
+    target = os.path.realpath(path)
+    is_special = os.path.exists(target) and not os.path.isfile(target)
+    in_place = is_special or os.path.abspath(path).startswith(("/dev/", "/proc/"))
+    begun = path if in_place else f"{target}.{os.getpid()}.tmp"
     try:
+        if os.path.exists(target) and not os.access(target, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
         with open(begun, "wb") as file:
             file.write(data)
-        os.replace(begun, path)
+        if begun != path:
+            if os.path.exists(target):
+                shutil.copymode(target, begun)
+            os.replace(begun, target)
     except BaseException as error:
         if begun != path and os.path.exists(begun):
             os.unlink(begun)

@@ -284,20 +284,13 @@ class PlanRun {
         results.push_back(graph_.operands[p->first() + p->inputs() + k]);
       }
     }
-    if (IsMessage(collective, parts)) {
+    if ((part.flags() & plan::kIsMessage) != 0) {  // of the graph it is no collective
       for (size_t k = 0; k < results.size(); ++k) Write(results[k], given[k]);
       return;
     }
     const std::optional<Reduction> reduction = plan::ReductionOf(collective);
     Collect(plan::CollectiveName(collective), reduction ? ReductionName(*reduction) : "", given,
             givers, results);
-  }
-  // Returns whether it is a message of the graph's: a broadcast to one, whose root leaves its own
-  // output out.
-  static bool IsMessage(const plan::Collective& collective,
-                        const std::vector<const plan::CommPart*>& parts) {
-    return collective.kind == wire::CollectiveKind::broadcast && parts.size() == 2 &&
-           parts[collective.root]->outputs() == 0;
   }
   void Collect(const std::string& kind, const std::string& reduction, const std::vector<Tag>& given,
                size_t givers, const std::vector<uint32_t>& results) {

@@ -57,9 +57,10 @@ std::unique_ptr<plan::Plan> WithMessages(const plan::Plan& plan, uint32_t number
                                   collective.communicator, message.lanes.first,
                                   message.lanes.second, /*capacity=*/0);
     }
-    send = {plan::Part::send, send.flags(), send.inputs(), 0, channel->second, transfer,
+    const auto flags = static_cast<uint8_t>(send.flags() & ~plan::kIsMessage);
+    send = {plan::Part::send, flags, send.inputs(), 0, channel->second, transfer,
             send.first()};
-    receive = {plan::Part::recv, receive.flags(), 0, receive.outputs(), channel->second, transfer,
+    receive = {plan::Part::recv, flags, 0, receive.outputs(), channel->second, transfer,
                receive.first()};
     ++transfer;
   }

@@ -1,8 +1,8 @@
 // ObjectOrder: the order in which the objects of methods in Python are made. Their `__init__` may
 // draw from a random generator that the whole process has, and a seed that is set before the engine
 // is made is to give the same objects each time. So a process makes its objects in the order of
-// their places, whichever workers make them. It would not have them sooner otherwise: the
-// interpreter has one lock.
+// their places, whichever workers make them. The price: objects that read files, and so let the
+// interpreter's lock go meanwhile, do not overlap in one process; in several processes they do.
 //
 // What makes an object has no inputs, so it may stand first in the start graph, whatever order the
 // plan says. There each work queue has its own in the order of places, so waits for the object
