@@ -1,7 +1,6 @@
 """Plans: compiled from a source, loaded, saved, and shown."""
 import errno
 import os
-import shutil
 
 from cgraph import _arguments, _commands
 from cgraph.errors import CompileError, CompileWarning, Error, InputError, PlanError
@@ -184,7 +183,7 @@ def _write(path, data):
             file.write(data)
         if begun != path:
             if os.path.exists(target):
-                shutil.copymode(target, begun)
+                os.chmod(begun, os.stat(target).st_mode & 0o7777)
             os.replace(begun, target)
     except BaseException as error:
         if begun != path and os.path.exists(begun):
