@@ -146,7 +146,7 @@ TEST_CASE("what keeps a process from loading the plan is the error of Load") {
   options.rank_program = "/bin/false";
   CHECK(LoadError(options).find("rank 1") != std::string::npos);
   options.rank_program = "/bin/sleep";  // ends with a message about its argument
-  CHECK(LoadError(options).find("while it loaded the plan") != std::string::npos);
+  CHECK(LoadError(options).find("it had not loaded the plan yet") != std::string::npos);
   options = Processes(100000);
   CHECK(LoadError(options).empty());  // no more than one for each device
 }

@@ -164,6 +164,7 @@ TEST_CASE("which transport serves which edge") {
   auto gpu = module.devices.Add({DeviceKind::kGpu});
   auto other = module.devices.Add({DeviceKind::kGpu, 0, 1});
   auto far = module.devices.Add({DeviceKind::kGpu, 1, 0});
+  auto beside_far = module.devices.Add({DeviceKind::kGpu, 1, 1});
   auto chosen = [&](graph::DeviceId from, graph::DeviceId to, Transport asked) {
     TransportChoice choice = ChooseTransport(module, from, to, asked);
     return choice.possible ? TransportName(choice.transport).str() : "no: " + choice.could_serve;
@@ -178,8 +179,11 @@ TEST_CASE("which transport serves which edge") {
   CHECK(chosen(caller, gpu, Transport::kNccl) == "no: auto, shm, host or mpi");
   CHECK(chosen(caller, cpu, Transport::kNccl) == "no: auto, local, shm, host or mpi");
   CHECK(chosen(gpu, other, Transport::kMpi) == "mpi");
-  CHECK(chosen(gpu, far, Transport::kAuto) == "mpi");
-  CHECK(chosen(gpu, far, Transport::kNccl) == "no: auto or mpi");
+  CHECK(chosen(gpu, far, Transport::kAuto) == "nccl");
+  CHECK(chosen(gpu, far, Transport::kNccl) == "nccl");
+  CHECK(chosen(gpu, far, Transport::kMpi) == "mpi");
+  CHECK(chosen(gpu, far, Transport::kHost) == "no: auto, nccl or mpi");
+  CHECK(chosen(far, beside_far, Transport::kHost) == "no: auto, nccl, shm or mpi");
   CHECK(chosen(far, caller, Transport::kShm) == "no: auto or mpi");
 }
 
