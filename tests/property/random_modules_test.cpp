@@ -136,7 +136,7 @@ std::string JudgeWorkers(plan::Plan& plan, uint32_t workers, Seen& seen) {
 // Tries one random module, scheduled in one random way.
 std::string Try(uint32_t seed, Seen& seen) {
   std::mt19937 random(seed ^ 0x5eed);
-  graph::Module module = graph::testing::RandomModule(seed);
+  graph::Module module = graph::testing::RandomModule(seed, random() % 3 == 0 ? 2 : 1);
   bool rules = false;
   for (graph::Graph& graph : module.graphs) {
     if (random() % 2 == 0) continue;

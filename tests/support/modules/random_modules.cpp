@@ -197,13 +197,13 @@ class RandomGraph {
 
 }  // namespace
 
-Module RandomModule(uint32_t seed) {
-  std::mt19937 random(seed);
+Module RandomModule(uint32_t seed, uint32_t nodes) {
+  std::mt19937 random(seed), of_nodes(~seed);
   const auto below = [&](uint32_t n) { return random() % n; };
   ModuleBuilder module;
-  const uint32_t devices = 1 + below(4), nodes = below(3) == 0 ? 2 : 1;
+  const uint32_t devices = 1 + below(4);
   for (uint32_t i = 0; i < devices; ++i) {
-    module.Device(below(2) ? DeviceKind::kGpu : DeviceKind::kCpu, i, below(nodes));
+    module.Device(below(2) ? DeviceKind::kGpu : DeviceKind::kCpu, i, of_nodes() % nodes);
   }
   const uint32_t actors = below(5);
   for (uint32_t i = 0; i < actors; ++i) {

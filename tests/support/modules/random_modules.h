@@ -10,8 +10,8 @@
 
 namespace cgraph::graph::testing {
 
-// The same seed gives the same module.
-Module RandomModule(uint32_t seed);
+// The same seed gives the same module. `nodes`: the devices are on so many machines.
+Module RandomModule(uint32_t seed, uint32_t nodes = 1);
 
 }  // namespace cgraph::graph::testing
 
