@@ -105,7 +105,8 @@ def fail_in_flight(options, folder):
         failed += 1
         first = told["failures"][0]["message"]
         fault = ""
-        if done.returncode != 1 or not told.get("error", first).startswith(first):
+        reason = re.escape(first) + r"(\n\d+ of 100 executions [^\n]*)?"  # and what is lost
+        if done.returncode != 1 or not re.fullmatch(reason, told.get("error", first)):
             fault = "the first failure is not the reason of the run's end"
         elif f"error: {first}\n" not in done.stderr or "clearing" in done.stderr:
             fault = "the first failure is not what standard error says"
