@@ -42,8 +42,8 @@ std::vector<std::string> ProfiledCalls(const plan::Plan& plan, const plan::Graph
 std::vector<std::string> MethodsWithoutCost(const plan::Plan& plan,
                                             llvm::ArrayRef<uint32_t> graphs,
                                             const Profile* profile) {
-  std::set<std::string> names;
   if (profile != nullptr && profile->default_ps) return {};
+  std::set<std::string> names;
   for (uint32_t number : graphs) {
     const plan::Graph& graph = plan::GraphAt(plan, number);
     for (const plan::Instruction& instruction : graph.instructions) {
