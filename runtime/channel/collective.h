@@ -47,6 +47,11 @@ struct QueuedMember {
   bool empty = false;
 };
 
+// Presence: where a member is in a round: not there yet; there; or done with its share, so that it
+// waits for others at most. Carriers whose members do not wait for each other's shares never say
+// kLeft.
+enum class Presence : uint8_t { kAway, kPresent, kLeft };
+
 class Collective {
  public:
   virtual ~Collective() = default;
@@ -57,8 +62,8 @@ class Collective {
   // Called in round n, once per member. The bytes of a poisoned member are not worth reading.
   virtual void Arrive(uint32_t member, uint64_t n, std::span<const BufferSpan> inputs,
                       std::span<const BufferSpan> outputs, bool poison) = 0;
-  // Returns whether `other` has come to every round that `member` has come to; used by reports.
-  virtual bool Present(uint32_t other, uint32_t member) const = 0;
+  // Returns where the member is in round n; used by reports.
+  virtual Presence PresenceOf(uint32_t member, uint64_t n) const = 0;
   virtual bool AllArrived(uint64_t n) const = 0;
   // Does this member's share of the work, once all have arrived. Returns the poison flag of its
   // result.

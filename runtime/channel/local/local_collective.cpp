@@ -88,12 +88,11 @@ bool LocalCollective::AllArrived(uint64_t n) const {
   return true;
 }
 
-bool LocalCollective::Present(uint32_t other, uint32_t member) const {
-  const auto rounds = [&](uint32_t of) {
-    return std::max(SlotOf(of, 0).number.load(std::memory_order_relaxed),
-                    SlotOf(of, 1).number.load(std::memory_order_relaxed));
-  };
-  return rounds(other) >= rounds(member);
+Presence LocalCollective::PresenceOf(uint32_t member, uint64_t n) const {
+  if (member_slots_[member].left.load(std::memory_order_relaxed) > n) return Presence::kLeft;
+  const uint64_t arrived = std::max(SlotOf(member, 0).number.load(std::memory_order_relaxed),
+                                    SlotOf(member, 1).number.load(std::memory_order_relaxed));
+  return arrived > n ? Presence::kPresent : Presence::kAway;
 }
 
 bool LocalCollective::Left(uint64_t n) const {

@@ -32,7 +32,7 @@ class LocalCollective final : public Collective {
   }
   void Arrive(uint32_t member, uint64_t n, std::span<const BufferSpan> inputs,
               std::span<const BufferSpan> outputs, bool poison) override;
-  bool Present(uint32_t other, uint32_t member) const override;
+  Presence PresenceOf(uint32_t member, uint64_t n) const override;
   bool AllArrived(uint64_t n) const override;
   bool Reduce(uint32_t member, uint64_t n) override;
   bool Left(uint64_t n) const override;

@@ -45,8 +45,8 @@ class HostedCollective : public Collective {
               std::span<const BufferSpan> outputs, bool poison) override {
     carried_->Arrive(member, n, inputs, outputs, poison);
   }
-  bool Present(uint32_t other, uint32_t member) const override {
-    return carried_->Present(other, member);
+  Presence PresenceOf(uint32_t member, uint64_t n) const override {
+    return carried_->PresenceOf(member, n);
   }
   bool AllArrived(uint64_t n) const override { return carried_->AllArrived(n); }
   bool Reduce(uint32_t member, uint64_t n) override { return carried_->Reduce(member, n); }

@@ -45,6 +45,11 @@ class QueuedCollective : public UnhostedCollective {
     return true;
   }
 
+  Presence PresenceOf(uint32_t member, uint64_t n) const override {
+    if (HasLeft(member).Reached(n + 1)) return Presence::kLeft;
+    return UnhostedCollective::PresenceOf(member, n);
+  }
+
   void Issue(Pass pass, const QueuedMember& at) override {
     const device::Tag& tag = at.operation->tag;
     switch (pass) {

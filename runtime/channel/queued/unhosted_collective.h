@@ -18,8 +18,8 @@ class UnhostedCollective : public Collective {
   void Arrive(uint32_t, uint64_t, std::span<const BufferSpan>, std::span<const BufferSpan>,
               bool) override {}
   bool Reduce(uint32_t, uint64_t) override { return false; }
-  bool Present(uint32_t other, uint32_t member) const override {
-    return Arrived(other).value() >= Arrived(member).value();
+  Presence PresenceOf(uint32_t member, uint64_t n) const override {
+    return Arrived(member).Reached(n + 1) ? Presence::kPresent : Presence::kAway;
   }
   bool AllArrived(uint64_t n) const override {
     for (uint32_t member = 0; member < shape_.members; ++member) {

@@ -16,6 +16,7 @@
 namespace cgraph::engine {
 namespace {
 
+using channel::Presence;
 using State = WaitingLane::State;
 
 bool IsWork(const plan::Instruction& instruction) {
@@ -363,14 +364,23 @@ class Collector {
   void AddMembers(const CommOp& part, uint32_t plan_part, const Position& position,
                   std::vector<Goal>& goals) {
     Lookup& lookup = LookupOf(position.graph);
+    const auto add = [&](const plan::CollectivePart& member, const char* for_what) {
+      goals.push_back({lookup.index().lane(member.instruction), for_what});
+    };
+    const auto presence = [&](uint32_t member) {
+      return part.collective->PresenceOf(member, position.round);
+    };
     const auto members = lookup.MembersOf(plan_part);
     for (const plan::CollectivePart& member : members) {
       if (member.part == plan_part) continue;
       const bool here = source_.apart ? HasCome(member.instruction, position)
-                                      : part.collective->Present(member.member, part.member);
-      if (!here) {
-        goals.push_back({lookup.index().lane(member.instruction), " to take part in it"});
-      }
+                                      : presence(member.member) != Presence::kAway;
+      if (!here) add(member, " to take part in it");
+    }
+    // A member that has done its share waits until the others have done theirs.
+    if (!goals.empty() || source_.apart || presence(part.member) != Presence::kLeft) return;
+    for (const plan::CollectivePart& member : members) {
+      if (presence(member.member) == Presence::kPresent) add(member, " to do its share of it");
     }
   }
 

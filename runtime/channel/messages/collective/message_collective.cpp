@@ -67,8 +67,9 @@ class MessageCollective final : public Collective, private MemberMessages {
     rounds_.SetArrived(member, n);
     NotifyOthers(member);
   }
-  bool Present(uint32_t other, uint32_t member) const override {
-    return rounds_.Count(other) >= rounds_.Count(member);
+  Presence PresenceOf(uint32_t member, uint64_t n) const override {
+    if (rounds_.HasLeft(member, n)) return Presence::kLeft;
+    return rounds_.Count(member) > n ? Presence::kPresent : Presence::kAway;
   }
   bool AllArrived(uint64_t n) const override {
     for (uint32_t m = 0; m < shape_.members; ++m) {
@@ -169,7 +170,7 @@ class CollectiveElsewhere final : public Collective {
   void SetEventCount(uint32_t, device::EventCount*) override {}
   void Arrive(uint32_t, uint64_t, std::span<const BufferSpan>, std::span<const BufferSpan>,
               bool) override {}
-  bool Present(uint32_t, uint32_t) const override { return true; }
+  Presence PresenceOf(uint32_t, uint64_t) const override { return Presence::kPresent; }
   bool AllArrived(uint64_t) const override { return false; }
   bool Reduce(uint32_t, uint64_t) override { return true; }
   bool Left(uint64_t) const override { return false; }

@@ -174,12 +174,14 @@ TEST_CASE("a collective is over when all have been there, and marks everybody") 
           REQUIRE(!all.AllArrived(round));
           const BufferSpan from{in[m].data(), count * 8}, to{out[m].data(), count * 8};
           all.Arrive(m, round, {&from, 1}, {&to, 1}, marked && m == 1);
-          REQUIRE(all.Present(m, 0));
-          REQUIRE(all.Present((m + 1) % kMembers, m) == (m == kMembers - 1));
+          for (uint32_t other = 0; other < kMembers; ++other) {
+            REQUIRE((all.PresenceOf(other, round) == Presence::kAway) == (other > m));
+          }
         }
         REQUIRE(all.AllArrived(round));
         for (uint32_t m = 0; m < kMembers; ++m) REQUIRE(all.Reduce(m, round) == marked);
         REQUIRE(all.Left(round));
+        for (uint32_t m = 0; m < kMembers; ++m) REQUIRE(all.PresenceOf(m, round) != Presence::kAway);
         if (marked) continue;
         for (uint64_t i = 0; i < count; ++i) {
           const int64_t sum = 30 + 3 * static_cast<int64_t>(round + i);
