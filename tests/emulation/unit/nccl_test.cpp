@@ -196,6 +196,34 @@ TEST_CASE("a member waits for the others; a communicator that is aborted lets go
   CHECK(cgraph_emulated_nccl()->aborted() == before + 1);
 }
 
+TEST_CASE("what a member gives does not change while it is under way, unless it is aborted") {
+  Pair pair;
+  const Counted counted;
+  const CUdeviceptr a = pair.Filled(0, 4, 1, 0), b = pair.Filled(1, 4, 1, 1);
+  pair.Both([&](int r) { return pair.AllReduce(r, r == 0 ? a : b); });
+  REQUIRE(pair.AllReduce(0, a) == 0);
+  pair.Linger();
+  pair.gpus[0]->Use();
+  const CUstream other = pair.gpus[0]->Stream();
+  CHECK_DONE(pair.gpus[0]->Fill(other, a, 4, 0, -1));
+  CHECK_DONE(cuStreamSynchronize(other));
+  REQUIRE(pair.AllReduce(1, b) == 0);
+  SECTION("changed") {
+    pair.gpus[0]->Use();
+    CHECK_DONE(cuStreamSynchronize(pair.streams[0]));
+    CHECK(counted.Sentence() ==
+          "what rank 0 of 2 gives to all_reduce of 4 of type 4 by 0 was changed while it was under "
+          "way");
+  }
+  SECTION("aborted meanwhile") {
+    pair.Linger();  // the change may have been seen
+    CHECK(ncclCommAbort(std::exchange(pair.handles[0], nullptr)) == 0);
+    pair.gpus[0]->Use();
+    CHECK_DONE(cuStreamSynchronize(pair.streams[0]));
+    CHECK(counted.Sentence() == "not one misuse; the last: ");
+  }
+}
+
 TEST_CASE("communicators in different orders on two devices hang") {
   Pair pair(2);
   const CUdeviceptr a = pair.Filled(0, 4, 1, 0), b = pair.Filled(1, 4, 1, 1);
