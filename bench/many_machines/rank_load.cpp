@@ -25,6 +25,7 @@
 
 #include <fmt/format.h>
 
+#include "runtime/device/sync/cores.h"
 #include "runtime/engine/engine.h"
 #include "runtime/engine/machines/machines.h"
 #include "runtime/engine/machines/message.h"
@@ -86,6 +87,7 @@ class OneRankWire final : public ranks::Wire {
   uint32_t count() const override { return count_; }
   uint32_t most_tag() const override { return INT32_MAX; }
   std::string library() const override { return "a wire of one rank"; }
+  double cores() const override { return device::Cores(); }
 
   // Lets rank 0's message arrive, with what is left of the file.
   void Arrive(uint64_t bytes) { arriving_.push_back({bytes, {}}); }
@@ -163,7 +165,7 @@ int LoadAsFirst(const std::string& path, uint32_t kept, std::FILE* file) {
   OneRankWire wire(0, engine::NodesOf(**plan), kept, file);
   const uint32_t count = wire.count();
   std::fwrite(&count, sizeof(count), 1, file);
-  ranks::Peers peers(wire, 1);
+  ranks::Peers peers(wire);
   EngineOptions options;
   options.peers = &peers;
   options.gpus = false;
@@ -195,7 +197,7 @@ int LoadAsFirst(const std::string& path, uint32_t kept, std::FILE* file) {
     steps.Total("from the message until it has loaded");
     std::_Exit(status.ok() ? 0 : 1);
   });
-  ranks::Peers peers(wire, 1);
+  ranks::Peers peers(wire);
   std::_Exit(engine::ServeMachine(peers));
 }
 

@@ -2,7 +2,6 @@
 
 #include <dlfcn.h>
 #include <signal.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
@@ -13,7 +12,6 @@
 #include <fmt/format.h>
 
 #include "runtime/device/cuda_library/interface.h"
-#include "runtime/device/sync/cores.h"
 #include "runtime/status/library_path.h"
 
 namespace cgraph::ranks {
@@ -103,12 +101,8 @@ Result<Wire*> Open(const Launch& launch) {
   return wire;
 }
 
-// Returns whether this process was given cores of its own: it may use fewer than the machine has.
-// One that may use all shares them with the other processes.
-bool HasOwnCores() {
-  const long online = sysconf(_SC_NPROCESSORS_ONLN);
-  return online > 0 && device::Cores() < static_cast<unsigned long>(online);
-}
+// What sums of shares may be off by.
+constexpr double kRounding = 1e-6;
 
 }  // namespace
 
@@ -137,11 +131,10 @@ std::optional<Launch> FindLaunch() {
 }
 
 uint32_t Peers::own_cores() const {
-  const uint32_t cores = device::Cores();
-  return HasOwnCores() ? cores : std::max(1u, cores / processes_here_);
+  return std::max(1u, static_cast<uint32_t>(cores_ + kRounding));
 }
 
-bool Peers::shares_each_core() const { return !HasOwnCores() && device::Cores() < processes_here_; }
+bool Peers::shares_each_core() const { return cores_ < 1 - kRounding; }
 
 Process Peers::ProcessOf(uint32_t rank) const {
   if (rank == messenger.rank()) return Process::This();
@@ -181,7 +174,7 @@ Result<Peers*> Connect(const Launch& launch) {
                               (*wire)->library()));
   }
   // Goes with the process, as its connection does.
-  Peers* const peers = new Peers(**wire, launch.processes_here);
+  Peers* const peers = new Peers(**wire);
   pthread_sigmask(SIG_BLOCK, &all, &before);
   peers->supervision = std::make_unique<TcpSupervision>(peers->messenger);
   pthread_sigmask(SIG_SETMASK, &before, nullptr);

@@ -30,11 +30,10 @@ std::optional<Launch> FindLaunch();
 
 // Peers: this process and the others of a launch, as ranks.
 struct Peers {
-  Peers(Wire& wire, uint32_t processes_here)
-      : messenger(wire), processes_here_(processes_here) {}
+  explicit Peers(Wire& wire) : messenger(wire), cores_(wire.cores()) {}
   // Returns how many cores this process may keep busy.
   uint32_t own_cores() const;
-  // Returns whether there are fewer cores than processes on this machine, to share among them.
+  // Returns whether it has less than one core.
   bool shares_each_core() const;
   Messenger messenger;
   std::unique_ptr<Supervision> supervision;  // null: nobody is supervised
@@ -47,7 +46,7 @@ struct Peers {
   std::string NamesOf(const std::vector<uint32_t>& ranks) const;
 
  private:
-  const uint32_t processes_here_;
+  const double cores_;
 };
 
 // Connects to the other processes of the launch, once in a process. What goes wrong is a sentence

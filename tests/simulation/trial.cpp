@@ -218,7 +218,7 @@ class Machines {
     scheduler_.Spawn(0, "rank 0 caller", [this] { RunFirst(); });
     for (uint32_t rank = 1; rank < compiled_.module.nodes; ++rank) {
       scheduler_.Spawn(rank, fmt::format("rank {}", rank), [this, rank] {
-        ranks::Peers peers(network_.wire(rank), compiled_.module.nodes);
+        ranks::Peers peers(network_.wire(rank));
         engine::ServeMachine(peers);
       });
     }
@@ -236,7 +236,7 @@ class Machines {
 
  private:
   void RunFirst() {
-    ranks::Peers peers(network_.wire(0), compiled_.module.nodes);
+    ranks::Peers peers(network_.wire(0));
     peers.supervision = network_.Supervise();
     UseEngine(peers);
     if (dead_ && network_.told_ns()) Within("the end of the engine", kEndWithinNs);

@@ -333,6 +333,7 @@ class PromptWire final : public ranks::Wire {
   uint32_t count() const override { return 2; }
   uint32_t most_tag() const override { return 1; }
   std::string library() const override { return "none"; }
+  double cores() const override { return 1; }
   Request BeginSend(uint32_t, uint32_t, const void*, uint64_t) override { return 0; }
   std::optional<Incoming> Probe() override {
     ++probes;
