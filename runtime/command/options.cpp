@@ -82,7 +82,8 @@ std::vector<NameAndValue> SplitOutputs(std::vector<std::string> texts) {
   };
   const auto whole = std::stable_partition(texts.begin(), texts.end(), std::not_fn(is_whole));
   std::vector<NameAndValue> pairs =
-      Split({texts.begin(), whole}, "--output", "PATH.npy, or FILE.safetensors");
+      Split({texts.begin(), whole}, "--output",
+            "PATH.npy (an output without a name is called result), or FILE.safetensors");
   for (auto text = whole; text != texts.end(); ++text) pairs.emplace_back("", *text);
   return pairs;
 }

@@ -306,8 +306,10 @@ class Engine {
     device::GpuMap gpus;               // of this machine: the GPU of each device that runs on one
     struct Communicator {
       std::vector<std::string> members;  // as gpu[0], by rank
-      uint32_t collectives = 0;        // of all graphs, on GPUs
-      uint32_t by_library = 0;         // of these, carried out by NCCL
+      // Of all graphs, on GPUs: collectives, and messages between machines, which are carried out
+      // as broadcasts (runtime/plan/plan.h).
+      uint32_t collectives = 0, messages = 0;
+      uint32_t by_library = 0;         // of all these, carried out by NCCL
     };
     // Those among GPUs, but not of another machine alone.
     std::vector<Communicator> communicators;

@@ -92,7 +92,8 @@ std::vector<Engine::Stats::Communicator> Core::CommunicatorsOnGpus() const {
         if (communicator.members.size() == members.size()) break;
         communicator.members.push_back(plan::DeviceName(*plan_, index.device(part.instruction)));
       }
-      ++communicator.collectives;
+      const plan::CommPart& part = graph->plan->parts[members.front().part];
+      ++((part.flags() & plan::kIsMessage) != 0 ? communicator.messages : communicator.collectives);
       communicator.by_library += native_.Of(graph->index, first) != nullptr;
       return Status::Ok();
     }));

@@ -333,7 +333,8 @@ def gpus_told(machine):
     told = json.loads(machine(*run, "--json", **two)[0])
     expect(told["gpus"] == [{"device": f"gpu[{i}]", "gpu": f"cuda:{i}", "name": "Emulated GPU"}
                             for i in (0, 1)], told["gpus"])
-    comm = {"members": ["gpu[0]", "gpu[1]"], "collectives": 1, "by_nccl": 1, "nccl": "2.28.9"}
+    comm = {"members": ["gpu[0]", "gpu[1]"], "collectives": 1, "messages": 0, "by_nccl": 1,
+            "nccl": "2.28.9"}
     expect(told["communicators"] == [comm], told["communicators"])
     expect(told["cuda_graphs"] > 0, told["cuda_graphs"])
     one = ("--device-map", "gpu[*]=cuda:1", "--no-capture")

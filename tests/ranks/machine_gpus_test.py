@@ -177,11 +177,12 @@ def told_of(m, done, graph):
 
 
 def between(told):
-    """Returns how many collectives there are among GPUs of both machines, and how many of them
-    NCCL carries out."""
+    """Returns how many collectives and messages there are among GPUs of both machines, and how many
+    of them NCCL carries out."""
     both = [each for each in told["communicators"]
             if len({name.startswith("node[1]") for name in each["members"]}) == 2]
-    return sum(each["collectives"] for each in both), sum(each["by_nccl"] for each in both)
+    return (sum(each["collectives"] + each["messages"] for each in both),
+            sum(each["by_nccl"] for each in both))
 
 
 def together(m):
@@ -218,6 +219,9 @@ def together(m):
     done = m.run(2, small(m), "--graph", "collected", "--input", f"x=[{eight}]", "-v")
     expect(re.search(r"\d+ collectives? of gpu\[0\], .*node\[1\].*: \d+ by NCCL 2\.", done.stderr),
            "-v says who carries collectives out", done.stderr)
+    done = m.run(2, small(m), "--graph", "around", "--input", "x=[5]", "-v")
+    expect(re.search(r"(?m)^\d+ messages? of gpu\[\d\], .*: \d+ by NCCL 2\.", done.stderr),
+           "-v counts messages apart from collectives", done.stderr)
 
 
 def no_start(m):

@@ -46,7 +46,10 @@ std::optional<Value> ResolveDevice(Scope& scope, const syntax::IndexExpr& node, 
   bool one_each = node.subscripts.size() == 1 && node.subscripts[0].valid() &&
                   (!on_node || (on_node->subscripts.size() == 1 && on_node->subscripts[0].valid()));
   if ((kind != "cpu" && kind != "gpu") || !one_each) {
-    scope.Report(Code::kE0421, range, "a device is cpu[i] or gpu[i]");
+    scope.Report(Code::kE0421, range,
+                 kind == "node" ? "node[j] is a machine; its devices are node[j].cpu[i] and "
+                                  "node[j].gpu[i]"
+                                : "a device is cpu[i] or gpu[i]");
     return scope.Poison(range);
   }
   DeviceRef device;

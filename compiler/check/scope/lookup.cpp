@@ -9,6 +9,9 @@
 #include "compiler/check/names.h"
 #include "compiler/check/scope/scope.h"
 #include "compiler/check/types/types.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringRef.h"
 
 namespace cgraph::check {
 
@@ -158,6 +161,19 @@ std::vector<std::string> NamesIn(const Scope& scope) {
   return names;
 }
 
+// Returns what is meant by a device or machine in another spelling: gpu[0] by gpu0, gpu by GPU and
+// by cuda; nothing where it is none.
+std::string MeantDevice(const std::string& name) {
+  const std::string lower = llvm::StringRef(name).lower();
+  for (const auto& [word, meant] : {std::pair("cpu", "cpu"), std::pair("gpu", "gpu"),
+                                    std::pair("cuda", "gpu"), std::pair("node", "node")}) {
+    llvm::StringRef number = lower;
+    if (!number.consume_front(word) || !llvm::all_of(number, llvm::isDigit)) continue;
+    return number.empty() ? meant : fmt::format("{}[{}]", meant, number.str());
+  }
+  return "";
+}
+
 }  // namespace
 
 Value ResolveName(Scope& scope, const std::string& name, Range range) {
@@ -269,6 +285,11 @@ Value ReportUnknownName(Scope& scope, const std::string& name, Range range, cons
   Diagnostic& diagnostic =
       scope.Report(Code::kE0301, range, fmt::format("`{}` is not declared", name));
   if (scope.checker.Translate(diagnostic, range, name)) return scope.Poison(range);
+  if (const std::string device = MeantDevice(name); !device.empty()) {
+    diagnostic.message += "; devices are written cpu[0], gpu[0], node[1].gpu[0]";
+    diagnostic.AddFix(range, device);
+    return scope.Poison(range);
+  }
   scope.checker.Suggest(diagnostic, range, name, [&] { return NamesIn(scope); });
   if (!diagnostic.fixes.empty()) return scope.Poison(range);
   const bool as_dim = scope.in_type && std::isupper(static_cast<unsigned char>(name[0]));

@@ -160,6 +160,7 @@ void AddGpus(const Measured& run, nlohmann::ordered_json& json) {
     communicators.push_back(
         {{"members", each.members},
          {"collectives", each.collectives},
+         {"messages", each.messages},
          {"by_nccl", each.by_library},
          {"nccl", each.by_library == 0 ? nlohmann::ordered_json()
                                        : nlohmann::ordered_json(nccl)}});
@@ -188,10 +189,13 @@ void SayGpus(const Engine::Stats& stats, const plan::Plan& plan) {
   }
   const std::string nccl = NcclVersion(stats);
   for (const Engine::Stats::Communicator& each : stats.communicators) {
+    std::vector<std::string> what;
+    if (each.collectives != 0) what.push_back(Counted(each.collectives, "collective"));
+    if (each.messages != 0) what.push_back(Counted(each.messages, "message"));
     Say(fmt::format("{} of {}: {} by NCCL{}, {} by copies and kernels of cgraph\n",
-                    Counted(each.collectives, "collective"), fmt::join(each.members, ", "),
-                    each.by_library, each.by_library == 0 ? "" : " " + nccl,
-                    each.collectives - each.by_library));
+                    fmt::join(what, " and "), fmt::join(each.members, ", "), each.by_library,
+                    each.by_library == 0 ? "" : " " + nccl,
+                    each.collectives + each.messages - each.by_library));
   }
   if (stats.gpus.empty()) return;
   Say(stats.captures == 0 ? "no CUDA graphs: every kernel is launched by itself\n"
