@@ -20,8 +20,18 @@ namespace fs = std::filesystem;
 
 constexpr mode_t kNewFile = 0666;  // less the umask
 
+std::string FolderOf(const std::string& path) {
+  const std::string folder = fs::path(path).parent_path().string();
+  return folder.empty() ? "." : folder;
+}
+
 Status CannotWrite(const std::string& path, int error) {
-  const char* why = error == EISDIR ? "it is a folder" : std::strerror(error);
+  std::string why = error == EISDIR ? "it is a folder" : std::strerror(error);
+  const std::string folder = FolderOf(path);
+  std::error_code unknown;
+  if (error == ENOENT && !fs::exists(folder, unknown)) {
+    why = fmt::format("there is no folder {}", folder);
+  }
   return {StatusCode::kNotFound, fmt::format("cannot write {}: {}", path, why)};
 }
 
@@ -30,11 +40,6 @@ bool InPlace(const std::string& path, const struct stat& info, bool exists) {
   if (exists) return !S_ISREG(info.st_mode);
   struct stat link;
   return lstat(path.c_str(), &link) == 0;  // a link to nothing yet
-}
-
-std::string FolderOf(const std::string& path) {
-  const std::string folder = fs::path(path).parent_path().string();
-  return folder.empty() ? "." : folder;
 }
 
 // Returns a name beside `target` that no file has.

@@ -258,7 +258,7 @@ class Plans(unittest.TestCase):
                              f"cannot write {path}: there is no folder {folder}/nofolder")
             os.mkdir(os.path.join(folder, "nofolder"))
             os.mkdir(path)
-            with self.assertRaisesRegex(cgraph.Error, f"^cannot write {path}: Is a directory$"):
+            with self.assertRaisesRegex(cgraph.Error, f"^cannot write {path}: it is a folder$"):
                 self.plan.save(path)
             self.assertEqual(os.listdir(os.path.dirname(path)), ["p.cgplan"])
 
@@ -313,7 +313,7 @@ class Plans(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             for write in (self.plan.save, lambda path: self.plan.draw(format="dot", output=path)):
                 for path, why in (("none/x.dot", f"there is no folder {folder}/none"),
-                                  (".", "Is a directory")):
+                                  (".", "it is a folder")):
                     path = os.path.join(folder, path)
                     with self.assertRaisesRegex(cgraph.Error, f"^cannot write {path}: {why}$"):
                         write(path)

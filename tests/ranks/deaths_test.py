@@ -248,15 +248,23 @@ def rank_zero(suite):
     """Whatever ends rank 0, the others end."""
     # The emulated driver looks at the other one before anybody else does.
     for number in (signal.SIGKILL, signal.SIGILL if suite.gpus else signal.SIGSEGV):
-        run, ranks = suite.start_and_settle("slow", "-n", "100", patient=True)
-        pid = ranks[0]
-        os.kill(pid, number)
-        code, error = run.end(f"rank 0 gets signal {int(number)}", 20)
-        expect(code != 0, f"signal {int(number)}: the run ends well", error)
-        if suite.mpi and suite.mpi.name == "openmpi":  # MPICH's launcher kills the others at once
-            expect(error.count(f"error: rank 0 (process {pid} on ") == 1 and
-                   "has ended; all executions in flight end with it, and no output is written" in
-                   error, "that it was rank 0", error)
+        errors = []
+        for _ in range(4):
+            run, ranks = suite.start_and_settle("slow", "-n", "100", patient=True)
+            pid = ranks[0]
+            os.kill(pid, number)
+            code, error = run.end(f"rank 0 gets signal {int(number)}", 20)
+            expect(code != 0, f"signal {int(number)}: the run ends well", error)
+            said = error.count(f"error: rank 0 (process {pid} on ")
+            expect(said < 2, "said once", error)
+            errors.append(error)
+            # MPICH's launcher kills the others at once; on a busy machine that of Open MPI may have
+            # done so before they could speak.
+            if said == 1 or suite.mpi is None or suite.mpi.name != "openmpi":
+                break
+        if suite.mpi and suite.mpi.name == "openmpi":
+            expect("has ended; all executions in flight end with it, and no output is written" in
+                   errors[-1], "that it was rank 0", "\n".join(errors))
 
 
 def rank_zero_stopped(suite):

@@ -4,6 +4,7 @@
 #include "runtime/python/binding/tensors/array.h"
 #include "runtime/python/binding/calls.h"
 #include "runtime/python/binding/engine_handle.h"
+#include "runtime/python/binding/files.h"
 #include "runtime/python/binding/forks.h"
 #include "runtime/python/binding/plan_handle.h"
 #include "runtime/python/binding/states.h"
@@ -18,4 +19,5 @@ NB_MODULE(_runtime, module) {
   cgraph::python::BindEngine(module);
   cgraph::python::BindCalls(module);
   cgraph::python::BindStates(module);
+  cgraph::python::BindFiles(module);
 }

@@ -1,5 +1,4 @@
 """Plans: compiled from a source, loaded, saved, and shown."""
-import errno
 import os
 
 from cgraph import _arguments, _commands
@@ -94,7 +93,7 @@ class Plan:
 
     def save(self, path):
         """Writes the plan to a file (.cgplan), whole or not at all."""
-        _write(os.fspath(path), self._runtime.bytes())
+        _write(path, self._runtime.bytes())
 
     def __bytes__(self):
         return self._runtime.bytes()
@@ -145,7 +144,7 @@ class Plan:
         if done.returncode != 0:
             raise Error(_arguments.of_plan(_said(done)))
         if output is not None:
-            return _write(os.fspath(output), done.stdout)
+            return _write(output, done.stdout)
         return done.stdout if format in ("png", "pdf") else done.stdout.decode()
 
     def _repr_svg_(self):
@@ -170,29 +169,9 @@ class Plan:
 
 
 def _write(path, data):
-    """Writes a file, whole or not at all, and what a link leads to; Error where it cannot be
-    written. What is no file, /dev/stdout say, is written as it is."""
-    target = os.path.realpath(path)
-    is_special = os.path.exists(target) and not os.path.isfile(target)
-    in_place = is_special or os.path.abspath(path).startswith(("/dev/", "/proc/"))
-    begun = path if in_place else f"{target}.{os.getpid()}.tmp"
-    try:
-        if os.path.exists(target) and not os.access(target, os.W_OK):
-            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-        with open(begun, "wb") as file:
-            file.write(data)
-        if begun != path:
-            if os.path.exists(target):
-                os.chmod(begun, os.stat(target).st_mode & 0o7777)
-            os.replace(begun, target)
-    except BaseException as error:
-        if begun != path and os.path.exists(begun):
-            os.unlink(begun)
-        folder = os.path.dirname(path)
-        if not isinstance(error, OSError):
-            raise
-        why = error.strerror if os.path.isdir(folder or ".") else f"there is no folder {folder}"
-        raise Error(f"cannot write {path}: {why}") from None
+    """Writes a file, whole or not at all; Error where it cannot be written."""
+    from cgraph import _runtime
+    _runtime.write_file(os.fsdecode(path), data)
 
 
 def load(path):

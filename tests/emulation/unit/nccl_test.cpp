@@ -216,10 +216,14 @@ TEST_CASE("what a member gives does not change while it is under way, unless it 
           "way");
   }
   SECTION("aborted meanwhile") {
-    pair.Linger();  // the change may have been seen
-    CHECK(ncclCommAbort(std::exchange(pair.handles[0], nullptr)) == 0);
+    std::thread abort([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));  // the change has been seen
+      pair.gpus[0]->Use();
+      ncclCommAbort(std::exchange(pair.handles[0], nullptr));
+    });
     pair.gpus[0]->Use();
     CHECK_DONE(cuStreamSynchronize(pair.streams[0]));
+    abort.join();
     CHECK(counted.Sentence() == "not one misuse; the last: ");
   }
 }

@@ -1,0 +1,33 @@
+#include "runtime/python/binding/files.h"
+
+#include <cstdint>
+#include <string>
+
+#include <nanobind/stl/string.h>
+
+#include "runtime/python/binding/errors.h"
+#include "runtime/python/binding/without_gil.h"
+#include "runtime/status/output_files.h"
+
+namespace nb = nanobind;
+
+namespace cgraph::python {
+namespace {
+
+// Raises cgraph.Error where the file cannot be written.
+void WriteFile(const std::string& path, const nb::bytes& data) {
+  const OutputFiles::Bytes bytes{reinterpret_cast<const uint8_t*>(data.c_str()), data.size()};
+  const Status status = [&] {
+    const WithoutGil unlocked;
+    OutputFiles files;
+    const Status added = files.Add(path, {bytes});
+    return added.ok() ? files.Commit() : added;
+  }();
+  if (!status.ok()) Raise("Error", status.message());
+}
+
+}  // namespace
+
+void BindFiles(nb::module_& module) { module.def("write_file", &WriteFile); }
+
+}  // namespace cgraph::python
