@@ -87,7 +87,7 @@ class OneRankWire final : public ranks::Wire {
   uint32_t count() const override { return count_; }
   uint32_t most_tag() const override { return INT32_MAX; }
   std::string library() const override { return "a wire of one rank"; }
-  double cores() const override { return device::Cores(); }
+  double share_of_cores() const override { return device::Cores(); }
 
   // Lets rank 0's message arrive, with what is left of the file.
   void Arrive(uint64_t bytes) { arriving_.push_back({bytes, {}}); }

@@ -47,9 +47,9 @@ struct QueuedMember {
   bool empty = false;
 };
 
-// Presence: where a member is in a round: not there yet; there; or done with its share, so that it
-// waits for others at most. Carriers whose members do not wait for each other's shares never say
-// kLeft.
+// Presence: how far a member is in a round. It has not arrived; it has arrived; or it has done its
+// share and only waits for those of others. Collectives in which nobody waits for shares (small
+// ones in shared memory, NCCL's) have no kLeft.
 enum class Presence : uint8_t { kAway, kPresent, kLeft };
 
 class Collective {
@@ -62,7 +62,7 @@ class Collective {
   // Called in round n, once per member. The bytes of a poisoned member are not worth reading.
   virtual void Arrive(uint32_t member, uint64_t n, std::span<const BufferSpan> inputs,
                       std::span<const BufferSpan> outputs, bool poison) = 0;
-  // Returns where the member is in round n; used by reports.
+  // Returns how far the member is in round n. Reports ask, where all members are of one machine.
   virtual Presence PresenceOf(uint32_t member, uint64_t n) const = 0;
   virtual bool AllArrived(uint64_t n) const = 0;
   // Does this member's share of the work, once all have arrived. Returns the poison flag of its

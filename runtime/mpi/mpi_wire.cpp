@@ -1,13 +1,12 @@
 // The wire by MPI: point-to-point messages, polled. The same source is built for each MPI that is
 // installed, into a library of its own; cgrun loads that of the MPI whose launcher started it.
 #include <mpi.h>
-#include <sched.h>
 
-#include <algorithm>
 #include <cstring>
 #include <vector>
 
 #include "runtime/device/cuda_library/interface.h"
+#include "runtime/device/sync/cores.h"
 #include "runtime/ranks/wire.h"
 
 namespace cgraph::ranks {
@@ -45,13 +44,13 @@ class MpiWire final : public Wire {
     int found = 0;
     MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &most, &found);
     most_tag_ = found ? static_cast<uint32_t>(*static_cast<int*>(most)) : 32767;
-    cores_ = ShareOfCores();
+    share_of_cores_ = FindShareOfCores();
   }
 
   uint32_t rank() const override { return rank_; }
   uint32_t count() const override { return count_; }
   uint32_t most_tag() const override { return most_tag_; }
-  double cores() const override { return cores_; }
+  double share_of_cores() const override { return share_of_cores_; }
   std::string library() const override {
     char text[MPI_MAX_LIBRARY_VERSION_STRING];
     int length = 0;
@@ -109,10 +108,8 @@ class MpiWire final : public Wire {
 
  private:
   // Each rank tells those of its machine which cores it may use.
-  static double ShareOfCores() {
-    cpu_set_t own;
-    CPU_ZERO(&own);
-    if (sched_getaffinity(0, sizeof(own), &own) != 0) return 1;  // there are more than it holds
+  static double FindShareOfCores() {
+    const cpu_set_t own = device::AllowedCores();
     MPI_Comm here;
     MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &here);
     int ranks = 1;
@@ -120,20 +117,13 @@ class MpiWire final : public Wire {
     std::vector<cpu_set_t> of_ranks(static_cast<size_t>(ranks));
     MPI_Allgather(&own, sizeof(own), MPI_BYTE, of_ranks.data(), sizeof(own), MPI_BYTE, here);
     MPI_Comm_free(&here);
-    double share = 0;
-    for (int core = 0; core < CPU_SETSIZE; ++core) {
-      if (!CPU_ISSET(core, &own)) continue;
-      share += 1.0 / static_cast<double>(std::count_if(
-                         of_ranks.begin(), of_ranks.end(),
-                         [&](const cpu_set_t& set) { return CPU_ISSET(core, &set) != 0; }));
-    }
-    return share;
+    return device::ShareOfCores(own, of_ranks);
   }
 
   static int Units(uint64_t bytes) { return static_cast<int>(bytes / kMessageUnit); }
 
   uint32_t rank_ = 0, count_ = 1, most_tag_ = 0;
-  double cores_ = 1;
+  double share_of_cores_ = 1;
   MPI_Datatype unit_;
   MPI_Comm comm_;
 };

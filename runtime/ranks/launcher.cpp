@@ -101,7 +101,7 @@ Result<Wire*> Open(const Launch& launch) {
   return wire;
 }
 
-// What sums of shares may be off by.
+// The error that a sum of shares may have.
 constexpr double kRounding = 1e-6;
 
 }  // namespace
@@ -131,10 +131,10 @@ std::optional<Launch> FindLaunch() {
 }
 
 uint32_t Peers::own_cores() const {
-  return std::max(1u, static_cast<uint32_t>(cores_ + kRounding));
+  return std::max(1u, static_cast<uint32_t>(share_of_cores_ + kRounding));
 }
 
-bool Peers::shares_each_core() const { return cores_ < 1 - kRounding; }
+bool Peers::shares_each_core() const { return share_of_cores_ < 1 - kRounding; }
 
 Process Peers::ProcessOf(uint32_t rank) const {
   if (rank == messenger.rank()) return Process::This();

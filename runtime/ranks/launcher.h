@@ -30,10 +30,10 @@ std::optional<Launch> FindLaunch();
 
 // Peers: this process and the others of a launch, as ranks.
 struct Peers {
-  explicit Peers(Wire& wire) : messenger(wire), cores_(wire.cores()) {}
-  // Returns how many cores this process may keep busy.
+  explicit Peers(Wire& wire) : messenger(wire), share_of_cores_(wire.share_of_cores()) {}
+  // Returns how many cores this process may keep busy: its share, one at least.
   uint32_t own_cores() const;
-  // Returns whether it has less than one core.
+  // Returns whether its share is less than one core.
   bool shares_each_core() const;
   Messenger messenger;
   std::unique_ptr<Supervision> supervision;  // null: nobody is supervised
@@ -46,7 +46,7 @@ struct Peers {
   std::string NamesOf(const std::vector<uint32_t>& ranks) const;
 
  private:
-  const double cores_;
+  const double share_of_cores_;
 };
 
 // Connects to the other processes of the launch, once in a process. What goes wrong is a sentence

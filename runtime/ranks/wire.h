@@ -29,10 +29,8 @@ class Wire {
   virtual uint32_t count() const = 0;   // of ranks
   virtual uint32_t most_tag() const = 0;
   virtual std::string library() const = 0;  // "Open MPI v4.1.4"
-  // Returns how many cores this process may keep busy: of those that it may use, one that others of
-  // the ranks here may use as well counts as its share. Four ranks that may use the same two cores
-  // have half a core each.
-  virtual double cores() const = 0;
+  // Returns this rank's share of its machine's cores (device::ShareOfCores).
+  virtual double share_of_cores() const = 0;
 
   // Begins to send `bytes` (a multiple of kMessageUnit) from memory that stays as it is until the
   // request is over. Messages from one rank to another with one tag arrive in the order in which

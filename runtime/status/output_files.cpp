@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -44,7 +45,7 @@ bool InPlace(const std::string& path, const struct stat& info, bool exists) {
 
 // Returns a name beside `target` that no file has.
 std::string TemporaryName(const std::string& target) {
-  static unsigned count = 0;
+  static std::atomic<unsigned> count{0};
   return fmt::format("{}.{}.{}.tmp", target, getpid(), ++count);
 }
 

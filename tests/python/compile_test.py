@@ -262,6 +262,14 @@ class Plans(unittest.TestCase):
                 self.plan.save(path)
             self.assertEqual(os.listdir(os.path.dirname(path)), ["p.cgplan"])
 
+    def test_save_under_any_name(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.fsencode(folder) + b"/\xff.cgplan"
+            self.plan.save(path)
+            self.assertEqual(os.listdir(os.fsencode(folder)), [b"\xff.cgplan"])
+            with self.assertRaisesRegex(ValueError, "null byte"):
+                self.plan.save(os.path.join(folder, "a\0b"))
+
     def test_save_through_a_link(self):
         with tempfile.TemporaryDirectory() as folder:
             path, link = os.path.join(folder, "p.cgplan"), os.path.join(folder, "link")

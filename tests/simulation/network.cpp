@@ -24,7 +24,7 @@ class Network::End final : public ranks::Wire {
   uint32_t count() const override { return static_cast<uint32_t>(network_.ranks_.size()); }
   uint32_t most_tag() const override { return 10000; }
   std::string library() const override { return "a simulation"; }
-  double cores() const override { return 1; }
+  double share_of_cores() const override { return 1; }
   Request BeginSend(uint32_t to, uint32_t tag, const void* data, uint64_t bytes) override {
     const Inside inside(*this, "sends a message");
     return network_.BeginSend(rank_, to, tag, static_cast<const std::byte*>(data), bytes);

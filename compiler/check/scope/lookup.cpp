@@ -161,17 +161,20 @@ std::vector<std::string> NamesIn(const Scope& scope) {
   return names;
 }
 
-// Returns what is meant by a device or machine in another spelling: gpu[0] by gpu0, gpu by GPU and
-// by cuda; nothing where it is none.
-std::string MeantDevice(const std::string& name) {
+// Explains how a device is written where a name means one: `gpu0`, `GPU`, `node1`. (`cuda` is among
+// the words of other languages.)
+void ExplainDevice(Diagnostic& diagnostic, const std::string& name, Range range) {
   const std::string lower = llvm::StringRef(name).lower();
-  for (const auto& [word, meant] : {std::pair("cpu", "cpu"), std::pair("gpu", "gpu"),
-                                    std::pair("cuda", "gpu"), std::pair("node", "node")}) {
+  for (const char* word : {"cpu", "gpu", "node"}) {
     llvm::StringRef number = lower;
     if (!number.consume_front(word) || !llvm::all_of(number, llvm::isDigit)) continue;
-    return number.empty() ? meant : fmt::format("{}[{}]", meant, number.str());
+    diagnostic.message += "; devices are written cpu[0], gpu[0], node[1].gpu[0]";
+    if (number.empty()) {
+      diagnostic.AddFix(range, word);
+    } else if (lower[0] != 'n') {  // a machine is no device, without one behind it
+      diagnostic.AddFix(range, fmt::format("{}[{}]", word, number.str()));
+    }
   }
-  return "";
 }
 
 }  // namespace
@@ -285,11 +288,6 @@ Value ReportUnknownName(Scope& scope, const std::string& name, Range range, cons
   Diagnostic& diagnostic =
       scope.Report(Code::kE0301, range, fmt::format("`{}` is not declared", name));
   if (scope.checker.Translate(diagnostic, range, name)) return scope.Poison(range);
-  if (const std::string device = MeantDevice(name); !device.empty()) {
-    diagnostic.message += "; devices are written cpu[0], gpu[0], node[1].gpu[0]";
-    diagnostic.AddFix(range, device);
-    return scope.Poison(range);
-  }
   scope.checker.Suggest(diagnostic, range, name, [&] { return NamesIn(scope); });
   if (!diagnostic.fixes.empty()) return scope.Poison(range);
   const bool as_dim = scope.in_type && std::isupper(static_cast<unsigned char>(name[0]));
@@ -298,6 +296,7 @@ Value ReportUnknownName(Scope& scope, const std::string& name, Range range, cons
                            "`const {} = 64`, one with a small initial is bound at each call",
                            name)
              : mend;
+  if (!scope.in_type && *mend == '\0') ExplainDevice(diagnostic, name, range);
   return scope.Poison(range);
 }
 

@@ -1,15 +1,31 @@
 #include "runtime/device/sync/cores.h"
 
-#include <sched.h>
-
 #include <algorithm>
 
 namespace cgraph::device {
 
+cpu_set_t AllowedCores() {
+  cpu_set_t allowed;
+  if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0) CPU_ZERO(&allowed);
+  return allowed;
+}
+
 uint32_t Cores() {
-  cpu_set_t set;
-  if (sched_getaffinity(0, sizeof(set), &set) != 0) return 1;
-  return static_cast<uint32_t>(std::max(1, CPU_COUNT(&set)));
+  const cpu_set_t allowed = AllowedCores();
+  return static_cast<uint32_t>(std::max(1, CPU_COUNT(&allowed)));
+}
+
+double ShareOfCores(const cpu_set_t& own, std::span<const cpu_set_t> of_all) {
+  if (CPU_COUNT(&own) == 0) return 1;
+  double share = 0;
+  for (int core = 0; core < CPU_SETSIZE; ++core) {
+    if (!CPU_ISSET(core, &own)) continue;
+    const auto users = std::count_if(of_all.begin(), of_all.end(), [&](const cpu_set_t& allowed) {
+      return CPU_ISSET(core, &allowed) != 0;
+    });
+    share += 1.0 / static_cast<double>(users);
+  }
+  return share;
 }
 
 }  // namespace cgraph::device

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "runtime/channel/collective.h"
 #include "runtime/plan/graph_index.h"
 #include "runtime/plan/kinds.h"
 #include "runtime/plan/print.h"
@@ -378,7 +379,7 @@ class Collector {
       if (!here) add(member, " to take part in it");
     }
     // A member that has done its share waits until the others have done theirs.
-    if (!goals.empty() || source_.apart || presence(part.member) != Presence::kLeft) return;
+    if (source_.apart || presence(part.member) != Presence::kLeft) return;
     for (const plan::CollectivePart& member : members) {
       if (presence(member.member) == Presence::kPresent) add(member, " to do its share of it");
     }

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-#include <nanobind/stl/string.h>
+#include <nanobind/nanobind.h>
 
 #include "runtime/python/binding/errors.h"
 #include "runtime/python/binding/without_gil.h"
@@ -14,8 +14,12 @@ namespace nb = nanobind;
 namespace cgraph::python {
 namespace {
 
-// Raises cgraph.Error where the file cannot be written.
-void WriteFile(const std::string& path, const nb::bytes& data) {
+// Raises cgraph.Error where the file cannot be written. Bytes of a path need not be UTF-8.
+void WriteFile(const nb::bytes& path_bytes, const nb::bytes& data) {
+  const std::string path(path_bytes.c_str(), path_bytes.size());
+  if (path.find('\0') != std::string::npos) {
+    RaiseBuiltin(PyExc_ValueError, "embedded null byte in a path");
+  }
   const OutputFiles::Bytes bytes{reinterpret_cast<const uint8_t*>(data.c_str()), data.size()};
   const Status status = [&] {
     const WithoutGil unlocked;

@@ -171,7 +171,7 @@ class Plan:
 def _write(path, data):
     """Writes a file, whole or not at all; Error where it cannot be written."""
     from cgraph import _runtime
-    _runtime.write_file(os.fsdecode(path), data)
+    _runtime.write_file(os.fsencode(path), data)
 
 
 def load(path):

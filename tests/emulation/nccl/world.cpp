@@ -104,48 +104,58 @@ void WriteResult(const Launch::Task& task, const Rank& rank) {
   }
 }
 
-// Returns whether a rank is aborted, now or within two seconds. An engine that ends aborts its
+// How long an abort may take to begin.
+constexpr auto kAbort = std::chrono::seconds(2);
+
+// Waits until the rank is aborted; false: it is not within kAbort. An engine that ends aborts its
 // communicators in threads of their own and meanwhile lets its queues run on, so that what a
 // collective of an execution that has failed was given may change before its rank is aborted.
-bool IsAborted(const Rank& rank) {
+bool WaitForAbort(const Rank& rank) {
   const auto aborted = [&] {
     std::lock_guard lock(TheWorld().mutex);
     return rank.aborted;
   };
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(2);
+  const auto end = std::chrono::steady_clock::now() + kAbort;
   while (!aborted() && std::chrono::steady_clock::now() < end) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   return aborted();
 }
 
-void Finish(const std::shared_ptr<Launch>& launch) {
-  World& world = TheWorld();
-  std::string misuse;
-  {
-    std::lock_guard lock(world.mutex);
-    const Rank& rank = *launch->rank;
-    SharedState& state = rank.communicator->shared();
-    StateLock state_lock(state);
-    for (const Launch::Task& task : launch->tasks) {
-      if (rank.aborted) break;
-      const Bytes given = Given(task.call, rank);
-      const std::byte* const read = state.Given(*task.operation, task.share);
-      if (given.bytes != 0 && std::memcmp(given.start, read, given.bytes) != 0) {
-        misuse = fmt::format("what rank {} of {} gives to {} was changed while it was under way",
-                             rank.rank, rank.communicator->ranks(), task.call.Text());
-      }
+// Returns what of a launch was changed since it began; empty where nothing was.
+std::string FindChange(const Launch& launch) {
+  std::lock_guard lock(TheWorld().mutex);
+  const Rank& rank = *launch.rank;
+  SharedState& state = rank.communicator->shared();
+  StateLock state_lock(state);
+  for (const Launch::Task& task : launch.tasks) {
+    if (rank.aborted) break;
+    const Bytes given = Given(task.call, rank);
+    const std::byte* const read = state.Given(*task.operation, task.share);
+    if (given.bytes != 0 && std::memcmp(given.start, read, given.bytes) != 0) {
+      return fmt::format("what rank {} of {} gives to {} was changed while it was under way",
+                         rank.rank, rank.communicator->ranks(), task.call.Text());
     }
-    for (const Launch::Task& task : launch->tasks) {
-      if (rank.aborted) break;
-      WriteResult(task, rank);
-      state.Finish(*task.operation, task.call.collective() ? state.ranks : 2);
-    }
-    launch->over = true;
-    --launch->rank->pending;
-    std::erase(world.places[rank.context], launch);
   }
-  if (!misuse.empty() && !IsAborted(*launch->rank)) NcclMisuse(misuse);
+  return "";
+}
+
+void Finish(const std::shared_ptr<Launch>& launch) {
+  const std::string misuse = FindChange(*launch);
+  if (!misuse.empty() && !WaitForAbort(*launch->rank)) NcclMisuse(misuse);
+  World& world = TheWorld();
+  std::lock_guard lock(world.mutex);
+  const Rank& rank = *launch->rank;
+  SharedState& state = rank.communicator->shared();
+  StateLock state_lock(state);
+  for (const Launch::Task& task : launch->tasks) {
+    if (rank.aborted) break;
+    WriteResult(task, rank);
+    state.Finish(*task.operation, task.call.collective() ? state.ranks : 2);
+  }
+  launch->over = true;
+  --launch->rank->pending;
+  std::erase(world.places[rank.context], launch);
 }
 
 std::string Describe(const Launch& launch) {

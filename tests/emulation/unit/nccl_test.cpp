@@ -216,14 +216,16 @@ TEST_CASE("what a member gives does not change while it is under way, unless it 
           "way");
   }
   SECTION("aborted meanwhile") {
+    int aborted = -1;
     std::thread abort([&] {
-      std::this_thread::sleep_for(std::chrono::milliseconds(50));  // the change has been seen
-      pair.gpus[0]->Use();
-      ncclCommAbort(std::exchange(pair.handles[0], nullptr));
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));  // has likely been seen
+      cuCtxSetCurrent(pair.first.context());
+      aborted = ncclCommAbort(std::exchange(pair.handles[0], nullptr));
     });
     pair.gpus[0]->Use();
     CHECK_DONE(cuStreamSynchronize(pair.streams[0]));
     abort.join();
+    CHECK(aborted == 0);
     CHECK(counted.Sentence() == "not one misuse; the last: ");
   }
 }

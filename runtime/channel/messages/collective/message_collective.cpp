@@ -170,7 +170,7 @@ class CollectiveElsewhere final : public Collective {
   void SetEventCount(uint32_t, device::EventCount*) override {}
   void Arrive(uint32_t, uint64_t, std::span<const BufferSpan>, std::span<const BufferSpan>,
               bool) override {}
-  Presence PresenceOf(uint32_t, uint64_t) const override { return Presence::kPresent; }
+  Presence PresenceOf(uint32_t, uint64_t) const override { return Presence::kAway; }
   bool AllArrived(uint64_t) const override { return false; }
   bool Reduce(uint32_t, uint64_t) override { return true; }
   bool Left(uint64_t) const override { return false; }

@@ -91,7 +91,7 @@ class Network {
     uint32_t count() const override { return network_.count(); }
     uint32_t most_tag() const override { return 1000; }
     std::string library() const override { return "queues of a test"; }
-    double cores() const override { return 1; }
+    double share_of_cores() const override { return 1; }
     Request BeginSend(uint32_t to, uint32_t tag, const void* data, uint64_t bytes) override {
       return network_.BeginSend(rank_, to, tag, static_cast<const std::byte*>(data), bytes);
     }
