@@ -330,7 +330,7 @@ graph g(x: f32) -> f32 { return (((x on x) on c) on gpu(0)) on node[0] on gpu[0,
 //^ E0421 `on` takes a place or a device such as gpu[0]; this is an f32
 //^ E0421 this is an array of places
 //^ E0421 a device is written with brackets: gpu[0]
-//^ E0421 a device is cpu[i]
+//^ E0421 node[j] is a machine
 //^ E0421 a device is cpu[i])",
     R"(op o(x: f32) -> f32 via shm
 //^ E0422 a `via` stands at a use
