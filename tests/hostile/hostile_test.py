@@ -359,7 +359,8 @@ def outputs(run):
     (run.folder / "plain").write_text("a file")
     os.symlink("linked.cgplan.real", run.folder / "linked.cgplan")
     (run.folder / "linked.cgplan.real").write_text("")
-    for where, words in (("/nowhere/o", "there is no folder /nowhere"), ("folder.cgplan", "is a folder"),
+    for where, words in (("/nowhere/o", "there is no folder /nowhere"),
+                         ("folder.cgplan", "is a folder"),
                          ("/dev/full", "No space left"), ("plain/o", "Not a directory"),
                          ("/proc/o", ""), ("", "")):
         if where:

@@ -107,15 +107,21 @@ class Suite:
         time.sleep(0.5 + loads)
         return run, ranks
 
-    def hangs(self, run):
-        """Whether the launcher does not end, though no rank is left. Open MPI 4.1's may not where a
-        process dies while it connects."""
-        if self.mpi is None:
-            return False
-        end = time.monotonic() + 6
-        while run.process.poll() is None and time.monotonic() < end:
+    def end_of_ranks(self, run, what):
+        """Waits until no rank is left, and then for the launcher. That of Open MPI 4.1 may hang
+        where a process dies, or it is interrupted, while it connects the ranks: then it is killed.
+        Returns the exit code, standard error, and how long the ranks took to end."""
+        begun = time.monotonic()
+        while mpirun.programs(run.mark, self.cgrun) and time.monotonic() < begun + 10:
+            time.sleep(0.002)
+        took = time.monotonic() - begun
+        expect(took < 10, f"{what}: ranks are left after 10 s")
+        while self.mpi and run.process.poll() is None and time.monotonic() < begun + took + 6:
             time.sleep(0.01)
-        return run.process.poll() is None
+        if self.mpi and run.process.poll() is None:
+            print(f"  NOTE: {what}: {self.mpi.launcher} itself did not end; no rank was left")
+            mpirun.kill(mpirun.marked(run.mark))
+        return *run.end(what, 20), took
 
 
 def said(error, rank):
@@ -160,7 +166,7 @@ def at_random(suite):
     """The same at any time: while processes start, load the plan, run, and end."""
     source = random.Random(suite.seed)
     graph = "each" if suite.gpus and suite.mpi else "fast"  # by NCCL
-    released, hung = [], 0
+    released = []
     for i in range(suite.deaths):
         what = f"seed {suite.seed}, death {i}"
         run = suite.start(graph, "-n", "1000000", "--timeout", "10")
@@ -172,19 +178,9 @@ def at_random(suite):
             os.kill(ranks[rank], number)
         except ProcessLookupError:
             pass
-        begun = time.monotonic()
-        while mpirun.programs(run.mark, suite.cgrun) and time.monotonic() < begun + 10:
-            time.sleep(0.002)
-        released.append(time.monotonic() - begun)
-        expect(released[-1] < 10, f"{what}: ranks are left after 10 s")
-        if suite.hangs(run):
-            hung += 1
-            mpirun.kill(mpirun.marked(run.mark))
-        code, error = run.end(what, 20)
+        code, error, took = suite.end_of_ranks(run, what)
+        released.append(took)
         expect(code != 0, f"{what}: rank {rank} is killed and the run ends well", error)
-    if hung:
-        print(f"  NOTE: {suite.mpi.launcher} itself did not end after {hung} of them, of processes "
-              "that died while it connected them; no rank was left")
     print("  from a death to the end of all ranks: "
           f"median {statistics.median(released) * 1000:.0f} ms, "
           f"most {max(released) * 1000:.0f} ms")
@@ -239,7 +235,7 @@ def interrupted(suite):
         for _ in range(times):
             run.process.send_signal(number)
             time.sleep(0.4)
-        code, error = run.end(what, 20)
+        code, error, _ = suite.end_of_ranks(run, what)
         # MPICH's launcher ends with 0 when it was interrupted.
         expect(code != 0 or "interrupted" in error, f"{what}: the run ends well", error)
 
