@@ -126,6 +126,16 @@ def report_names(runs, graph, what, *flags, nccl="", seed=1):
     expect(first_calls or graph == "one", f"{what}: no call is named")
 
 
+def share_names(runs):
+    """The kernel of one GPU's share of an all_reduce never ends: the other has done its own."""
+    text = end(runs.start("two", STATES + 5, "--timeout", "1", nccl="version=21800"), "a share", 1)
+    comms = {lane: sentence for lane, sentence in lanes(text).items() if lane.endswith("comm")}
+    busy = [lane for lane, sentence in comms.items() if "is running" in sentence]
+    expect(len(comms) == 2 and len(busy) == 1, "a share: one GPU is at it", text)
+    expect(any(f"waits for {busy[0]} to do its share of it" in sentence
+               for sentence in comms.values()), "a share: the other waits for it", text)
+
+
 def initialisation(runs):
     text = end(runs.start("one", 1, "--timeout", "1"), "an initialisation", 1)
     expect("of a[0].state w" in text and "is running" in text, "an initialisation", text)
@@ -173,6 +183,7 @@ def main():
         report_names(runs, "one", "eager", "--no-capture", seed=2)
         report_names(runs, "two", "two GPUs with NCCL", seed=3)
         report_names(runs, "two", "two GPUs without NCCL", nccl="version=21800", seed=4)
+        share_names(runs)
         initialisation(runs)
         interrupts(runs)
         failing(runs)
