@@ -171,7 +171,7 @@ void ExplainDevice(Diagnostic& diagnostic, const std::string& name, Range range)
     diagnostic.message += "; devices are written cpu[0], gpu[0], node[1].gpu[0]";
     if (number.empty()) {
       diagnostic.AddFix(range, word);
-    } else if (lower[0] != 'n') {  // a machine is no device, without one behind it
+    } else if (llvm::StringRef(word) != "node") {  // node[1] alone is no device
       diagnostic.AddFix(range, fmt::format("{}[{}]", word, number.str()));
     }
   }
