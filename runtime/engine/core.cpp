@@ -62,7 +62,7 @@ Result<Core*> Core::Load(std::unique_ptr<plan::Plan> plan, const EngineOptions& 
   CGRAPH_RETURN_IF_ERROR(CheckMachines(*plan, options));
   if (options.proved) {
     if (options.peers != nullptr) {
-      workers::DealByNode(*plan, options.peers->own_cores());
+      workers::DealByNode(*plan, static_cast<uint32_t>(options.peers->share_of_cores));
     } else if (options.processes == kProcessPerDevice) {
       workers::DealByDevice(*plan);
     } else {
@@ -288,8 +288,7 @@ Status Core::MakeWorkQueues() {
   }
   uint32_t here = 0;
   for (uint32_t w = 0; w < workers_.size(); ++w) here += IsHere(w);
-  yields_ = machines_ != nullptr ? here > options_.peers->own_cores() ||
-                                       options_.peers->shares_each_core()
+  yields_ = machines_ != nullptr ? std::max(1u, here) > options_.peers->share_of_cores
                                  : workers_.size() > device::Cores();
   return Status::Ok();
 }

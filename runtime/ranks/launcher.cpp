@@ -101,9 +101,6 @@ Result<Wire*> Open(const Launch& launch) {
   return wire;
 }
 
-// The error that a sum of shares may have.
-constexpr double kRounding = 1e-6;
-
 }  // namespace
 
 std::optional<Launch> FindLaunch() {
@@ -129,12 +126,6 @@ std::optional<Launch> FindLaunch() {
   }
   return step;
 }
-
-uint32_t Peers::own_cores() const {
-  return std::max(1u, static_cast<uint32_t>(share_of_cores_ + kRounding));
-}
-
-bool Peers::shares_each_core() const { return share_of_cores_ < 1 - kRounding; }
 
 Process Peers::ProcessOf(uint32_t rank) const {
   if (rank == messenger.rank()) return Process::This();

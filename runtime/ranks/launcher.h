@@ -30,12 +30,9 @@ std::optional<Launch> FindLaunch();
 
 // Peers: this process and the others of a launch, as ranks.
 struct Peers {
-  explicit Peers(Wire& wire) : messenger(wire), share_of_cores_(wire.share_of_cores()) {}
-  // Returns how many cores this process may keep busy: its share, one at least.
-  uint32_t own_cores() const;
-  // Returns whether its share is less than one core.
-  bool shares_each_core() const;
+  explicit Peers(Wire& wire) : messenger(wire), share_of_cores(wire.share_of_cores()) {}
   Messenger messenger;
+  const double share_of_cores;  // Wire::share_of_cores()
   std::unique_ptr<Supervision> supervision;  // null: nobody is supervised
   // Returns the first rank that is known to be lost.
   std::optional<Supervision::Lost> FirstLost() const {
@@ -44,9 +41,6 @@ struct Peers {
   Process ProcessOf(uint32_t rank) const;
   // Returns "rank 1 (process 7 on b), rank 2 (process 8 on c) and 6 more".
   std::string NamesOf(const std::vector<uint32_t>& ranks) const;
-
- private:
-  const double share_of_cores_;
 };
 
 // Connects to the other processes of the launch, once in a process. What goes wrong is a sentence

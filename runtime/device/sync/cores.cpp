@@ -1,6 +1,7 @@
 #include "runtime/device/sync/cores.h"
 
 #include <algorithm>
+#include <map>
 
 namespace cgraph::device {
 
@@ -17,13 +18,16 @@ uint32_t Cores() {
 
 double ShareOfCores(const cpu_set_t& own, std::span<const cpu_set_t> of_all) {
   if (CPU_COUNT(&own) == 0) return 1;
-  double share = 0;
+  std::map<int64_t, int64_t> cores;  // by how many may use them, so that 3 of 1/3 are 1
   for (int core = 0; core < CPU_SETSIZE; ++core) {
     if (!CPU_ISSET(core, &own)) continue;
-    const auto users = std::count_if(of_all.begin(), of_all.end(), [&](const cpu_set_t& allowed) {
+    ++cores[std::count_if(of_all.begin(), of_all.end(), [&](const cpu_set_t& allowed) {
       return CPU_ISSET(core, &allowed) != 0;
-    });
-    share += 1.0 / static_cast<double>(users);
+    })];
+  }
+  double share = 0;
+  for (const auto& [users, count] : cores) {
+    share += static_cast<double>(count) / static_cast<double>(users);
   }
   return share;
 }

@@ -4,11 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <thread>
-#include <utility>
-#include <vector>
 
-#include "runtime/device/sync/cores.h"
-#include "runtime/ranks/launcher.h"
 #include "runtime/ranks/messenger.h"
 #include "tests/unit/runtime/messages/wires.h"
 
@@ -337,7 +333,7 @@ class PromptWire final : public ranks::Wire {
   uint32_t count() const override { return 2; }
   uint32_t most_tag() const override { return 1; }
   std::string library() const override { return "none"; }
-  double share_of_cores() const override { return share; }
+  double share_of_cores() const override { return 1; }
   Request BeginSend(uint32_t, uint32_t, const void*, uint64_t) override { return 0; }
   std::optional<Incoming> Probe() override {
     ++probes;
@@ -354,39 +350,7 @@ class PromptWire final : public ranks::Wire {
   void Abort(int) override { std::abort(); }
 
   int coming = 0, probes = 0;
-  double share = 1;
 };
-
-TEST_CASE("a rank keeps the cores of its share busy") {
-  const auto peers = [](double share) {
-    PromptWire wire;
-    wire.share = share;
-    const ranks::Peers made(wire);
-    return std::pair(made.own_cores(), made.shares_each_core());
-  };
-  REQUIRE(peers(0.5) == std::pair(1u, true));
-  REQUIRE(peers(1.0 / 3 + 1.0 / 3 + 1.0 / 3) == std::pair(1u, false));
-  REQUIRE(peers(4.0 / 3) == std::pair(1u, false));
-  REQUIRE(peers(6 * (1.0 / 3)) == std::pair(2u, false));
-  REQUIRE(peers(4) == std::pair(4u, false));
-}
-
-cpu_set_t CoresFrom(int first, int count) {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  for (int core = first; core < first + count; ++core) CPU_SET(core, &set);
-  return set;
-}
-
-TEST_CASE("a core counts for each of the processes that may use it") {
-  const cpu_set_t two = CoresFrom(0, 2);
-  REQUIRE(device::ShareOfCores(two, std::vector(4, two)) == 0.5);
-  REQUIRE(device::ShareOfCores(two, std::vector{two, CoresFrom(2, 2)}) == 2);
-  const std::vector overlapping{two, CoresFrom(1, 3)};
-  REQUIRE(device::ShareOfCores(overlapping[0], overlapping) == 1.5);
-  REQUIRE(device::ShareOfCores(overlapping[1], overlapping) == 2.5);
-  REQUIRE(device::ShareOfCores(CoresFrom(0, 0), overlapping) == 1);
-}
 
 TEST_CASE("a message that somebody may wait for is heard before the wire is asked for more") {
   PromptWire wire;
