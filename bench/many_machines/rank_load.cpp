@@ -102,7 +102,7 @@ class OneRankWire final : public ranks::Wire {
     }
     if (rank_ != 0 && message.kind == MachineMessage::kLoaded) {
       const auto [head, text] = engine::Read({static_cast<const std::byte*>(data), bytes});
-      on_loaded_(Status(message.loaded.code, std::string(text)));
+      on_loaded_(Status(message.code, std::string(text)));
     }
     return 0;
   }
@@ -138,8 +138,7 @@ class OneRankWire final : public ranks::Wire {
     uint32_t from = 0;
   };
   void Answer(uint32_t from, MachineMessage::Kind kind) {
-    MachineMessage message{.kind = kind};
-    message.loaded = {StatusCode::kOk};
+    const MachineMessage message{.kind = kind};
     Arriving arriving{ranks::MessageBytes(sizeof(message)), {}, from};
     arriving.message.resize(arriving.bytes);
     std::memcpy(arriving.message.data(), &message, sizeof(message));

@@ -248,7 +248,7 @@ class Core {
   using StateAddress = Arenas::StateAddress;
   void ListStates();
   Status CheckReached(const plan::Actor& actor) const;
-  Status CheckIdle(const std::string& what);
+  Status AwaitIdle(const std::string& what);
   StateAddress AddressOf(size_t state) const;
   Result<StateAddress> FindState(std::string_view name, uint64_t bytes);
 

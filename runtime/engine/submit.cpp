@@ -74,6 +74,9 @@ Result<ExecutionState*> Core::Submit(uint32_t g, std::span<const Input> inputs,
   }
   auto run = TakeRun(graph);
   if (!run.ok()) return run;
+  for (const LoadedGraph::GivenExtent& extent : graph.given_extents) {
+    *frame.bindings.tensors[extent.tensor].as<int64_t>() = frame.taken[extent.symbol];
+  }
   (*run)->lent = any_lent;
   (*run)->empty = false;
   // The caller's two and the engine's.

@@ -51,15 +51,14 @@ void Messenger::SendAnswer(uint32_t to, const Answer& answer, AnswerDelay& delay
 
 std::optional<Answer> Messenger::TakeAnswer(uint32_t to) {
   std::lock_guard lock(mutex_);
-  for (Postponed& answer : postponed_) {
-    if (answer.to != to || answer.sent) continue;
-    NoteDelay(answer);
-    const Answer taken = answer.answer;
-    answer = postponed_.back();
-    postponed_.pop_back();
-    return taken;
-  }
-  return std::nullopt;
+  std::optional<Answer> taken;
+  std::erase_if(postponed_, [&](const Postponed& answer) {
+    if (answer.to != to || taken) return false;
+    NoteDelay(answer, /*along=*/true);
+    if (!answer.sent) taken = answer.answer;
+    return true;
+  });
+  return taken;
 }
 
 void Messenger::PassOn(uint32_t from, const Answer& answer) {
@@ -69,8 +68,8 @@ void Messenger::PassOn(uint32_t from, const Answer& answer) {
   }
 }
 
-void Messenger::NoteDelay(const Postponed& answer) {
-  answer.delay->Note(AnswerDelay::Clock::now() - answer.since);
+void Messenger::NoteDelay(const Postponed& answer, bool along) {
+  answer.delay->Note(AnswerDelay::Clock::now() - answer.since, along);
 }
 
 Messenger::Copy Messenger::CopyOf(std::span<const std::byte> first,
@@ -102,7 +101,7 @@ void Messenger::KeepFree(Copy copy) {
 
 void Messenger::SendPostponed() {
   for (const Postponed& each : postponed_) {
-    NoteDelay(each);
+    NoteDelay(each, /*along=*/false);
     if (each.sent) continue;
     BeginSend(each.to, each.answer.tag,
               CopyOf(std::as_bytes(std::span(&each.answer.value, 1)), {}));

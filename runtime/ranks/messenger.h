@@ -77,18 +77,25 @@ struct Answer {
   uint64_t value = 0;
 };
 
-// AnswerDelay: how long answers of one sender wait until its thread polls or sends. One that runs a
-// kernel meanwhile sends them at once: the other rank waits for them.
+// AnswerDelay: how long the last answer of one sender waited, or would have waited, until its thread
+// polled or sent. One that runs a kernel meanwhile sends answers at once: the other rank waits for
+// them. Where a message of the same thread takes answers along, values go to and fro, the other rank
+// more likely waits for that message, and the kernel may be longer.
 class AnswerDelay {
  public:
   using Clock = std::chrono::steady_clock;
 
-  bool IsShort() const { return last_ < kSoon; }
-  void Note(Clock::duration delay) { last_ = delay; }
+  bool IsShort() const { return last_ < (along_ ? kSoonAlong : kSoon); }
+  // `along`: a message to the same rank took the answer along, or could have.
+  void Note(Clock::duration delay, bool along) {
+    last_ = delay;
+    along_ = along;
+  }
 
  private:
-  static constexpr std::chrono::microseconds kSoon{10};
+  static constexpr std::chrono::microseconds kSoon{10}, kSoonAlong{30};
   Clock::duration last_{};
+  bool along_ = false;
 };
 
 class Messenger {
@@ -177,7 +184,7 @@ class Messenger {
   bool LeavesAtOnce(Wire::Request request, uint64_t bytes);
   void KeepFree(Copy copy);
   void SendPostponed();
-  static void NoteDelay(const Postponed& answer);
+  static void NoteDelay(const Postponed& answer, bool along);
   bool PollSends();
   bool PollReceives();
   bool TryDeliver(size_t i, bool& any);

@@ -2,8 +2,11 @@
 //
 // A worker is a thread that drives work queues; a work queue is an in-order list of instructions.
 // For a proved plan a worker has one work queue, with its lanes merged by the certificate; for an
-// unproved plan each lane is a work queue of its own. The engine runs a placement and the simulator
-// plays it.
+// unproved plan each lane is a work queue of its own. Where several executions may be in progress,
+// worker 0 has two more, of the caller's lanes: what awaits the results of one execution must not
+// hold up the inputs of the next one, nor the devices of the worker. Both are left out where the
+// plan runs on GPUs, whose worker keeps to the certificate's order. The engine runs a placement and
+// the simulator plays it.
 #ifndef CGRAPH_RUNTIME_WORKERS_PLACEMENT_H_
 #define CGRAPH_RUNTIME_WORKERS_PLACEMENT_H_
 
@@ -17,7 +20,7 @@ namespace cgraph::workers {
 
 struct Placement {
   uint32_t workers = 1;
-  bool merged = true;  // one work queue per worker; else one per lane
+  bool merged = true;  // lanes share work queues; else each has one
   std::vector<uint32_t> worker_of_work_queue;
   std::vector<uint32_t> work_queue_of_lane;
 };

@@ -143,7 +143,8 @@ class Preparer {
   }
 
   // Finds the instructions that have work. An input or output has some only where an extent is
-  // made, a size is known late, or the result has to be brought to the output block.
+  // made that submission cannot make, a size is known late, or the result has to be brought to the
+  // output block.
   void FindWorks() {
     works_.resize(graph_.instructions.size());
     for (uint32_t i = 0; i < graph_.instructions.size(); ++i) {
@@ -151,7 +152,7 @@ class Preparer {
       switch (at.kind()) {
         case Kind::signal:
         case Kind::wait: works_[i] = false; break;
-        case Kind::input: works_[i] = at.outputs() > 1; break;
+        case Kind::input: works_[i] = at.outputs() > 1 && !IsOfSubmission(i); break;
         case Kind::output: {
           const uint32_t value = graph_.operands[at.first()];
           works_[i] = IsDynamic(graph_, value) || !InOutput(graph_, value);
@@ -160,6 +161,21 @@ class Preparer {
         default: works_[i] = true;
       }
     }
+  }
+
+  // Returns whether all that its lane has before an input is over when a round is submitted. An
+  // input that is work would wait in its work queue until the execution before has its results.
+  bool IsOfSubmission(uint32_t input) const {
+    if (!p_.proved || graph_.instructions[input].lag() != 0) return false;
+    for (uint32_t i = graph_.programs[index_.lane(input)].first(); i < input; ++i) {
+      const plan::Instruction& before = graph_.instructions[i];
+      if (before.kind() == Kind::signal || before.kind() == Kind::input) continue;
+      if (before.kind() != Kind::wait) return false;
+      for (uint32_t w = before.first(); w < before.first() + before.inputs(); ++w) {
+        if (graph_.waits[w].lag() < out_.depth) return false;
+      }
+    }
+    return true;
   }
 
   device::EventCount* EventCountOf(uint32_t lane) const {
@@ -187,6 +203,8 @@ class Preparer {
         AddSignal(program, list[i]);
       } else if (works_[list[i]]) {
         CGRAPH_RETURN_IF_ERROR(AddWork(program, list[i]));
+      } else if (at.kind() == Kind::input && at.outputs() > 1) {
+        CGRAPH_RETURN_IF_ERROR(AddGivenExtents(list[i]));
       }
     }
     if (!p_.profile) return Status::Ok();
@@ -311,6 +329,20 @@ class Preparer {
         step.into_output = !InOutput(graph_, graph_.operands[at.first()]);
         break;
       default: step.op = Op::kCall; return SetKernel(step);
+    }
+    return Status::Ok();
+  }
+
+  // Adds the extents of an input that submission makes.
+  Status AddGivenExtents(uint32_t input) {
+    const plan::Instruction& at = graph_.instructions[input];
+    StepList made;
+    Step step;
+    step.instruction = input;
+    CGRAPH_RETURN_IF_ERROR(AddSymbols(made, step));
+    const Slice tensors = AddOperands(at.first() + 1, at.outputs() - 1, input, made.extents);
+    for (uint32_t i = 0; i < tensors.count; ++i) {
+      out_.given_extents.push_back({made.symbols[i], tensors.first + i});
     }
     return Status::Ok();
   }

@@ -49,9 +49,8 @@ void OtherRanks::SendPlan(plan::NodeParts& parts, const EngineOptions& options, 
                           const device::GpuMap& gpus, const workers::Placement& placement) {
   const SharedText shared = MakeSharedText(options, first_tag, gpus, placement, parts.totals());
   for (uint32_t rank = 1; rank <= others_; ++rank) {
-    MachineMessage head;
-    const std::string text = TextFor(head, shared, parts.Of(rank));
-    SendMessage(messenger_, rank, head, text);
+    SendMessage(messenger_, rank, {.kind = MachineMessage::kPlan},
+                TextFor(shared, parts.Of(rank)));
     messenger_.Poll();
   }
 }
@@ -208,10 +207,10 @@ void OtherRanks::OnLoaded(uint32_t from, const MachineMessage& message, std::str
   {
     std::lock_guard lock(mutex_);
     has_loaded_[from] = true;
-    if (message.loaded.code == StatusCode::kOk) {
+    if (message.code == StatusCode::kOk) {
       weight_bytes_[from] = {message.loaded.weight_bytes_read, message.loaded.weight_bytes_sent};
     } else {
-      refusals_.push_back({from, std::move(process), {message.loaded.code, std::string(text)}});
+      refusals_.push_back({from, std::move(process), {message.code, std::string(text)}});
     }
   }
   loaded_.fetch_add(1, std::memory_order_release);
@@ -257,7 +256,7 @@ bool OtherRanks::Dispatch(uint32_t from, std::span<const std::byte> bytes) {
       OnHeads(message, text);
       break;
     case MachineMessage::kDeviceFailed:
-      core_.EndByDevice(Status(message.device_failed.code, std::string(text)));
+      core_.EndByDevice(Status(message.code, std::string(text)));
       break;
     case MachineMessage::kAlive:
       break;

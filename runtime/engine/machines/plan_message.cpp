@@ -11,6 +11,11 @@
 namespace cgraph::engine {
 namespace {
 
+// MappedGpu: the GPU, as its machine's driver counts, that a device of the plan is.
+struct MappedGpu {
+  uint32_t device = 0, gpu = 0;
+};
+
 template <typename Entry>
 void Append(std::span<const Entry> entries, std::string& to) {
   to.append(reinterpret_cast<const char*>(entries.data()), entries.size_bytes());
@@ -49,8 +54,8 @@ SharedText MakeSharedText(const EngineOptions& options, uint32_t first_tag,
                           const device::GpuMap& gpus, const workers::Placement& placement,
                           const std::vector<plan::GraphTotals>& totals) {
   const std::string libraries = JoinLines(options.libraries);
-  SharedText shared{{.kind = MachineMessage::kPlan}, options.weights_dir + libraries};
-  shared.head.options = {
+  SharedText shared{{}, options.weights_dir + libraries};
+  shared.head = {
       .inflight = options.inflight,
       .first_tag = first_tag,
       .proved = options.proved,
@@ -82,50 +87,55 @@ SharedText MakeSharedText(const EngineOptions& options, uint32_t first_tag,
   return shared;
 }
 
-std::string TextFor(MachineMessage& head, const SharedText& shared, const plan::NodePart& part) {
-  head = shared.head;
-  head.options.weights = static_cast<uint32_t>(part.weights.size());
-  std::string text = shared.text;
+std::string TextFor(const SharedText& shared, const plan::NodePart& part) {
+  PlanHead head = shared.head;
+  head.weights = static_cast<uint32_t>(part.weights.size());
+  std::string text;
+  Append(std::span<const PlanHead>(&head, 1), text);
+  text += shared.text;
   Append(std::span(part.weights), text);
   const std::vector<uint8_t> bytes = plan::ToBytes(*part.plan);
   Append(std::span(bytes), text);
   return text;
 }
 
-Result<PlanMessage> ReadPlanMessage(const MachineMessage& message, std::string_view text) {
+Result<PlanMessage> ReadPlanMessage(std::string_view text) {
+  const Status unlike(StatusCode::kInvalid,
+                      "what rank 0 has sent is not about the plan that it has sent");
+  const std::vector<PlanHead> heads = TakeEntries<PlanHead>(1, text);
+  if (heads.empty()) return unlike;
+  const PlanHead& head = heads[0];
   PlanMessage told;
-  const auto& options = message.options;
-  told.options.inflight = options.inflight;
-  told.options.proved = options.proved;
-  told.options.profile = options.profile;
-  told.options.trace = options.trace;
-  told.options.stall_timeout = std::chrono::nanoseconds(options.stall_timeout_ns);
-  told.options.capture = options.capture;
-  told.first_tag = options.first_tag;
-  told.options.weights_dir = text.substr(0, options.weights_dir_bytes);
-  text.remove_prefix(std::min<uint64_t>(options.weights_dir_bytes, text.size()));
-  told.options.libraries = SplitLines(text.substr(0, options.libraries_bytes));
-  text.remove_prefix(std::min<uint64_t>(options.libraries_bytes, text.size()));
-  for (const MappedGpu& mapped : TakeEntries<MappedGpu>(options.gpus, text)) {
+  told.options.inflight = head.inflight;
+  told.options.proved = head.proved;
+  told.options.profile = head.profile;
+  told.options.trace = head.trace;
+  told.options.stall_timeout = std::chrono::nanoseconds(head.stall_timeout_ns);
+  told.options.capture = head.capture;
+  told.first_tag = head.first_tag;
+  told.options.weights_dir = text.substr(0, head.weights_dir_bytes);
+  text.remove_prefix(std::min<uint64_t>(head.weights_dir_bytes, text.size()));
+  told.options.libraries = SplitLines(text.substr(0, head.libraries_bytes));
+  text.remove_prefix(std::min<uint64_t>(head.libraries_bytes, text.size()));
+  for (const MappedGpu& mapped : TakeEntries<MappedGpu>(head.gpus, text)) {
     told.options.gpu_map.emplace(mapped.device, mapped.gpu);
   }
-  told.placement.workers = options.workers;
-  told.placement.merged = options.proved;
-  told.placement.worker_of_work_queue = TakeEntries<uint32_t>(options.work_queues, text);
-  told.placement.work_queue_of_lane = TakeEntries<uint32_t>(options.lanes, text);
-  for (uint32_t g = 0; g < options.graphs && !text.empty(); ++g) {
+  told.placement.workers = head.workers;
+  told.placement.merged = head.proved;
+  told.placement.worker_of_work_queue = TakeEntries<uint32_t>(head.work_queues, text);
+  told.placement.work_queue_of_lane = TakeEntries<uint32_t>(head.lanes, text);
+  for (uint32_t g = 0; g < head.graphs && !text.empty(); ++g) {
     const std::vector<uint32_t> words = TakeEntries<uint32_t>(2, text);
     if (words.size() < 2) break;
     told.totals.push_back(
-        {words[0], words[1] != 0, TakeEntries<uint32_t>(options.communicators, text)});
+        {words[0], words[1] != 0, TakeEntries<uint32_t>(head.communicators, text)});
   }
-  told.part.weights = TakeEntries<uint32_t>(options.weights, text);
+  told.part.weights = TakeEntries<uint32_t>(head.weights, text);
   auto part = plan::FromBytes({reinterpret_cast<const uint8_t*>(text.data()), text.size()});
   if (!part.ok()) return part.status();
   told.part.plan = std::move(*part);
   if (Fits(told)) return told;
-  return Status(StatusCode::kInvalid,
-                "what rank 0 has sent is not about the plan that it has sent");
+  return unlike;
 }
 
 }  // namespace cgraph::engine

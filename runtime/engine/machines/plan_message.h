@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "runtime/engine/engine.h"
-#include "runtime/engine/machines/message.h"
 #include "runtime/plan/node_parts.h"
 #include "runtime/status/status.h"
 #include "runtime/workers/placement.h"
@@ -24,20 +23,31 @@ struct PlanMessage {
   plan::NodePart part;
 };
 
+// PlanHead: the beginning of the text. There follow the folder of weights, the paths of libraries in
+// lines, the GPU of each device that has one, the placement, what is to be known of whole graphs,
+// and the rank's part of the plan.
+struct PlanHead {
+  uint32_t inflight, first_tag;
+  bool proved, profile, trace, capture;
+  int64_t stall_timeout_ns;
+  uint64_t weights_dir_bytes, libraries_bytes, gpus;
+  uint32_t workers, work_queues, lanes, graphs, communicators, weights;
+};
+
 // SharedText: what the messages to all ranks have in common.
 struct SharedText {
-  MachineMessage head;
-  std::string text;  // all but the rank's own part, which follows
+  PlanHead head;
+  std::string text;  // between the head and the rank's own part
 };
 SharedText MakeSharedText(const EngineOptions& options, uint32_t first_tag,
                           const device::GpuMap& gpus, const workers::Placement& placement,
                           const std::vector<plan::GraphTotals>& totals);
 
-// Returns the text of the message to a rank.
-std::string TextFor(MachineMessage& head, const SharedText& shared, const plan::NodePart& part);
+// Returns the text of the message of kind kPlan to a rank.
+std::string TextFor(const SharedText& shared, const plan::NodePart& part);
 
-// Reads a message of kind kPlan. kInvalid where it is not as rank 0 writes one.
-Result<PlanMessage> ReadPlanMessage(const MachineMessage& message, std::string_view text);
+// Reads that text. kInvalid where it is not as rank 0 writes one.
+Result<PlanMessage> ReadPlanMessage(std::string_view text);
 
 }  // namespace cgraph::engine
 

@@ -70,8 +70,8 @@ void RankReporter::Dispatch(std::span<const std::byte> bytes) {
 }
 
 void RankReporter::ReportLoaded(const Status& status, uint64_t read_bytes, uint64_t sent_bytes) {
-  MachineMessage message{.kind = MachineMessage::kLoaded};
-  message.loaded = {status.code(), read_bytes, sent_bytes};
+  MachineMessage message{.kind = MachineMessage::kLoaded, .code = status.code()};
+  message.loaded = {read_bytes, sent_bytes};
   SendMessage(messenger_, 0, message, status.message());
 }
 
@@ -131,9 +131,8 @@ void RankReporter::ReportFailures(uint32_t work_queue) {
   for (const auto& device : core_.devices_) {
     const Status failure = device->Failure();
     if (failure.ok()) continue;
-    MachineMessage message{.kind = MachineMessage::kDeviceFailed};
-    message.device_failed = {failure.code()};
-    SendMessage(messenger_, 0, message, failure.message());
+    SendMessage(messenger_, 0, {.kind = MachineMessage::kDeviceFailed, .code = failure.code()},
+                failure.message());
   }
   for (uint32_t g = 0; g < core_.graphs_.size(); ++g) {
     std::vector<Frame>& frames = core_.graphs_[g]->frames;

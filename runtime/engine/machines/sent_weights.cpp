@@ -79,7 +79,7 @@ bool WeightQuestions::Answer(ranks::Messenger& messenger, const plan::Plan& plan
     answer.weights = {};
     std::string text = question.second;
     const Status status = AnswerOne(plan, weights, question.first, answer, text);
-    answer.weights.code = status.code();
+    answer.code = status.code();
     SendMessage(messenger, from, answer, status.ok() ? text : status.message());
   }
   return !asked.empty();
@@ -150,7 +150,7 @@ Result<bool> AskedFirstRank::Compare(uint32_t weight, const Piece& piece, bool h
   auto answer = AskFirst(question, TextOf(piece.first) + TextOf(piece.count));
   if (!answer.ok()) return answer.status();
   const auto& [told, text] = *answer;
-  if (told.weights.code != StatusCode::kOk) return Status(told.weights.code, text);
+  if (told.code != StatusCode::kOk) return Status(told.code, text);
   if (told.weights.same && has) return false;
   if (text.size() != bytes.size()) {
     return Status(StatusCode::kInvalid,
@@ -172,7 +172,7 @@ Result<std::optional<std::vector<uint8_t>>> AskedFirstRank::Ask(uint32_t weight,
   if (!answer.ok()) return answer.status();
   const auto& told = answer->first.weights;
   // Where rank 0 has no such weights, this rank's are all there is.
-  if (told.code != StatusCode::kOk) return Sent();
+  if ((*answer).first.code != StatusCode::kOk) return Sent();
   const files::Safetensors::Identity identity{told.file_bytes, told.modified_ns, told.digest};
   if (own != nullptr && own->identity() == identity) return Sent();
   files::Safetensors::Entry entry;

@@ -122,7 +122,7 @@ int ServeMachine(ranks::Peers& peers, const std::function<std::string()>& descri
       SendMessage(messenger, 0, {.kind = MachineMessage::kDescribe}, description);
     }
     if (message.kind != MachineMessage::kPlan) continue;
-    auto told = ReadPlanMessage(message, text);
+    auto told = ReadPlanMessage(text);
     // The part is unpacked now.
     std::vector<std::byte>().swap(bytes);
     if (told.ok()) {
@@ -131,9 +131,8 @@ int ServeMachine(ranks::Peers& peers, const std::function<std::string()>& descri
                          [&](RankReporter& reporter) { inbox.PassOnTo(&reporter); });
       inbox.PassOnTo(nullptr);
     } else {
-      MachineMessage refusal{.kind = MachineMessage::kLoaded};
-      refusal.loaded = {told.status().code(), 0, 0};
-      SendMessage(messenger, 0, refusal, told.status().message());
+      SendMessage(messenger, 0, {.kind = MachineMessage::kLoaded, .code = told.status().code()},
+                  told.status().message());
     }
     SendMessage(messenger, 0, {.kind = MachineMessage::kEnded});
   }

@@ -47,7 +47,7 @@ Result<Engine::Snapshot> Core::TakeSnapshot() {
   std::lock_guard lock(submission_);
   if (ended()) return EndStatus();
   CGRAPH_RETURN_IF_ERROR(CheckStates());
-  CGRAPH_RETURN_IF_ERROR(CheckIdle("states"));
+  CGRAPH_RETURN_IF_ERROR(AwaitIdle("states"));
   CGRAPH_RETURN_IF_ERROR(CheckOver(runs_, graphs_));
   Engine::Snapshot snapshot;
   for (size_t s = 0; s < states_.size(); ++s) {
@@ -77,7 +77,7 @@ Result<std::vector<std::string>> Core::RestoreSnapshot(
   std::lock_guard lock(submission_);
   if (ended()) return EndStatus();
   CGRAPH_RETURN_IF_ERROR(CheckStates());
-  CGRAPH_RETURN_IF_ERROR(CheckIdle("states"));
+  CGRAPH_RETURN_IF_ERROR(AwaitIdle("states"));
   CGRAPH_RETURN_IF_ERROR(CheckOver(runs_, graphs_));
   auto all = Assign(tensors);
   if (!all.ok()) return all.status();

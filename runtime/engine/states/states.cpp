@@ -45,15 +45,31 @@ Status Core::CheckStates() const {
   return Status::Ok();
 }
 
-// Returns kUnsupported while executions are in flight.
-Status Core::CheckIdle(const std::string& what) {
+// Awaits executions that nobody can await: those that have failed already, whose other branches go
+// on, and those whose results nobody asked for. Returns kUnsupported while others are in flight.
+Status Core::AwaitIdle(const std::string& what) {
   for (const auto& graph : graphs_) {
     Retire(*graph);
-    if (graph->idle()) continue;
-    return Status(StatusCode::kUnsupported,
-                  fmt::format("{} cannot be looked at while executions of graph {} are in flight; "
-                              "take their results first",
-                              what, graph->plan->name));
+    const auto dropped = [](const ExecutionState& run) {
+      return run.refs.load(std::memory_order_acquire) == 1;  // the engine's
+    };
+    for (size_t r = 0; graph->lag != 0 && r < runs_.size(); ++r) {
+      const ExecutionState& run = *runs_[r];
+      if (run.graph != graph->index || run.empty || !dropped(run)) continue;
+      CGRAPH_RETURN_IF_ERROR(FlushUntil(*graph, run.execution + 1));
+    }
+    while (!graph->idle()) {
+      if (ended()) return EndStatus();
+      ExecutionState& oldest = *graph->frames[graph->oldest_frame].run;
+      if (!oldest.empty && !dropped(oldest) && !oldest.Over()) {
+        return Status(StatusCode::kUnsupported,
+                      fmt::format("{} cannot be looked at while executions of graph {} are in "
+                                  "flight; take their results first",
+                                  what, graph->plan->name));
+      }
+      CGRAPH_RETURN_IF_ERROR(AwaitOldest(*graph));
+      Retire(*graph);
+    }
   }
   return Status::Ok();
 }
@@ -82,7 +98,7 @@ Result<Core::StateAddress> Core::FindState(std::string_view name, uint64_t bytes
   }
   const size_t state = found - states_.begin();
   CGRAPH_RETURN_IF_ERROR(CheckReached(*plan_->actors[places_of_states_[state].first]));
-  CGRAPH_RETURN_IF_ERROR(CheckIdle(fmt::format("state `{}`", name)));
+  CGRAPH_RETURN_IF_ERROR(AwaitIdle(fmt::format("state `{}`", name)));
   return AddressOf(state);
 }
 

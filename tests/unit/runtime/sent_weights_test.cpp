@@ -222,7 +222,7 @@ TEST_CASE("rank 0 answers no question about more than a piece, or about what is 
   StatusCode code = StatusCode::kOk;
   bool heard = false;
   const Ears ears(messenger, [&](uint32_t, const MachineMessage& message, std::string_view) {
-    code = message.weights.code;
+    code = message.code;
     heard = true;
   });
   const auto ask = [&](uint32_t number, const std::vector<int64_t>& range, size_t cut = 0) {

@@ -290,6 +290,33 @@ TEST_CASE("an answer goes when its thread polls, before a later one, or with ano
   office.messengers[1]->Listen(1, nullptr);
 }
 
+TEST_CASE("an answer may wait longer where a message takes answers along") {
+  using namespace std::chrono_literals;
+  ranks::AnswerDelay delay;
+  REQUIRE(delay.IsShort());
+  delay.Note(20us, /*along=*/false);
+  REQUIRE(!delay.IsShort());
+  delay.Note(20us, /*along=*/true);
+  REQUIRE(delay.IsShort());
+  delay.Note(40us, /*along=*/true);
+  REQUIRE(!delay.IsShort());
+}
+
+TEST_CASE("answers that went at once are measured by the message that could have taken them") {
+  Office office(2, 1);
+  Messenger& messenger = *office.messengers[0];
+  ranks::AnswerDelay delay;
+  const auto sent = [&] { return office.network.Sent(1, 2).first; };
+  messenger.Poll();
+  delay.Note(std::chrono::seconds(1), /*along=*/false);
+  messenger.SendAnswer(1, {1, 1}, delay);
+  REQUIRE(sent() == 1);
+  REQUIRE(!messenger.TakeAnswer(1).has_value());  // and its delay was short
+  messenger.SendAnswer(1, {1, 2}, delay);
+  REQUIRE(sent() == 1);
+  REQUIRE(messenger.TakeAnswer(1)->value == 2);
+}
+
 TEST_CASE("answers go at once where the ones before have waited long") {
   Office office(2, 1);
   Messenger& messenger = *office.messengers[0];
