@@ -71,12 +71,15 @@ TEST_CASE("D11 executions in flight overlap: the first stage is ahead of a secon
   options.workers = 3;  // the caller's, and one for each stage
   options.profile = true;
   Runner run(CGRAPH_SOURCE_DIR "/tests/conformance/inflight.cgraph", {}, options);
-  for (const auto& [graph, inflight] : {std::pair("two", 2), std::pair("three", 3)}) {
+  for (const auto& [graph, inflight] :
+       {std::pair("two", 2), std::pair("three", 3), std::pair("sized", 3)}) {
+    const std::vector<int64_t> dims(graph == std::string("sized"), 1);
     const uint64_t before = BusyNanoseconds(run.engine(), "cpu[0]");
     HeldStandardError held;
     std::vector<Execution> executions;
     for (int64_t x = 0; x < inflight; ++x) {
-      Result<Execution> execution = run.Start(graph, {x}, WhenFull::kError);
+      const Input input{"x", &x, plan::DType::i64, dims};
+      Result<Execution> execution = run.engine().Execute(graph, {{input}}, WhenFull::kError);
       REQUIRE(execution.ok());
       executions.push_back(std::move(*execution));
     }

@@ -32,6 +32,23 @@ graph add(x: f32[2, 3], ms: i64) -> f32[2, 3] inflight 2 {
   return sums[1].add(sums[0].add(x, ms), ms)
 }
 """
+BRANCHES = """import std.debug
+import std.tensor
+actor Branch() {
+  state k: f32[4] = zeros()
+  method fail(x: f32[4]) { check(sum(x) < 10.0, "too big") }
+  method late(x: f32[4], ms: i64) {
+    sleep(ms)
+    k += x
+  }
+}
+place a = Branch() on cpu[0]
+place b = Branch() on cpu[1]
+graph both(x: f32[4], ms: i64) {
+  a.fail(x)
+  b.late(x, ms)
+}
+"""
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 
 
@@ -114,6 +131,15 @@ class States(unittest.TestCase):
                     ask()
             later.result()
             np.testing.assert_array_equal(engine.state["sums[0]"]["w"], X)
+
+    def test_awaits_an_execution_that_has_failed(self):
+        """Its other branch goes on, and nobody can await that."""
+        plan = cgraph.compile(BRANCHES)
+        with cgraph.Engine(plan, processes=self.processes) as engine:
+            for i in range(1, 4):
+                with self.assertRaises(cgraph.ExecutionError):
+                    engine.both(np.full(4, 5, np.float32), ms=50)
+                np.testing.assert_array_equal(engine.state["b"]["k"], np.full(4, 5 * i))
 
     def test_closed(self):
         engine = self.engine()

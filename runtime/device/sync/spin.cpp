@@ -30,8 +30,8 @@ void Spinner::Yield() { sched_yield(); }
 
 bool Spinner::InTime() {
   const auto now = std::chrono::steady_clock::now();
-  if (looks_ == looks_per_clock_) start_ = now;
-  return now - start_ < SpinBudget::Get();
+  if (!yields_since_) yields_since_ = now;
+  return now - *yields_since_ < SpinBudget::Get();
 }
 
 }  // namespace cgraph::device

@@ -45,23 +45,15 @@ Status Core::CheckStates() const {
   return Status::Ok();
 }
 
-// Awaits executions that nobody can await: those that have failed already, whose other branches go
-// on, and those whose results nobody asked for. Returns kUnsupported while others are in flight.
+// Awaits executions that have failed, and whose other branches go on: their callers have the error
+// already. Returns kUnsupported while others are in flight.
 Status Core::AwaitIdle(const std::string& what) {
   for (const auto& graph : graphs_) {
     Retire(*graph);
-    const auto dropped = [](const ExecutionState& run) {
-      return run.refs.load(std::memory_order_acquire) == 1;  // the engine's
-    };
-    for (size_t r = 0; graph->lag != 0 && r < runs_.size(); ++r) {
-      const ExecutionState& run = *runs_[r];
-      if (run.graph != graph->index || run.empty || !dropped(run)) continue;
-      CGRAPH_RETURN_IF_ERROR(FlushUntil(*graph, run.execution + 1));
-    }
     while (!graph->idle()) {
       if (ended()) return EndStatus();
       ExecutionState& oldest = *graph->frames[graph->oldest_frame].run;
-      if (!oldest.empty && !dropped(oldest) && !oldest.Over()) {
+      if (!oldest.empty && !oldest.Over()) {
         return Status(StatusCode::kUnsupported,
                       fmt::format("{} cannot be looked at while executions of graph {} are in "
                                   "flight; take their results first",
