@@ -307,7 +307,8 @@ Status Core::OpenQueues() {
                                                  options_.profile || options_.trace,
                                                  options_.stall_timeout});
     if (!queue.ok()) return queue.status();
-    work_queues_[at.work_queue]->AddQueue(std::move(*queue), &queue_ends_[q]);
+    const auto number = static_cast<uint32_t>(q - work_queues_.size());
+    work_queues_[at.work_queue]->AddQueue(number, std::move(*queue), &queue_ends_[q]);
   }
   Loading("recording CUDA graphs");
   for (auto& work_queue : work_queues_) CGRAPH_RETURN_IF_ERROR(work_queue->Record());

@@ -35,7 +35,7 @@ enum class Omission : uint32_t {
   // Work queues and their queues.
   kInbox,        // an entry begins when it was submitted
   kCompletion,   // an entry is finished when its queues are through with it
-  kOneQueue,     // ... number `which` among them
+  kOneQueue,     // ... number `which` of the engine's among them
   kReports,      // what queues report is heard
   kReportsFirst, // ... before the completion behind it is seen
   // Channels and collectives.

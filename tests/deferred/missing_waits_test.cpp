@@ -269,7 +269,7 @@ TEST_CASE("a completion that the engine does not look at is noticed") {
   for (const Scenario& scenario : Scenarios()) {
     INFO(scenario.name);
     const std::string expected = Run(*scenario.plan, true);
-    // With one worker and all lanes on queues, the queues of its work queue are the lanes.
+    // With all lanes on queues, the engine's queues are the lanes.
     DeferAllEngines(2);
     Run(*scenario.plan, true, 1);  // says which waits are kept
     for (uint32_t lane = 0; lane < scenario.plan->lanes.size(); ++lane) {

@@ -132,10 +132,10 @@ device::Communication::Progress CommGroup::Advance(uint64_t round, std::string& 
   return Progress::kFailed;
 }
 
-uint32_t LaneQueues::Add(std::unique_ptr<device::Queue> queue, device::TimelineSemaphore* over,
-                         device::EventCount* own) {
+uint32_t LaneQueues::Add(uint32_t number, std::unique_ptr<device::Queue> queue,
+                         device::TimelineSemaphore* over, device::EventCount* own) {
   over->AddListener(own);
-  queues_.push_back({over, std::move(queue)});
+  queues_.push_back({number, over, std::move(queue)});
   return static_cast<uint32_t>(queues_.size());
 }
 
@@ -208,8 +208,8 @@ void LaneQueues::EndEntry(uint64_t number) {
 
 uint64_t LaneQueues::Over() const {
   uint64_t over = ~0ull;
-  for (uint32_t i = 0; i < queues_.size(); ++i) {
-    if (!Omits(Omission::kOneQueue, i)) over = std::min(over, queues_[i].over->value());
+  for (const Opened& opened : queues_) {
+    if (!Omits(Omission::kOneQueue, opened.number)) over = std::min(over, opened.over->value());
   }
   return over;
 }

@@ -71,10 +71,11 @@ struct Abandoned {
 
 class LaneQueues {
  public:
-  // Adds a queue. Returns its number among those of the work queue, from 1. `own` is the work
-  // queue's event count, `over` a semaphore of this queue's own, which outlives it.
-  uint32_t Add(std::unique_ptr<device::Queue> queue, device::TimelineSemaphore* over,
-               device::EventCount* own);
+  // Adds queue `number` of the engine's. Returns its number among those of the work queue, from 1.
+  // `own` is the work queue's event count, `over` a semaphore of this queue's own, which outlives
+  // it.
+  uint32_t Add(uint32_t number, std::unique_ptr<device::Queue> queue,
+               device::TimelineSemaphore* over, device::EventCount* own);
   bool empty() const { return queues_.empty(); }
 
   // Issues the step of a round, which is no comm, to its queue.
@@ -106,6 +107,7 @@ class LaneQueues {
 
  private:
   struct Opened {
+    uint32_t number;  // among the engine's
     device::TimelineSemaphore* over;  // entries
     std::unique_ptr<device::Queue> queue;
   };

@@ -79,11 +79,13 @@ class alignas(128) WorkQueue {
             std::vector<std::unique_ptr<LoadedGraph>>* graphs, const Shared& shared, void* scratch,
             device::EventCount* own, device::EventCount* driver);
 
-  // Called at load: adds a queue for steps whose `queue` is the number that this returns.
+  // Called at load: adds queue `number` of the engine's, for steps whose `queue` is what this
+  // returns.
   // `over` is a semaphore of that queue's own.
-  uint32_t AddQueue(std::unique_ptr<device::Queue> queue, device::TimelineSemaphore* over) {
+  uint32_t AddQueue(uint32_t number, std::unique_ptr<device::Queue> queue,
+                    device::TimelineSemaphore* over) {
     mode_ = Mode::kQueues;
-    return queues_.Add(std::move(queue), over, own_);
+    return queues_.Add(number, std::move(queue), over, own_);
   }
   // Called at load: `begins` is called with the frame of each round before anything of it is issued
   // to queues.
