@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "compiler/base/limits.h"
+#include "llvm/ADT/STLExtras.h"
 
 namespace cgraph::syntax {
 namespace {
@@ -284,6 +285,13 @@ class Balancer {
     return true;
   }
 
+  // Returns what was read from that bracket on.
+  llvm::ArrayRef<Lexeme> LexemesFrom(const Lexeme& opener) const {
+    const auto* first = llvm::partition_point(
+        llvm::ArrayRef<Lexeme>(out_), [&](const Lexeme& each) { return each.begin < opener.begin; });
+    return {first, static_cast<size_t>(out_.data() + out_.size() - first)};
+  }
+
   Range At(const Lexeme& lexeme) const { return errors_.At(lexeme.begin, lexeme.end); }
 
   // Reports that the innermost bracket is not closed, and closes it before the current lexeme.
@@ -305,7 +313,8 @@ class Balancer {
     if (diagnostic != nullptr) {
       diagnostic->AddNote(At(opener), std::string("this `") + FixedSpelling(opener.type) +
                                           "` is not closed");
-      if (!NoteDivision(*diagnostic, missing_at, errors_)) {
+      if (!NoteDivision(*diagnostic, missing_at, errors_) &&
+          !NoteSwallowed(*diagnostic, LexemesFrom(opener), *FixedSpelling(closer), errors_)) {
         diagnostic->AddFix(errors_.At(missing_at, missing_at), FixedSpelling(closer));
       }
     }

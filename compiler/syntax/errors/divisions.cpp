@@ -24,8 +24,10 @@ std::optional<Comment> CommentAfter(llvm::StringRef text, uint32_t end) {
   return Comment{static_cast<uint32_t>(begin), text.slice(begin + 2, last).trim()};
 }
 
+bool IsWordCharacter(char c) { return llvm::isAlnum(c) || c == '_'; }
+
 llvm::StringRef FirstWord(llvm::StringRef text) {
-  return text.take_while([](char c) { return llvm::isAlnum(c) || c == '_'; });
+  return text.take_while(IsWordCharacter);
 }
 
 bool IsNumber(llvm::StringRef text) {
@@ -33,7 +35,32 @@ bool IsNumber(llvm::StringRef text) {
 }
 
 constexpr const char* kDivide =
-    "`//` begins a comment; `/` divides, and of compile-time integers it rounds down";
+    "`//` begins a comment; `/` divides, and of integers it rounds down";
+
+// Returns whether two words follow each other, as in prose and in no operand: `the first`.
+bool HasTwoWordsInARow(llvm::StringRef text) {
+  for (size_t blank = text.find(' '); blank != llvm::StringRef::npos;
+       blank = text.find(' ', blank + 1)) {
+    const llvm::StringRef after = text.drop_front(blank).ltrim();
+    const bool before = blank > 0 && IsWordCharacter(text[blank - 1]);
+    if (before && !after.empty() && IsWordCharacter(after.front())) return true;
+  }
+  return false;
+}
+
+// Returns whether the text is an operand and then a bracket that closes none of its own, `2 }`.
+bool IsOperandBefore(char closer, llvm::StringRef text) {
+  int depth = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (llvm::StringRef("([{").contains(text[i])) ++depth;
+    if (!llvm::StringRef(")]}").contains(text[i]) || --depth >= 0) continue;
+    depth = 0;
+    if (text[i] != closer) continue;  // of another bracket that the comment has swallowed
+    const llvm::StringRef operand = text.take_front(i).trim();
+    return !operand.empty() && !HasTwoWordsInARow(operand);
+  }
+  return false;
+}
 
 }  // namespace
 
@@ -68,6 +95,18 @@ bool NoteDivision(Diagnostic& diagnostic, uint32_t end, const SyntaxErrors& erro
   if (word.empty() || !goes_on) return false;
   diagnostic.AddNote(errors.At(comment->begin, comment->begin + 2), kDivide);
   return true;
+}
+
+bool NoteSwallowed(Diagnostic& diagnostic, llvm::ArrayRef<Lexeme> lexemes, char closer,
+                   const SyntaxErrors& errors) {
+  for (const Lexeme& lexeme : lexemes) {
+    if (!EndsOperand(lexeme.type)) continue;
+    const std::optional<Comment> comment = CommentAfter(errors.text(), lexeme.end);
+    if (!comment || !IsOperandBefore(closer, comment->text)) continue;
+    diagnostic.AddNote(errors.At(comment->begin, comment->begin + 2), kDivide);
+    return true;
+  }
+  return false;
 }
 
 }  // namespace cgraph::syntax

@@ -4,6 +4,7 @@
 #define CGRAPH_COMPILER_SYNTAX_ERRORS_MISTAKES_H_
 
 #include "compiler/syntax/tokens.h"
+#include "llvm/ADT/ArrayRef.h"
 
 namespace cgraph::syntax {
 
@@ -58,6 +59,11 @@ void WarnOfDivisions(const Lexemes& lexemes, SyntaxErrors& errors);
 // Where the text goes on after `end`, on the same line, with a comment that reads like the rest of
 // an expression, `// 2) @ w`: says so. For errors whose cause may be that comment.
 bool NoteDivision(Diagnostic& diagnostic, uint32_t end, const SyntaxErrors& errors);
+
+// Where one of these lexemes is followed by a comment that holds an operand and then the bracket
+// that is missing, `return x // 2 }`: says so.
+bool NoteSwallowed(Diagnostic& diagnostic, llvm::ArrayRef<Lexeme> lexemes, char closer,
+                   const SyntaxErrors& errors);
 
 }  // namespace cgraph::syntax
 
