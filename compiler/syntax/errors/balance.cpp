@@ -148,7 +148,9 @@ class Balancer {
     const Open& open = open_.back();
     const bool round = open.bracket.type == Lexer::LPAREN;
     const size_t type = now().type;
-    if (StartsStatementOnly(type) || type == Lexer::ARROW) return true;
+    if (type == Lexer::ARROW) return true;
+    // `f(let: x)` is a keyword as a name, which the parser reports.
+    if (StartsStatementOnly(type)) return in_[at_ + 1].type != Lexer::COLON;
     if (type == Lexer::SEMICOLON) return round;
     if (type == Lexer::LBRACE) return open.ifs == 0 && before() != Lexer::ELSE;
     if (!now().first_on_line || !EndsOperand(before()) || now().column > open.indent) return false;

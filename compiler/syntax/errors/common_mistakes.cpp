@@ -195,7 +195,7 @@ class CommonMistakes {
 
   // `state f32[2] w`, `graph g(f32[4] x)`, `fn f(f32[4])`
   bool TypeBeforeName() {
-    if (type() != Lexer::DTYPE) return false;
+    if (type() != Lexer::DTYPE || TypeAt(1) == Lexer::COLON) return false;
     const bool state = TypeAt(-1) == Lexer::STATE;
     const bool parameter = rule_ == Grammar::RuleParameters &&
                            (TypeAt(-1) == Lexer::LPAREN || TypeAt(-1) == Lexer::COMMA);

@@ -232,10 +232,32 @@ class Unexpected {
   }
 
   bool KeywordAsName() {
-    if (!Expects(Lexer::ID) || Expects(Lexer::INT) || !IsKeyword(now().type)) return false;
-    if (now().first_on_line && at_ > 0) return false;
-    Say(Code::kE0215, InBackquotes(TextOf(at_)) + " is a keyword and cannot be a name");
+    if (!IsKeyword(now().type) || !NameIsMeant()) return false;
+    const std::string word = TextOf(at_).str();
+    errors_.ReportStructure(
+        Code::kE0215, now().begin, now().end,
+        fmt::format("`{0}` is a keyword and cannot be a name; `{0}_` can be one", word));
     return true;
+  }
+
+  // Returns whether the keyword stands for a name. What the parser expects does not say so where
+  // the list that would go on with the name could also end.
+  bool NameIsMeant() const {
+    const size_t next = at_ + 1 < lexemes_.size() ? lexemes_[at_ + 1].type : antlr4::Token::EOF;
+    if (before() == Lexer::LPAREN || before() == Lexer::COMMA) {
+      if (next == Lexer::COLON) return true;  // a parameter, a field or a label
+      const bool ends = next == Lexer::COMMA || next == Lexer::RPAREN;
+      if (rule_ == Grammar::RuleParameters && ends) return true;
+    }
+    if (before() == Lexer::PREFER && next == Lexer::GT) return true;
+    if (rule_ == Grammar::RuleBlock) return Assigns(next);
+    if (!Expects(Lexer::ID) || Expects(Lexer::INT)) return false;
+    return !now().first_on_line || at_ == 0;
+  }
+
+  static bool Assigns(size_t type) {
+    return type == Lexer::ASSIGN || type == Lexer::ADD_ASSIGN || type == Lexer::SUB_ASSIGN ||
+           type == Lexer::MUL_ASSIGN || type == Lexer::DIV_ASSIGN;
   }
 
   bool NotADeclaration() {

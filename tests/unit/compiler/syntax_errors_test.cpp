@@ -85,6 +85,9 @@ TEST_CASE("statements") {
   CHECK(InGraph("return") == "2:E0214");
   CHECK(InGraph("f(x) = 3") == "2:E0216");
   CHECK(InGraph("let graph = 3") == "2:E0215");
+  CHECK(InGraph("let y = f(a, in: b)") == "2:E0215");
+  CHECK(InGraph("let y = f(a,\nlet: b)") == "3:E0215");
+  CHECK(InGraph("in = 3") == "2:E0215");
   CHECK(InGraph("let = 3") == "2:E0201");
   CHECK(InGraph("let y 3") == "2:E0201");
   CHECK(InGraph("let y =") == "2:E0201");
