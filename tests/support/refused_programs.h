@@ -361,6 +361,10 @@ op o<T>(x: T[*s], k: int) -> T[*drop(k, s)] cost(flops: size(k), bytes: width(s)
 //^ E0406 `drop` takes the number of the dimension
 //^ E0406 `size` takes a run of dimensions
 //^ E0406 width(T) is the bytes)",
+    R"(fn f(x: f32[n, 4]) -> f32[n, 4] { return x[-1] }
+//^ E0511 indices do not count from the end: write [n - 1]
+fn g(x: f32[3, 4]) -> f32[4] { return x[-2] }
+//^ E0511 write [1])",
 
     // not in the language yet
     R"(import std.tensor

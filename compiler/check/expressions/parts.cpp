@@ -1,5 +1,7 @@
 // Fields `t.scores` and subscripts `xs[i]`.
 #include <algorithm>
+#include <optional>
+#include <string>
 
 #include <fmt/format.h>
 
@@ -8,6 +10,7 @@
 #include "compiler/check/names.h"
 #include "compiler/check/scope/lookup.h"
 #include "compiler/check/scope/scope.h"
+#include "compiler/program/text.h"
 #include "runtime/status/text.h"
 
 namespace cgraph::check {
@@ -84,6 +87,47 @@ StaticType TupleIndexType(Scope& scope, const StaticType& base, const Value& sub
   return StaticType();
 }
 
+// Returns the number where a subscript is written as one below 0.
+std::optional<int64_t> NegativeLiteral(const Scope& scope, ExprId id) {
+  const auto* unary = id.valid() ? std::get_if<Unary>(&scope.program.exprs[id].node) : nullptr;
+  if (!unary || unary->is_not) return std::nullopt;
+  const auto* literal = std::get_if<IntLiteral>(&scope.program.exprs[unary->operand].node);
+  return literal && literal->value > 0 ? std::optional(-literal->value) : std::nullopt;
+}
+
+// Returns what is written for row `index`, which is below 0, as counted from the end: "3", "n - 1".
+// Empty where the extent of dimension 0 is not known by a number or a name, or has no such row.
+std::string FromTheEnd(const Scope& scope, const StaticType& tensor, int64_t index) {
+  if (!tensor.declared.type.valid()) return "";
+  const auto* type = std::get_if<TensorType>(&scope.program.types[tensor.declared.type].node);
+  if (!type || type->dims.empty()) return "";
+  for (const Dim& dim : type->dims) {
+    if (dim.kind != Dim::kExpr && dim.kind != Dim::kVariable) return "";
+  }
+  const Dim& dim = type->dims[0];
+  const auto* extent = dim.kind == Dim::kExpr
+                           ? std::get_if<IntLiteral>(&scope.program.exprs[dim.expr].node)
+                           : nullptr;
+  if (!extent) return fmt::format("{} - {}", scope.checker.sources.Text(dim.range), -index);
+  return -index <= extent->value ? std::to_string(extent->value + index) : "";
+}
+
+// `x[-1]`: says what is written for the last row, where its number is known here. Elsewhere
+// elaboration says so, and the rank of the result must not be blamed before.
+StaticType NegativeIndexType(Scope& scope, const StaticType& base, const Value& subscript,
+                             int64_t index, Range range) {
+  const std::string mend = FromTheEnd(scope, base, index);
+  if (mend.empty()) return StaticType();
+  const auto& [type, signature, locals] = base.declared;
+  scope
+      .Report(Code::kE0511, range,
+              fmt::format("[{}] is outside dimension 0 of {}; indices do not count from the end: "
+                          "write [{}]",
+                          index, TextPrinter(scope.program, signature, locals).Text(type), mend))
+      .AddFix(scope.program.exprs[subscript.id].range, mend);
+  return StaticType();
+}
+
 StaticType IndexType(Scope& scope, const Value& base, const std::vector<Value>& subscripts,
                      Range range) {
   const StaticType& type = base.type;
@@ -133,6 +177,9 @@ StaticType IndexType(Scope& scope, const Value& base, const std::vector<Value>& 
   if (subscript.kind == StaticType::kList) return type;  // a range
   if (subscript.kind != StaticType::kInt) return StaticType();
   if (type.kind == StaticType::kList) return type.parts[0];
+  if (const std::optional<int64_t> index = NegativeLiteral(scope, subscripts[0].id)) {
+    return NegativeIndexType(scope, type, subscripts[0], *index, range);
+  }
   return StaticType::Tensor(type.dtype, type.rank < 0 ? -1 : type.rank - 1);
 }
 

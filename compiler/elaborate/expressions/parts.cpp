@@ -26,7 +26,7 @@ Value IndexList(ElaborationContext& elaboration, const std::vector<Value>& items
     std::string text = at ? std::to_string(*at) : fmt::format("{}..{}", part.begin, part.end);
     Report(elaboration, Code::kE0511, range,
            fmt::format("[{}] is outside a list of {}{}", text, length,
-                       at ? FromTheEnd(*at, length) : ""));
+                       at ? FromTheEnd(*at, length) : FromTheEnd(part, length)));
     return Value();
   }
   llvm::ArrayRef<Value> rest = subscripts.drop_front();

@@ -40,7 +40,7 @@ Value IndexTensor(ElaborationContext& elaboration, const Tensor& tensor,
       std::string text = at ? std::to_string(begin) : fmt::format("{}..{}", begin, end);
       Report(elaboration, Code::kE0511, range,
              fmt::format("[{}] is outside dimension {} of {}{}", text, i, whole,
-                         at ? FromTheEnd(begin, extent) : ""));
+                         at ? FromTheEnd(begin, extent) : FromTheEnd(*part, extent)));
       return Value();
     }
     graph::Type element{type.dtype, {type.dims.begin() + 1, type.dims.end()}};

@@ -47,7 +47,15 @@ std::string ScalarText(const Value& value) {
 
 std::string FromTheEnd(int64_t index, int64_t length) {
   if (index >= 0 || index < -length) return "";
-  return fmt::format("; indices do not count from the end, where [{}] is that one", index + length);
+  return fmt::format("; indices do not count from the end: write [{}]", index + length);
+}
+
+std::string FromTheEnd(IntRange part, int64_t length) {
+  if (part.begin >= 0 && part.end >= 0) return "";
+  const int64_t begin = part.begin < 0 ? part.begin + length : part.begin;
+  const int64_t end = part.end < 0 ? part.end + length : part.end;
+  if (begin < 0 || begin > end || end > length) return "";
+  return fmt::format("; indices do not count from the end: write [{}..{}]", begin, end);
 }
 
 }  // namespace cgraph::elaborate

@@ -90,8 +90,9 @@ std::string KindText(const Value& value);
 // Returns the text of scalars, "3", "0.125", "\"fc1\"", else KindText.
 std::string ScalarText(const Value& value);
 
-// Returns the mend of an index that counts from the end; empty for others.
+// Return the mend of an index, or a range, that counts from the end; empty for others.
 std::string FromTheEnd(int64_t index, int64_t length);
+std::string FromTheEnd(IntRange part, int64_t length);
 
 }  // namespace cgraph::elaborate
 
