@@ -1,7 +1,7 @@
 // The program of bench/machine_hops as one would write it with MPI by hand: in an execution rank 0
-// says that it begins, a value goes to rank 1 and back again and again, where each rank sends a copy
-// of what it has received, and rank 1 says that it is over. Rank 0 prints the microseconds of an
-// execution, the median.
+// says that it begins, a value goes to rank 1 and back again and again, where each rank sends a
+// copy of what it has received, and rank 1 says that it is over. Rank 0 prints the microseconds of
+// an execution, the median.
 //
 // Usage (under mpirun, two ranks): hops_mpi BYTES HOPS EXECUTIONS
 #include <mpi.h>

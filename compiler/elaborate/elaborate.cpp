@@ -112,6 +112,16 @@ int64_t Inflight(ElaborationContext& elaboration, const program::Graph& source) 
   return 1;
 }
 
+// Warns of an input with a default, which a run takes no account of.
+void WarnOfDefault(ElaborationContext& elaboration, const program::Graph& graph,
+                   const program::Parameter& parameter) {
+  Report(elaboration, Code::kW0505, parameter.range,
+         fmt::format("whoever runs `{0}` has to give `{1}`: the default of an input holds only "
+                     "where another graph calls `{0}`; make `{1}` a const, or leave the default "
+                     "out",
+                     graph.name, parameter.name));
+}
+
 void ElaborateGraph(ElaborationContext& elaboration, program::GraphId id) {
   const size_t errors = elaboration.diagnostics.errors();
   const program::Graph& source = elaboration.program.graphs[id];
@@ -128,9 +138,10 @@ void ElaborateGraph(ElaborationContext& elaboration, program::GraphId id) {
   for (const program::Parameter& parameter : parameters)
     BindInputSymbols(elaboration, parameter.type, frame);
   for (const program::Parameter& parameter : parameters) {
-    bool is_fixed =
-        parameter.default_value.valid() && std::holds_alternative<program::CompileTimeType>(
-                                               elaboration.program.types[parameter.type].node);
+    const bool has_default = parameter.default_value.valid();
+    const bool is_fixed = has_default && std::holds_alternative<program::CompileTimeType>(
+                                             elaboration.program.types[parameter.type].node);
+    if (has_default && !is_fixed) WarnOfDefault(elaboration, source, parameter);
     frame.locals[parameter.local.index] =
         is_fixed ? Coerce(elaboration, Evaluate(elaboration, parameter.default_value, frame),
                           parameter.type, frame, {"parameter", &parameter.name, parameter.range},

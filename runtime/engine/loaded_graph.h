@@ -9,8 +9,8 @@
 //
 // Submission keeps this by `submitted - retired < frames` (and `in_progress < inflight`): execution
 // r + lag takes the frame of execution r + lag - frames = r - depth, which has to be retired. Waits
-// that look back that far are dropped (load/sync.h), and a frame is filled for its next execution
-// while work queues run, because of this. Debug builds assert it in SubmitRound().
+// that look back that far are dropped (load/sync/sync.h), and a frame is filled for its next
+// execution while work queues run, because of this. Debug builds assert it in SubmitRound().
 #ifndef CGRAPH_RUNTIME_ENGINE_LOADED_GRAPH_H_
 #define CGRAPH_RUNTIME_ENGINE_LOADED_GRAPH_H_
 

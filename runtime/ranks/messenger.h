@@ -77,10 +77,10 @@ struct Answer {
   uint64_t value = 0;
 };
 
-// AnswerDelay: how long the last answer of one sender waited, or would have waited, until its thread
-// polled or sent. One that runs a kernel meanwhile sends answers at once: the other rank waits for
-// them. Where a message of the same thread takes answers along, values go to and fro, the other rank
-// more likely waits for that message, and the kernel may be longer.
+// AnswerDelay: how long the last answer of one sender waited, or would have waited, until its
+// thread polled or sent. One that runs a kernel meanwhile sends answers at once: the other rank
+// waits for them. Where a message of the same thread takes answers along, values go to and fro, the
+// other rank more likely waits for that message, and the kernel may be longer.
 class AnswerDelay {
  public:
   using Clock = std::chrono::steady_clock;

@@ -51,8 +51,8 @@ std::vector<uint32_t> WorkersOfDevices(const Plan& plan, const std::vector<uint3
   return worker_of;
 }
 
-// FollowsDevices: whether a lane of the caller awaits anything of devices in a round. The others pass
-// inputs on.
+// FollowsDevices: whether a lane of the caller awaits anything of devices in a round. The others
+// pass inputs on.
 class FollowsDevices {
  public:
   explicit FollowsDevices(const Plan& plan) : plan_(plan), follows_(plan.lanes.size(), false) {

@@ -142,6 +142,13 @@ class Balancer {
     return begins && EndsOperand(before());
   }
 
+  // Returns whether this lexeme is the name of `[each n]`, where `each` is no operand.
+  bool AfterEach() const {
+    if (out_.size() < 2 || before() != Lexer::EACH || !IsName(now().type)) return false;
+    const size_t opener = out_[out_.size() - 2].type;
+    return opener == Lexer::LBRACKET || opener == Lexer::COMMA;
+  }
+
   // Returns whether this lexeme cannot stand inside the innermost `(` or `[`, so that its end is
   // missing.
   bool EndsBrackets() const {
@@ -154,6 +161,7 @@ class Balancer {
     if (type == Lexer::SEMICOLON) return round;
     if (type == Lexer::LBRACE) return open.ifs == 0 && before() != Lexer::ELSE;
     if (!now().first_on_line || !EndsOperand(before()) || now().column > open.indent) return false;
+    if (AfterEach()) return false;
     if (type == Lexer::FOR || type == Lexer::IF) return round;
     return IsName(type) && in_[at_ + 1].type != Lexer::COLON;
   }
@@ -289,9 +297,10 @@ class Balancer {
 
   // Returns what was read from that bracket on.
   llvm::ArrayRef<Lexeme> LexemesFrom(const Lexeme& opener) const {
+    const llvm::ArrayRef<Lexeme> read(out_);
     const auto* first = llvm::partition_point(
-        llvm::ArrayRef<Lexeme>(out_), [&](const Lexeme& each) { return each.begin < opener.begin; });
-    return {first, static_cast<size_t>(out_.data() + out_.size() - first)};
+        read, [&](const Lexeme& each) { return each.begin < opener.begin; });
+    return {first, read.end()};
   }
 
   Range At(const Lexeme& lexeme) const { return errors_.At(lexeme.begin, lexeme.end); }

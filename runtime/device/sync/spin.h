@@ -7,9 +7,9 @@
 // shorter ones count little by little.
 //
 // A thread that only spun would keep its core from the thread that it waits for, where another
-// program has that thread's core (a hop took 9.8 ms instead of 0.06). So after some microseconds, as
-// long as a hop takes, it yields its core between two looks; at once where more threads wait than
-// there are cores.
+// program has that thread's core: an execution of 8 collectives took 9.8 ms instead of 0.08. So
+// after some microseconds it yields its core between two looks; at once where more threads wait
+// than there are cores.
 #ifndef CGRAPH_RUNTIME_DEVICE_SYNC_SPIN_H_
 #define CGRAPH_RUNTIME_DEVICE_SYNC_SPIN_H_
 

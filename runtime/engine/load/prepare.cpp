@@ -13,7 +13,8 @@
 #include "runtime/engine/load/poison/native_calls.h"
 #include "runtime/engine/load/poison/poison.h"
 #include "runtime/engine/load/reach.h"
-#include "runtime/engine/load/sync.h"
+#include "runtime/engine/load/sync/sync.h"
+#include "runtime/engine/load/sync/works.h"
 #include "runtime/engine/omission.h"
 #include "runtime/plan/graph_index.h"
 #include "runtime/plan/kinds.h"
@@ -53,7 +54,7 @@ class Preparer {
     out_.poison_flags = poison_flags_.count;
     FindUnannounced();
     OrderWorkQueues();
-    FindWorks();
+    works_ = FindWorks(index_, p_.proved ? out_.depth : kNoDepth);
     needs_ = p_.proved ? FindSyncNeeds({&graph_, &queues_, &queue_of_, &works_, out_.depth})
                        : KeepAllSync(graph_);
     OmitKeptWait(number_, needs_.wait);
@@ -140,42 +141,6 @@ class Preparer {
     for (uint32_t queue = 0; queue < queues_.size(); ++queue) {
       for (uint32_t instruction : queues_[queue]) queue_of_[instruction] = queue;
     }
-  }
-
-  // Finds the instructions that have work. An input or output has some only where an extent is
-  // made that submission cannot make, a size is known late, or the result has to be brought to the
-  // output block.
-  void FindWorks() {
-    works_.resize(graph_.instructions.size());
-    for (uint32_t i = 0; i < graph_.instructions.size(); ++i) {
-      const plan::Instruction& at = graph_.instructions[i];
-      switch (at.kind()) {
-        case Kind::signal:
-        case Kind::wait: works_[i] = false; break;
-        case Kind::input: works_[i] = at.outputs() > 1 && !IsOfSubmission(i); break;
-        case Kind::output: {
-          const uint32_t value = graph_.operands[at.first()];
-          works_[i] = IsDynamic(graph_, value) || !InOutput(graph_, value);
-          break;
-        }
-        default: works_[i] = true;
-      }
-    }
-  }
-
-  // Returns whether all that its lane has before an input is over when a round is submitted. An
-  // input that is work would wait in its work queue until the execution before has its results.
-  bool IsOfSubmission(uint32_t input) const {
-    if (!p_.proved || graph_.instructions[input].lag() != 0) return false;
-    for (uint32_t i = graph_.programs[index_.lane(input)].first(); i < input; ++i) {
-      const plan::Instruction& before = graph_.instructions[i];
-      if (before.kind() == Kind::signal || before.kind() == Kind::input) continue;
-      if (before.kind() != Kind::wait) return false;
-      for (uint32_t w = before.first(); w < before.first() + before.inputs(); ++w) {
-        if (graph_.waits[w].lag() < out_.depth) return false;
-      }
-    }
-    return true;
   }
 
   device::EventCount* EventCountOf(uint32_t lane) const {

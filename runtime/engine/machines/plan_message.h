@@ -23,9 +23,9 @@ struct PlanMessage {
   plan::NodePart part;
 };
 
-// PlanHead: the beginning of the text. There follow the folder of weights, the paths of libraries in
-// lines, the GPU of each device that has one, the placement, what is to be known of whole graphs,
-// and the rank's part of the plan.
+// PlanHead: the beginning of the text. There follow the folder of weights, the paths of libraries
+// in lines, the GPU of each device that has one, the placement, what is to be known of whole
+// graphs, and the rank's part of the plan.
 struct PlanHead {
   uint32_t inflight, first_tag;
   bool proved, profile, trace, capture;

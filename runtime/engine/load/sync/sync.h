@@ -9,8 +9,8 @@
 // beginning of every lane and for the end of every queue.
 //
 // The signals and waits that are left are those that two queues really need.
-#ifndef CGRAPH_RUNTIME_ENGINE_LOAD_SYNC_H_
-#define CGRAPH_RUNTIME_ENGINE_LOAD_SYNC_H_
+#ifndef CGRAPH_RUNTIME_ENGINE_LOAD_SYNC_SYNC_H_
+#define CGRAPH_RUNTIME_ENGINE_LOAD_SYNC_SYNC_H_
 
 #include <cstdint>
 #include <vector>
@@ -39,4 +39,4 @@ SyncNeeds KeepAllSync(const plan::Graph& graph);
 
 }  // namespace cgraph::engine
 
-#endif  // CGRAPH_RUNTIME_ENGINE_LOAD_SYNC_H_
+#endif  // CGRAPH_RUNTIME_ENGINE_LOAD_SYNC_SYNC_H_

@@ -1,4 +1,4 @@
-#include "runtime/engine/load/sync.h"
+#include "runtime/engine/load/sync/sync.h"
 
 #include <algorithm>
 

@@ -1,0 +1,21 @@
+// Works: the instructions of a graph that have anything to do besides signalling and waiting. An
+// input or output has something only where an extent is made that submission cannot make, a size is
+// known late, or the result has to be brought to the output block.
+#ifndef CGRAPH_RUNTIME_ENGINE_LOAD_SYNC_WORKS_H_
+#define CGRAPH_RUNTIME_ENGINE_LOAD_SYNC_WORKS_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "runtime/plan/graph_index.h"
+
+namespace cgraph::engine {
+
+inline constexpr uint32_t kNoDepth = UINT32_MAX;
+
+// `depth`: as LoadedGraph's; kNoDepth where the plan is not proved, and submission makes nothing.
+std::vector<bool> FindWorks(const plan::GraphIndex& index, uint32_t depth);
+
+}  // namespace cgraph::engine
+
+#endif  // CGRAPH_RUNTIME_ENGINE_LOAD_SYNC_WORKS_H_
