@@ -116,11 +116,17 @@ Status Core::OpenDevices() {
   return Status::Ok();
 }
 
+// The same at all ranks of a machine.
+void Core::PlaceLanes() {
+  const auto gpus = NumbersOfGpus();
+  placement_ = workers::Place(*plan_, WorkersOf(*plan_, options_), options_.proved, gpus);
+  if (gpus.empty()) workers::SplitCaller(*plan_, placement_);
+}
+
 Status Core::LoadPlan() {
   Loading("looking for GPUs");
   CGRAPH_RETURN_IF_ERROR(FindGpus());
-  placement_ = workers::Place(*plan_, WorkersOf(*plan_, options_), options_.proved,
-                              NumbersOfGpus());
+  PlaceLanes();
   CGRAPH_RETURN_IF_ERROR(StartRanks());
   PlaceRanks();
   ViewRanks();

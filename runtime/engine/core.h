@@ -215,6 +215,7 @@ class Core {
   Status AwaitRanks();
   // Returns how long a rank waits for others while the plan is loaded; 0: for ever.
   std::chrono::nanoseconds LoadPatience() const;
+  void PlaceLanes();
   void PlaceRanks();
   void ViewRanks();
   Status LoadRank();

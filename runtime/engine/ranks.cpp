@@ -352,10 +352,7 @@ Worker* Core::PollingWorker() {
 Status Core::LoadRank() {
   ReadDeath(ranks_.rank);
   gpus_ = options_.gpu_map;  // rank 0 has chosen them; of a plan's part it tells the placement, too
-  if (machines_ == nullptr) {
-    placement_ = workers::Place(*plan_, WorkersOf(*plan_, options_), options_.proved,
-                                NumbersOfGpus());
-  }
+  if (machines_ == nullptr) PlaceLanes();
   PlaceRanks();
   ViewRanks();
   CGRAPH_RETURN_IF_ERROR(LoadShared());

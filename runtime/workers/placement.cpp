@@ -112,8 +112,10 @@ bool MayOverlap(const Plan& plan) {
                      [](const auto& graph) { return graph->inflight > 1; });
 }
 
-// Gives the lanes of the caller work queues of their own.
+}  // namespace
+
 void SplitCaller(const Plan& plan, Placement& placement) {
+  if (!placement.merged || !MayOverlap(plan)) return;
   const FollowsDevices follows_devices(plan);
   const auto inputs = static_cast<uint32_t>(placement.worker_of_work_queue.size());
   placement.worker_of_work_queue.insert(placement.worker_of_work_queue.end(), 2, 0);
@@ -122,8 +124,6 @@ void SplitCaller(const Plan& plan, Placement& placement) {
     placement.work_queue_of_lane[lane] = inputs + follows_devices(lane);
   }
 }
-
-}  // namespace
 
 Placement Place(const Plan& plan, uint32_t workers, bool merged,
                 const std::map<uint32_t, uint32_t>& gpus) {
@@ -154,7 +154,6 @@ Placement Place(const Plan& plan, uint32_t workers, bool merged,
   for (uint32_t worker = 0; merged && worker < workers; ++worker) {
     placement.worker_of_work_queue.push_back(worker);
   }
-  if (merged && gpus.empty() && MayOverlap(plan)) SplitCaller(plan, placement);
   return placement;
 }
 
