@@ -254,40 +254,47 @@ struct Answers final : ranks::Listener {
   std::vector<uint64_t> values;
 };
 
-TEST_CASE("an answer goes when its thread polls, before a later one, or with another message") {
-  Office office(2, 1);
+// Answering: rank 0, whose thread polls, answers rank 1.
+struct Answering {
+  Answering() { messenger.Poll(); }
+  void Send(uint64_t value) { messenger.SendAnswer(1, {1, value}, delay); }
+  uint64_t sent() { return office.network.Sent(1, 2).first; }
+
+  Office office{2, 1};
   Messenger& messenger = *office.messengers[0];
   ranks::AnswerDelay delay;
-  const auto sent = [&] { return office.network.Sent(1, 2).first; };
-  messenger.Poll();
-  messenger.SendAnswer(1, {1, 1}, delay);
-  REQUIRE(sent() == 0);
-  std::thread([&] { messenger.SendAnswer(1, {1, 2}, delay); }).join();
-  REQUIRE(sent() == 2);  // of a thread that does not poll at once, and in their order
-  delay = {};
-  messenger.SendAnswer(1, {1, 3}, delay);
-  REQUIRE(sent() == 2);
-  messenger.Poll();
-  REQUIRE(sent() == 3);
-  messenger.SendAnswer(1, {1, 4}, delay);
-  REQUIRE(messenger.under_way());
-  office.Settle();  // all that was sent has left
-  REQUIRE(sent() == 4);
-  delay = {};
-  messenger.SendAnswer(1, {1, 5}, delay);
-  REQUIRE(!messenger.TakeAnswer(0).has_value());
-  const auto taken = messenger.TakeAnswer(1);
+};
+
+TEST_CASE("an answer goes when its thread polls, before a later one, or with another message") {
+  Answering at;
+  at.Send(1);
+  REQUIRE(at.sent() == 0);
+  std::thread([&] { at.Send(2); }).join();
+  REQUIRE(at.sent() == 2);  // of a thread that does not poll at once, and in their order
+  at.delay = {};
+  at.Send(3);
+  REQUIRE(at.sent() == 2);
+  at.messenger.Poll();
+  REQUIRE(at.sent() == 3);
+  at.Send(4);
+  REQUIRE(at.messenger.under_way());
+  at.office.Settle();  // all that was sent has left
+  REQUIRE(at.sent() == 4);
+  at.delay = {};
+  at.Send(5);
+  REQUIRE(!at.messenger.TakeAnswer(0).has_value());
+  const auto taken = at.messenger.TakeAnswer(1);
   REQUIRE((taken && taken->tag == 1 && taken->value == 5));
-  REQUIRE(!messenger.TakeAnswer(1).has_value());
-  messenger.Poll();
-  REQUIRE(sent() == 4);
+  REQUIRE(!at.messenger.TakeAnswer(1).has_value());
+  at.messenger.Poll();
+  REQUIRE(at.sent() == 4);
 
   Answers answers;
-  office.messengers[1]->Listen(1, &answers);
-  office.messengers[1]->PassOn(0, *taken);
-  office.messengers[1]->PassOn(0, {2, 7});  // of which nobody wants to hear
+  at.office.messengers[1]->Listen(1, &answers);
+  at.office.messengers[1]->PassOn(0, *taken);
+  at.office.messengers[1]->PassOn(0, {2, 7});  // of which nobody wants to hear
   REQUIRE(answers.values == std::vector<uint64_t>{5});
-  office.messengers[1]->Listen(1, nullptr);
+  at.office.messengers[1]->Listen(1, nullptr);
 }
 
 TEST_CASE("an answer may wait longer where a message takes answers along") {
@@ -303,36 +310,28 @@ TEST_CASE("an answer may wait longer where a message takes answers along") {
 }
 
 TEST_CASE("answers that went at once are measured by the message that could have taken them") {
-  Office office(2, 1);
-  Messenger& messenger = *office.messengers[0];
-  ranks::AnswerDelay delay;
-  const auto sent = [&] { return office.network.Sent(1, 2).first; };
-  messenger.Poll();
-  delay.Note(std::chrono::seconds(1), /*along=*/false);
-  messenger.SendAnswer(1, {1, 1}, delay);
-  REQUIRE(sent() == 1);
-  REQUIRE(!messenger.TakeAnswer(1).has_value());  // and its delay was short
-  messenger.SendAnswer(1, {1, 2}, delay);
-  REQUIRE(sent() == 1);
-  REQUIRE(messenger.TakeAnswer(1)->value == 2);
+  Answering at;
+  at.delay.Note(std::chrono::seconds(1), /*along=*/false);
+  at.Send(1);
+  REQUIRE(at.sent() == 1);
+  REQUIRE(!at.messenger.TakeAnswer(1).has_value());  // and its delay was short
+  at.Send(2);
+  REQUIRE(at.sent() == 1);
+  REQUIRE(at.messenger.TakeAnswer(1)->value == 2);
 }
 
 TEST_CASE("answers go at once where the ones before have waited long") {
-  Office office(2, 1);
-  Messenger& messenger = *office.messengers[0];
-  ranks::AnswerDelay delay;
-  const auto sent = [&] { return office.network.Sent(1, 2).first; };
-  messenger.Poll();
-  messenger.SendAnswer(1, {1, 1}, delay);
+  Answering at;
+  at.Send(1);
   std::this_thread::sleep_for(std::chrono::milliseconds(1));  // a kernel
-  messenger.Poll();
-  REQUIRE(sent() == 1);
-  messenger.SendAnswer(1, {1, 2}, delay);
-  REQUIRE(sent() == 2);
-  messenger.Poll();
-  delay = {};  // as where that was at once
-  messenger.SendAnswer(1, {1, 3}, delay);
-  REQUIRE(sent() == 2);
+  at.messenger.Poll();
+  REQUIRE(at.sent() == 1);
+  at.Send(2);
+  REQUIRE(at.sent() == 2);
+  at.messenger.Poll();
+  at.delay = {};  // as where that was at once
+  at.Send(3);
+  REQUIRE(at.sent() == 2);
 }
 
 TEST_CASE("Poll() says whether anything has come that somebody may wait for") {
