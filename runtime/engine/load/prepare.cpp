@@ -298,7 +298,7 @@ class Preparer {
     return Status::Ok();
   }
 
-  // Adds the extents of an input that submission makes.
+  // Adds the extents of an input that submission makes, so that it is no step.
   Status AddGivenExtents(uint32_t input) {
     const plan::Instruction& at = graph_.instructions[input];
     StepList made;

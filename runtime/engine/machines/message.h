@@ -28,9 +28,8 @@ struct RoundMessage {
   bool empty, flagged, failed;
 };
 
-// MachineMessage: the beginning of a message; a text follows. It fits one unit of the wire: Linux
-// lets a connection by TCP that has carried only small messages and large ones acknowledge early,
-// which one of some 128 bytes ends (a hop of 4 KiB: 13 µs instead of 9).
+// MachineMessage: the beginning of a message; a text follows. It fits one unit of the wire: with
+// two units a hop of 4 KiB by TCP took 13 us instead of 9 (docs/benchmarks.md).
 struct MachineMessage {
   enum Kind : uint32_t {
     kNone,          // nothing that a rank sends

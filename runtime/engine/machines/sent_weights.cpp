@@ -170,9 +170,9 @@ Result<std::optional<std::vector<uint8_t>>> AskedFirstRank::Ask(uint32_t weight,
   question.weights = {.weight = numbers_[weight]};
   auto answer = AskFirst(question, {});
   if (!answer.ok()) return answer.status();
-  const auto& told = answer->first.weights;
   // Where rank 0 has no such weights, this rank's are all there is.
-  if ((*answer).first.code != StatusCode::kOk) return Sent();
+  if (answer->first.code != StatusCode::kOk) return Sent();
+  const auto& told = answer->first.weights;
   const files::Safetensors::Identity identity{told.file_bytes, told.modified_ns, told.digest};
   if (own != nullptr && own->identity() == identity) return Sent();
   files::Safetensors::Entry entry;

@@ -10,7 +10,7 @@ using plan::Kind;
 
 // Returns whether all that its lane has before an input is over when a round is submitted. An input
 // that is work would wait in its work queue until the execution before has its results.
-bool IsOfSubmission(const plan::GraphIndex& index, uint32_t input, uint32_t depth) {
+bool MadeBySubmission(const plan::GraphIndex& index, uint32_t input, uint32_t depth) {
   const plan::Graph& graph = index.graph();
   if (graph.instructions[input].lag() != 0) return false;
   for (uint32_t i = graph.programs[index.lane(input)].first(); i < input; ++i) {
@@ -35,7 +35,7 @@ std::vector<bool> FindWorks(const plan::GraphIndex& index, uint32_t depth) {
       case Kind::signal:
       case Kind::wait: works[i] = false; break;
       case Kind::input:
-        works[i] = at.outputs() > 1 && (depth == kNoDepth || !IsOfSubmission(index, i, depth));
+        works[i] = at.outputs() > 1 && (depth == kNoDepth || !MadeBySubmission(index, i, depth));
         break;
       case Kind::output: {
         const uint32_t value = graph.operands[at.first()];
