@@ -4,11 +4,14 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <thread>
 
+#include "runtime/engine/load/sync/works.h"
+#include "runtime/plan/graph_index.h"
 #include "tests/support/run.h"
 
 namespace cgraph::testing {
@@ -108,6 +111,26 @@ TEST_CASE("D11 executions in flight overlap: the first stage is ahead of a secon
     REQUIRE(results.size() == static_cast<size_t>(inflight));
     for (int64_t x = 0; x < inflight; ++x) CHECK(results[x] == x + 2);
   }
+}
+
+// The plan has the extent wait for the execution three rounds back, whose copy of it is used again.
+TEST_CASE("D11 submission makes an input's extent unless its copy may be in use", "[immediate]") {
+  Runner run(CGRAPH_SOURCE_DIR "/tests/conformance/inflight.cgraph");
+  const plan::Plan& plan = run.engine().plan();
+  const auto graph = std::find_if(plan.graphs.begin(), plan.graphs.end(),
+                                  [](const auto& one) { return one->name == "sized"; });
+  REQUIRE(graph != plan.graphs.end());
+  const auto& instructions = (*graph)->instructions;
+  const auto input = std::find_if(instructions.begin(), instructions.end(), [](const auto& one) {
+    return one.kind() == plan::Kind::input;
+  });
+  REQUIRE(input != instructions.end());
+  const size_t at = input - instructions.begin();
+  const plan::GraphIndex index(plan, **graph);
+  CHECK(!engine::FindWorks(index, 1)[at]);
+  CHECK(!engine::FindWorks(index, 3)[at]);
+  CHECK(engine::FindWorks(index, 4)[at]);
+  CHECK(engine::FindWorks(index, engine::kNoDepth)[at]);
 }
 
 }  // namespace
