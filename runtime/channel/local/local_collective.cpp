@@ -21,10 +21,9 @@ constexpr uint64_t kLine = 64;
 
 Result<std::unique_ptr<LocalCollective>> LocalCollective::Make(const CollectiveShape& shape,
                                                                device::SharedHeap& heap) {
-  std::unique_ptr<LocalCollective> made(new LocalCollective);
+  std::unique_ptr<LocalCollective> made(new LocalCollective(shape.members));
   made->traits_ = &TraitsOf(shape.kind);
   made->root_ = shape.root;
-  made->members_ = shape.members;
   made->tensors_ = shape.tensors;
   uint64_t bytes = 0;
   for (const CollectiveShape::Tensor& tensor : shape.tensors) {
@@ -36,7 +35,6 @@ Result<std::unique_ptr<LocalCollective>> LocalCollective::Make(const CollectiveS
     bytes = (std::min(bytes + tensor.bytes, 2 * kEagerBytes) + 15) & ~uint64_t{15};
   }
   made->eager_ = bytes <= kEagerBytes;
-  made->event_counts_.resize(shape.members);
   made->sources_.resize(static_cast<size_t>(shape.members) * shape.members);
   const char* const what = "a collective's messages";
   const size_t most = 2 * std::max<size_t>(1, shape.tensors.size());
@@ -78,7 +76,7 @@ void LocalCollective::Arrive(uint32_t member, uint64_t n, std::span<const Buffer
     }
   }
   slot.number.store(n + 1, std::memory_order_release);
-  NotifyOthers(member);
+  event_counts_.NotifyOthers(member);
 }
 
 bool LocalCollective::AllArrived(uint64_t n) const {
@@ -103,15 +101,6 @@ bool LocalCollective::Left(uint64_t n) const {
   return true;
 }
 
-void LocalCollective::NotifyOthers(uint32_t member) {
-  for (uint32_t other = 0; other < members_; ++other) {
-    device::EventCount* event_count = event_counts_[other];
-    if (other != member && (other == 0 || event_count != event_counts_[other - 1])) {
-      event_count->Notify();
-    }
-  }
-}
-
 // ---- shares -------------------------------------------------------------------------------------
 
 bool LocalCollective::Reduce(uint32_t member, uint64_t n) {
@@ -124,7 +113,7 @@ bool LocalCollective::Reduce(uint32_t member, uint64_t n) {
   for (uint32_t t = 0; t < tensors_.size() && !poison; ++t) ComputeTensor(member, n, t);
   if (!eager_) {
     member_slots_[member].left.store(n + 1, std::memory_order_release);
-    NotifyOthers(member);
+    event_counts_.NotifyOthers(member);
   }
   return poison;
 }

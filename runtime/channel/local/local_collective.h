@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "runtime/channel/collective.h"
+#include "runtime/channel/member_event_counts.h"
 #include "runtime/device/kernels/reductions/across.h"
 #include "runtime/device/shared_heap.h"
 #include "runtime/device/sync/event_count.h"
@@ -28,7 +29,7 @@ class LocalCollective final : public Collective {
                                                        device::SharedHeap& heap);
 
   void SetEventCount(uint32_t member, device::EventCount* event_count) override {
-    event_counts_[member] = event_count;
+    event_counts_.Set(member, event_count);
   }
   void Arrive(uint32_t member, uint64_t n, std::span<const BufferSpan> inputs,
               std::span<const BufferSpan> outputs, bool poison) override;
@@ -52,7 +53,7 @@ class LocalCollective final : public Collective {
     RoundSlot slots[2];
     alignas(128) std::atomic<uint64_t> left{0};  // rounds
   };
-  LocalCollective() = default;
+  explicit LocalCollective(uint32_t members) : members_(members), event_counts_(members) {}
 
   bool Arrived(uint32_t member, uint64_t n) const {
     return SlotOf(member, n).number.load(std::memory_order_acquire) == n + 1;
@@ -61,7 +62,6 @@ class LocalCollective final : public Collective {
     return member_slots_[member].slots[n & 1];
   }
   RoundSlot& SlotOf(uint32_t member, uint64_t n) { return member_slots_[member].slots[n & 1]; }
-  void NotifyOthers(uint32_t member);
   const std::byte* Input(uint32_t member, uint64_t n, uint32_t tensor) const;
   const BufferSpan& Output(uint32_t member, uint64_t n, uint32_t tensor) const;
   bool Gives(uint32_t member) const { return traits_->gives(member, root_); }
@@ -74,13 +74,13 @@ class LocalCollective final : public Collective {
 
   const CollectiveTraits* traits_ = nullptr;
   uint32_t root_ = 0;
-  uint32_t members_ = 1;
+  uint32_t members_;
   bool eager_ = false;  // inputs are copied on arrival, so nobody waits for others to leave
   std::vector<CollectiveShape::Tensor> tensors_;
   std::vector<device::RankResult> results_;    // by tensor
   std::vector<uint64_t> copy_offsets_;   // by tensor
   std::span<MemberSlot> member_slots_;
-  std::vector<device::EventCount*> event_counts_;  // by member
+  MemberEventCounts event_counts_;
   std::vector<const void*> sources_;     // by member, then participant
 };
 

@@ -8,14 +8,12 @@
 
 #include "runtime/channel/collective.h"
 #include "runtime/channel/messages/collective/outgoing_message.h"
-#include "runtime/device/sync/event_count.h"
 #include "runtime/ranks/messenger.h"
 #include "runtime/status/status.h"
 
 namespace cgraph::channel {
 
 struct LocalMember {
-  device::EventCount* event_count = nullptr;
   std::vector<OutgoingMessage> inputs;  // sent on arrival
   std::vector<OutgoingMessage> slices;  // sent when it has reduced them; one, or none
 

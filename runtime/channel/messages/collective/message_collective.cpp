@@ -5,6 +5,7 @@
 #include <span>
 #include <utility>
 
+#include "runtime/channel/member_event_counts.h"
 #include "runtime/channel/messages/collective/local_member.h"
 #include "runtime/channel/messages/collective/member_results.h"
 #include "runtime/channel/messages/collective/member_rounds.h"
@@ -26,6 +27,7 @@ class MessageCollective final : public Collective, private MemberMessages {
         first_tag_(first_tag),
         ranks_(std::move(ranks)),
         rounds_(shape.members, shape.tensors.size()),
+        event_counts_(shape.members),
         local_(shape.members),
         remote_(shape.members),
         results_(shape_, rounds_, remote_) {}
@@ -49,7 +51,7 @@ class MessageCollective final : public Collective, private MemberMessages {
   }
 
   void SetEventCount(uint32_t member, device::EventCount* event_count) override {
-    local_[member].event_count = event_count;
+    if (Here(member)) event_counts_.Set(member, event_count);
   }
 
   void Arrive(uint32_t member, uint64_t n, std::span<const BufferSpan> inputs,
@@ -65,7 +67,7 @@ class MessageCollective final : public Collective, private MemberMessages {
     std::fill(round.outputs.begin(), round.outputs.end(), BufferSpan{nullptr, 0});
     std::copy(outputs.begin(), outputs.end(), round.outputs.begin());
     rounds_.SetArrived(member, n);
-    NotifyOthers(member);
+    event_counts_.NotifyOthers(member);
   }
   Presence PresenceOf(uint32_t member, uint64_t n) const override {
     if (rounds_.HasLeft(member, n)) return Presence::kLeft;
@@ -121,7 +123,7 @@ class MessageCollective final : public Collective, private MemberMessages {
     round.poison = from.inputs().Read(n, message, round.sections);
     rounds_.SetArrived(from.member(), n);
     if (from.has_slices()) {
-      NotifyOthers(from.member());
+      event_counts_.NotifyOthers(from.member());
     } else {
       Leave(from.member(), n);  // nothing more of it is to come
     }
@@ -142,14 +144,7 @@ class MessageCollective final : public Collective, private MemberMessages {
 
   void Leave(uint32_t member, uint64_t n) {
     rounds_.SetLeft(member, n);
-    NotifyOthers(member);
-  }
-  void NotifyOthers(uint32_t member) {
-    for (uint32_t other = 0; other < shape_.members; ++other) {
-      device::EventCount* const event_count = local_[other].event_count;
-      const bool again = other != 0 && event_count == local_[other - 1].event_count;
-      if (other != member && Here(other) && !again) event_count->Notify();
-    }
+    event_counts_.NotifyOthers(member);
   }
 
   const CollectiveShape shape_;
@@ -158,6 +153,7 @@ class MessageCollective final : public Collective, private MemberMessages {
   const uint32_t first_tag_;
   const std::vector<uint32_t> ranks_;  // by member
   MemberRounds rounds_;
+  MemberEventCounts event_counts_;
   std::vector<LocalMember> local_;                     // by member
   std::vector<std::unique_ptr<RemoteMember>> remote_;  // by member; null: it is one of this rank
   MemberResults results_;

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <numeric>
 #include <set>
 #include <thread>
@@ -192,6 +193,59 @@ TEST_CASE("a collective is over when all have been there, and marks everybody") 
         for (uint64_t i = 0; i < count; ++i) {
           const int64_t sum = 30 + 3 * static_cast<int64_t>(round + i);
           for (uint32_t m = 0; m < kMembers; ++m) REQUIRE(out[m][i] == sum);
+        }
+      }
+    }
+  });
+}
+
+// A worker may drive several members, in any order. The last one moves here after a worker has tried
+// its others and has announced that it sleeps.
+TEST_CASE("whoever drives another member hears of the last one that moves") {
+  OnEveryCarrier([](const Carrier& carrier) {
+    constexpr uint32_t kMembers = 4;
+    constexpr uint64_t kCount = 4000;  // so large that members wait for each other's shares
+    for (uint32_t workers = 0; workers < 1u << kMembers; ++workers) {  // a bit per member
+      for (uint32_t last = 0; last < kMembers; ++last) {
+        for (uint32_t sleeper = 0; sleeper < 2; ++sleeper) {
+          const uint32_t driven = (sleeper == 0 ? ~workers : workers) & ((1u << kMembers) - 1);
+          if ((driven & ~(1u << last)) == 0) continue;  // it drives no other one
+          INFO("workers " << workers << ", last " << last << ", sleeper " << sleeper);
+          cgraph::testing::HostMemory host;
+          auto made = carrier.MakeCollective({CollectiveKind::kAllReduce,
+                                              Reduction::kSum,
+                                              0,
+                                              kMembers,
+                                              {{plan::DType::i64, kCount * 8}}},
+                                             *host.heap);
+          REQUIRE(made.ok());
+          Collective& all = **made;
+          device::EventCount event_counts[2];
+          std::vector<std::vector<int64_t>> in(kMembers, std::vector<int64_t>(kCount)), out = in;
+          const auto arrive = [&](uint32_t m) {
+            const BufferSpan from{in[m].data(), kCount * 8}, to{out[m].data(), kCount * 8};
+            all.Arrive(m, 0, {&from, 1}, {&to, 1}, false);
+          };
+          const auto hears_of = [&](auto&& move) {
+            return event_counts[sleeper].Wait(
+                [&] {
+                  move(last);
+                  return false;
+                },
+                std::chrono::steady_clock::now() + std::chrono::seconds(5));
+          };
+          for (uint32_t m = 0; m < kMembers; ++m) {
+            all.SetEventCount(m, &event_counts[workers >> m & 1]);
+          }
+          for (uint32_t m = 0; m < kMembers; ++m) {
+            if (m != last) arrive(m);
+          }
+          REQUIRE(hears_of(arrive));
+          for (uint32_t m = 0; m < kMembers; ++m) {
+            if (m != last) all.Reduce(m, 0);
+          }
+          REQUIRE(hears_of([&](uint32_t m) { all.Reduce(m, 0); }));
+          REQUIRE(all.Left(0));
         }
       }
     }

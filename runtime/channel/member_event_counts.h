@@ -1,0 +1,40 @@
+// MemberEventCounts: the event counts that a collective notifies when one of its members has moved.
+#ifndef CGRAPH_RUNTIME_CHANNEL_MEMBER_EVENT_COUNTS_H_
+#define CGRAPH_RUNTIME_CHANNEL_MEMBER_EVENT_COUNTS_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "runtime/device/sync/event_count.h"
+
+namespace cgraph::channel {
+
+class MemberEventCounts {
+ public:
+  explicit MemberEventCounts(uint32_t members) : event_counts_(members) {}
+
+  // Of a member that another rank serves, nothing is set.
+  void Set(uint32_t member, device::EventCount* event_count) {
+    event_counts_[member] = event_count;
+  }
+
+  // Notifies every member but this one. Neighbours that share an event count, since one worker
+  // drives them, are notified once. A worker that drives this member and another one is notified,
+  // too: it may have tried the other one before this one moved, and would go to sleep.
+  void NotifyOthers(uint32_t member) const {
+    device::EventCount* last = nullptr;
+    for (uint32_t other = 0; other < event_counts_.size(); ++other) {
+      device::EventCount* const event_count = event_counts_[other];
+      if (other == member || event_count == nullptr || event_count == last) continue;
+      event_count->Notify();
+      last = event_count;
+    }
+  }
+
+ private:
+  std::vector<device::EventCount*> event_counts_;  // by member
+};
+
+}  // namespace cgraph::channel
+
+#endif  // CGRAPH_RUNTIME_CHANNEL_MEMBER_EVENT_COUNTS_H_
