@@ -365,7 +365,7 @@ void Core::SubmitRound(LoadedGraph& graph, ExecutionState* run) {
     work_queue.Push(run->graph);
   }
   if (machines_ != nullptr) {
-    const bool tells = !gpus_.empty() && !run->empty;
+    const bool tells = has_queues_ && !run->empty;
     machines_->others()->SendRound(graph.index, round,
                                    tells ? frame.taken : std::span<const int64_t>());
   }

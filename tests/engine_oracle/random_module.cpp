@@ -51,10 +51,11 @@ uint32_t AddCall(FlowPlan& flow, const ModelCall& call, uint32_t number, const I
   flow.Lag(call.lag);
   flow.Method(d, "step" + std::to_string(number), 10 + number);
   const uint32_t add = flow.Kernel("add");
-  uint32_t state = 0, well = 0;
-  if (call.fails) {
-    well = flow.Scalar("well", d, DType::bool_);
+  uint32_t state = 0;
+  if (call.fails) {  // before another lane may have what the call makes
+    const uint32_t well = flow.Scalar("well", d, DType::bool_);
     flow.Call(d, flow.Kernel("not_equal"), {inputs.fail, flow.Constant(d, number)}, {well});
+    flow.Call(d, flow.Check("no"), {well}, {});
   }
   const uint32_t out = flow.Tensor("out", d, DType::f32, kOne);
   if (call.touches) {
@@ -68,7 +69,6 @@ uint32_t AddCall(FlowPlan& flow, const ModelCall& call, uint32_t number, const I
   } else {
     flow.Call(d, flow.Kernel("copy"), {value}, {out});
   }
-  if (call.fails) flow.Call(d, flow.Check("no"), {well}, {});
   if (call.writes) {
     flow.Call(d, flow.Kernel("copy"), {state}, {flow.State(d)}, plan::kCommitsState);
   }

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <numeric>
@@ -33,56 +34,77 @@ actor Stage(rank: int) {
 
 }  // namespace
 
-MachineModule RandomMachineModule(uint64_t seed) {
+MachineModule RandomMachineModule(uint64_t seed, uint32_t nodes) {
   std::mt19937_64 random(seed);
   MachineModule module;
-  module.nodes = 2 + random() % 2;
-  module.devices = module.nodes + random() % 3;
+  module.nodes = nodes;
+  const uint64_t devices = std::max(2u, nodes) + random() % 3;
+  for (uint64_t d = 0; d < devices; ++d) {
+    module.devices.push_back(random() % 4 == 0 ? "cpu" : "gpu");
+  }
   const uint64_t graphs = 1 + random() % 2;
   for (uint64_t g = 0; g < graphs; ++g) {
     MachineGraph& graph = module.graphs.emplace_back();
     graph.inflight = 1 + random() % 4;
     const uint64_t calls = 1 + random() % 5;
     for (uint64_t i = 0; i < calls; ++i) {
-      const uint64_t kind = random() % 8;
-      graph.calls.push_back({static_cast<uint32_t>(random() % module.devices),
-                             kind < 5   ? Kind::kStep
-                             : kind < 7 ? Kind::kLook
-                                        : Kind::kReduce,
-                             random() % 2 == 0});
+      // Nobody waits for anything before a barrier at the begin.
+      const uint64_t kind = i == 0 && random() % 3 == 0 ? 8 : random() % 8;
+      MachineCall& call = graph.calls.emplace_back();
+      call.device = static_cast<uint32_t>(random() % devices);
+      call.kind = kind < 5    ? Kind::kStep
+                  : kind < 7  ? Kind::kLook
+                  : kind == 7 ? Kind::kReduce
+                              : Kind::kBarrier;
+      call.deep = random() % 2 == 0;
+      call.members.resize(devices);
+      std::iota(call.members.begin(), call.members.end(), 0);
+      std::shuffle(call.members.begin(), call.members.end(), random);
     }
   }
   return module;
 }
 
+std::string Places(const std::vector<uint32_t>& devices) {
+  return fmt::format("s{}", fmt::join(devices, ", s"));
+}
+
 // A collective makes all lengths those of its members.
 std::string TextOf(const MachineModule& module) {
   std::string text = kActor;
-  text += fmt::format("place s[i in 0..{}] = Stage(i) on node[i % {}].gpu[i]\n", module.devices,
-                      module.nodes);
+  for (size_t d = 0; d < module.devices.size(); ++d) {
+    text += fmt::format("place s{0} = Stage({0}) on node[{1}].{2}[{0}]\n", d, d % module.nodes,
+                        module.devices[d]);
+  }
   text += "transport deep = mpi(capacity: 3)\n";
   for (size_t g = 0; g < module.graphs.size(); ++g) {
     const MachineGraph& graph = module.graphs[g];
     bool wide = false;
     std::string body = "  let v0 = v\n";
     for (size_t i = 0; i < graph.calls.size(); ++i) {
-      const uint32_t device = graph.calls[i].device;
-      const bool deep = i != 0 && graph.calls[i].deep &&
+      const MachineCall& call = graph.calls[i];
+      const uint32_t device = call.device;
+      const bool deep = i != 0 && call.deep &&
                         graph.calls[i - 1].device % module.nodes != device % module.nodes;
       const char* const via = deep ? " via deep" : "";
-      switch (graph.calls[i].kind) {
+      switch (call.kind) {
         case Kind::kStep:
-          body += fmt::format("  let v{} = s[{}].step(v{}{}, x, fail)\n", i + 1, device, i, via);
+          body += fmt::format("  let v{} = s{}.step(v{}{}, x, fail)\n", i + 1, device, i, via);
           break;
         case Kind::kLook:
-          body += fmt::format("  let v{} = s[{}].look(v{}{})\n", i + 1, device, i, via);
+          body += fmt::format("  let v{} = s{}.look(v{}{})\n", i + 1, device, i, via);
           break;
-        case Kind::kReduce:
+        case Kind::kReduce: {
+          const auto member = std::find(call.members.begin(), call.members.end(), device);
           body += fmt::format(
-              "  let r{0} = all_reduce([p.wide(v{1}) for p in s], sum)\n"
-              "  let v{0} = s[{2}].look(r{0}[{2}])\n",
-              i + 1, i, device);
+              "  let r{0} = all_reduce([p.wide(v{1}) for p in [{2}]], sum)\n"
+              "  let v{0} = s{3}.look(r{0}[{4}])\n",
+              i + 1, i, Places(call.members), device, member - call.members.begin());
           wide = true;
+          break;
+        }
+        case Kind::kBarrier:
+          body += fmt::format("  barrier([{}])\n  let v{} = v{}\n", Places(call.members), i + 1, i);
           break;
       }
     }
@@ -115,13 +137,15 @@ std::optional<std::vector<int64_t>> MachineOracle::Execute(uint32_t graph, std::
         for (int64_t& element : v) element = 3 * element + total;
         break;
       case Kind::kReduce: {
-        const int64_t sum = std::accumulate(v.begin(), v.end(), int64_t{0}) * module_.devices;
+        const int64_t of_one = std::accumulate(v.begin(), v.end(), int64_t{0});
+        const int64_t sum = of_one * static_cast<int64_t>(totals_.size());
         v.assign(kMostLength, sum + total);
         break;
       }
       case Kind::kLook:
         for (int64_t& element : v) element += total;
         break;
+      case Kind::kBarrier: break;
     }
   }
   return v;

@@ -1,5 +1,5 @@
-// A random module whose devices are on several machines: its program, and an oracle that says what
-// it means.
+// A random module whose devices are on one or several machines: its program, and an oracle that
+// says what it means.
 //
 // Each graph is a chain of calls on actors of several devices, at times with a collective in it.
 // Some calls add the execution's input to their actor's state; each works on a vector whose length
@@ -20,8 +20,9 @@ namespace cgraph::simulation {
 
 struct MachineCall {
   uint32_t device = 0;
-  enum class Kind { kStep, kLook, kReduce } kind = Kind::kStep;
+  enum class Kind { kStep, kLook, kReduce, kBarrier } kind = Kind::kStep;
   bool deep = false;  // its value comes by a transport that holds several messages
+  std::vector<uint32_t> members;  // of a collective: all devices, in any order
 };
 
 struct MachineGraph {
@@ -30,13 +31,14 @@ struct MachineGraph {
 };
 
 struct MachineModule {
-  uint32_t nodes = 2, devices = 2;
+  uint32_t nodes = 1;
+  std::vector<const char*> devices;  // the kind of each, of the language
   std::vector<MachineGraph> graphs;
 };
 
 inline constexpr uint32_t kMostLength = 8;
 
-MachineModule RandomMachineModule(uint64_t seed);
+MachineModule RandomMachineModule(uint64_t seed, uint32_t nodes);
 std::string TextOf(const MachineModule& module);
 // Compiles it; the bytes of the plan. Throws where it does not compile.
 std::vector<uint8_t> PlanOf(const MachineModule& module);
@@ -44,7 +46,7 @@ std::vector<uint8_t> PlanOf(const MachineModule& module);
 class MachineOracle {
  public:
   explicit MachineOracle(const MachineModule& module)
-      : module_(module), totals_(module.devices, 0) {}
+      : module_(module), totals_(module.devices.size(), 0) {}
 
   // Returns the result; none where the call on device `fail` fails.
   std::optional<std::vector<int64_t>> Execute(uint32_t graph, std::vector<int64_t> v, int64_t x,

@@ -18,6 +18,7 @@
 #include "tests/simulation/machine_module.h"
 #include "tests/simulation/scheduler.h"
 #include "tests/simulation/session.h"
+#include "tests/support/deferred/deferred.h"
 
 namespace cgraph::simulation {
 namespace {
@@ -25,10 +26,13 @@ namespace {
 using plan::DType;
 
 constexpr int64_t kMs = 1'000'000;
-constexpr int64_t kLimitNs = 10'000 * kMs;    // a trial takes some milliseconds, by its clock
+// By its clock a trial takes some milliseconds, or seconds where all threads poll and turns are
+// long.
+constexpr int64_t kLimitNs = 30'000 * kMs;
 constexpr int64_t kLostWithinNs = 100 * kMs;  // of being told: all waits end
 constexpr int64_t kEndWithinNs = 300 * kMs;   // ... and the engine with its threads
-constexpr uint64_t kModules = 64;             // different ones: compiling takes longer than a trial
+// Different ones of several machines, and of one: compiling takes longer than a trial.
+constexpr uint64_t kModules = 64, kModulesOfOne = 16;
 
 // Makes what a process measures the same at the begin of each trial.
 void ForgetMeasured() {
@@ -39,6 +43,17 @@ void ForgetMeasured() {
 void BreakScheduler(const TrialOptions& options, Scheduler& scheduler, std::mt19937_64& random) {
   engine::omitted = options.fault.omitted;
   if (options.fault.loses_wake) scheduler.LoseWake(random() % 30);
+}
+
+// In half of the trials devices have queues, which run late: in a thread of their own, or when they
+// are polled.
+void ChooseDevices(std::mt19937_64& random, void (*defer)(uint64_t)) {
+  const uint64_t seed = random();
+  if (seed % 2 == 0) {
+    testing::DeferNoEngines();
+  } else {
+    defer(seed >> 1);
+  }
 }
 
 // Adds the schedule to what is wrong.
@@ -95,60 +110,22 @@ class WorkersSubmit {
   std::shared_ptr<oracle::Oracle> oracle_;
 };
 
-}  // namespace
-
-TrialResult TryWorkers(const TrialOptions& options) {
-  ForgetMeasured();
-  Scheduler scheduler(options.seed);
-  std::mt19937_64 random(options.seed);
-  std::mt19937 module_random(static_cast<uint32_t>(random()));
-  const oracle::Module module = oracle::RandomModule(module_random);
-  auto plan = oracle::MakePlan(module);
-  BreakScheduler(options, scheduler, random);
-  TrialResult result;
-  scheduler.Spawn(0, "caller", [&] {
-    EngineOptions engine_options;
-    engine_options.workers = 1 + random() % 3;
-    engine_options.stall_timeout = std::chrono::seconds(0);
-    engine_options.trace = random() % 8 == 0;
-    auto engine = Engine::Load(std::move(plan), engine_options);
-    if (!engine.ok()) {
-      result.wrong = engine.status().message();
-      return;
-    }
-    Session session(**engine, WorkersSubmit(module), "");
-    session.Run(1 + random() % 3, 8, random);
-    engine->reset();
-    session.JudgeHeld();
-    result.wrong = session.wrong();
-    result.compared = session.judged();
-  });
-  const Scheduler::End end = scheduler.Run(kLimitNs);
-  if (end != Scheduler::End::kOver) result.wrong = EndText(end);
-  result.points = {scheduler.points(0)};
-  Explain(options, scheduler, result);
-  return result;
-}
-
-// ---- machines -----------------------------------------------------------------------------------
-
-namespace {
-
 struct Compiled {
   MachineModule module;
   std::vector<uint8_t> plan;
 };
 
-const Compiled& ModuleOf(uint64_t seed) {
-  static std::map<uint64_t, Compiled> all;
-  const auto [at, is_new] = all.try_emplace(seed % kModules);
+const Compiled& ModuleOf(uint64_t seed, uint32_t nodes) {
+  static std::map<std::pair<uint64_t, uint32_t>, Compiled> all;
+  const auto [at, is_new] = all.try_emplace({seed, nodes});
   if (is_new) {
-    at->second.module = RandomMachineModule(seed % kModules);
+    at->second.module = RandomMachineModule(seed, nodes);
     at->second.plan = PlanOf(at->second.module);
   }
   return at->second;
 }
 
+// The same of a module that was compiled (machine_module.h).
 class MachinesSubmit {
  public:
   explicit MachinesSubmit(const MachineModule& module)
@@ -159,7 +136,8 @@ class MachinesSubmit {
     std::vector<int64_t> v(random() % (kMostLength + 1));
     for (int64_t& element : v) element = static_cast<int64_t>(random() % 100);
     const int64_t x = static_cast<int64_t>(random() % 3);
-    const int64_t fail = random() % 5 == 0 ? static_cast<int64_t>(random() % module_.devices) : -1;
+    const auto devices = static_cast<int64_t>(module_.devices.size());
+    const int64_t fail = random() % 5 == 0 ? static_cast<int64_t>(random() % 64) % devices : -1;
     const int64_t length[] = {static_cast<int64_t>(v.size())}, one[] = {1};
     const Input inputs[] = {{"v", v.data(), DType::i64, length},
                             {"x", &x, DType::i64, one},
@@ -168,7 +146,7 @@ class MachinesSubmit {
         engine.Execute(graph, inputs, random() % 4 == 0 ? WhenFull::kError : WhenFull::kWait);
     if (!execution.ok()) return execution.status();
     const auto expected = oracle_->Execute(graph, v, x, fail);
-    const std::string failed = fmt::format("s[{}].step", fail);
+    const std::string failed = fmt::format("s{}.step", fail);
     return Asked{std::move(*execution), [=](const Result<Outputs>& outputs) -> std::string {
                    if (!outputs.ok()) {
                      const std::string& text = outputs.status().message();
@@ -194,6 +172,56 @@ class MachinesSubmit {
   std::shared_ptr<MachineOracle> oracle_;
 };
 
+}  // namespace
+
+TrialResult TryWorkers(const TrialOptions& options) {
+  ForgetMeasured();
+  Scheduler scheduler(options.seed);
+  std::mt19937_64 random(options.seed);
+  std::mt19937 module_random(static_cast<uint32_t>(random()));
+  // Half of the seeds have a module with collectives.
+  const oracle::Module chains = oracle::RandomModule(module_random);
+  std::unique_ptr<plan::Plan> plan;
+  Session::Submit submit;
+  if (options.seed / 3 % 2 == 0) {
+    plan = oracle::MakePlan(chains);
+    submit = WorkersSubmit(chains);
+  } else {
+    const Compiled& compiled = ModuleOf(options.seed / 6 % kModulesOfOne, /*nodes=*/1);
+    plan = std::move(*plan::FromBytes(compiled.plan));
+    submit = MachinesSubmit(compiled.module);
+  }
+  BreakScheduler(options, scheduler, random);
+  ChooseDevices(random, testing::DeferAllEngines);
+  TrialResult result;
+  scheduler.Spawn(0, "caller", [&] {
+    EngineOptions engine_options;
+    engine_options.workers = 1 + random() % 3;
+    engine_options.stall_timeout = std::chrono::seconds(0);
+    engine_options.trace = random() % 8 == 0;
+    auto engine = Engine::Load(std::move(plan), engine_options);
+    if (!engine.ok()) {
+      result.wrong = engine.status().message();
+      return;
+    }
+    Session session(**engine, std::move(submit), "");
+    session.Run(1 + random() % 3, 8, random);
+    engine->reset();
+    session.JudgeHeld();
+    result.wrong = session.wrong();
+    result.compared = session.judged();
+  });
+  const Scheduler::End end = scheduler.Run(kLimitNs);
+  if (end != Scheduler::End::kOver) result.wrong = EndText(end);
+  result.points = {scheduler.points(0)};
+  Explain(options, scheduler, result);
+  return result;
+}
+
+// ---- machines -----------------------------------------------------------------------------------
+
+namespace {
+
 // The virtual machines of a trial.
 class Machines {
  public:
@@ -204,6 +232,7 @@ class Machines {
         random_(options.seed),
         network_(scheduler_, compiled.module.nodes, options.fault.wire) {
     BreakScheduler(options, scheduler_, random_);
+    ChooseDevices(random_, testing::DeferAllRanks);
     network_.FailAt(random_() % 20);
     if (!options_.death) return;
     const uint32_t rank = options_.death->rank;
@@ -306,7 +335,8 @@ class Machines {
 
 TrialResult TryMachines(const TrialOptions& options) {
   ForgetMeasured();
-  Machines machines(options, ModuleOf(options.seed));
+  const uint64_t module = options.seed % kModules;
+  Machines machines(options, ModuleOf(module, 2 + module % 2));
   return machines.Run();
 }
 

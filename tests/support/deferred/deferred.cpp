@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstring>
+#include <mutex>
 
 #include "runtime/device/kernel.h"
 #include "tests/support/deferred/machine.h"
@@ -14,8 +15,9 @@ namespace {
 using namespace device;
 
 std::atomic<uint64_t> first_seed{1}, machines{0};
-std::atomic<bool> deferring{false};
-std::weak_ptr<Machine> last_machine;  // one thread loads engines
+std::atomic<bool> deferring{false}, alike{false};
+std::mutex last_machine_mutex;
+std::weak_ptr<Machine> last_machine;
 
 class DeferredDevice : public Device {
  public:
@@ -86,10 +88,16 @@ class DeferredBackend : public Backend {
     if (plan.devices[device]->kind == plan::DeviceKind::caller && !options_.caller) {
       return Status(StatusCode::kUnsupported, "the caller is left to the CPU");
     }
+    if (plan.devices[device]->kind == plan::DeviceKind::cpu && !options_.cpus) {
+      return Status(StatusCode::kUnsupported, "cpus are left to the CPU");
+    }
     return cpu_->Serves(plan, device);
   }
   Result<std::unique_ptr<Device>> Open(const plan::Plan& plan, uint32_t device) override {
-    last_machine = machine_;
+    {
+      std::lock_guard lock(last_machine_mutex);
+      last_machine = machine_;
+    }
     auto cpu = cpu_->Open(plan, device);
     if (!cpu.ok()) return cpu;
     const bool caller = plan.devices[device]->kind == plan::DeviceKind::caller;
@@ -112,6 +120,14 @@ class DeferredBackend : public Backend {
   std::unique_ptr<Backend> cpu_ = MakeCpuBackend();
 };
 
+DeferredOptions NextOptions() {
+  const uint64_t number = machines++;
+  if (!alike) return OptionsOf(first_seed + number);
+  DeferredOptions options = OptionsOf(first_seed);
+  if (options.thread) options.communicates = DeferredOptions::Communicates::kAll;
+  return options;
+}
+
 }  // namespace
 
 DeferredOptions OptionsOf(uint64_t seed) {
@@ -124,6 +140,7 @@ DeferredOptions OptionsOf(uint64_t seed) {
                          : seed % 5 == 2 ? Communicates::kSome
                                          : Communicates::kNone;
   options.records = seed % 7 != 0;
+  options.cpus = seed % 11 != 0;
   return options;
 }
 
@@ -135,20 +152,27 @@ void DeferAllEngines(uint64_t seed) {
   first_seed = seed;
   machines = 0;
   deferring = true;
+  alike = false;
   static const bool added = [] {
     BackendRegistry::Get().Add(
         [] {
           if (!deferring) return MakeCpuBackend();
-          return MakeDeferredBackend(OptionsOf(first_seed + machines++));
+          return MakeDeferredBackend(NextOptions());
         });
     return true;
   }();
   (void)added;
 }
 
+void DeferAllRanks(uint64_t seed) {
+  DeferAllEngines(seed);
+  alike = true;
+}
+
 void DeferNoEngines() { deferring = false; }
 
 void ReseedLast(uint64_t seed) {
+  std::lock_guard lock(last_machine_mutex);
   if (auto machine = last_machine.lock()) machine->Reseed(seed);
 }
 

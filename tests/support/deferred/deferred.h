@@ -24,6 +24,7 @@ namespace cgraph::testing {
 struct DeferredOptions {
   uint64_t seed = 1;
   bool caller = false;  // the caller's device is deferred, too; else it is the CPU's
+  bool cpus = true;     // those of kind cpu are; else they are the CPU's
   // Which devices' queues carry communications out by themselves; for the others the host does.
   enum class Communicates { kNone, kSome, kAll } communicates = Communicates::kNone;
   bool records = false;  // captures of the plan are recorded and replayed
@@ -32,7 +33,7 @@ struct DeferredOptions {
 
 // Returns the options of a seed besides the order: every third machine has a thread, every second
 // the caller; of five, all devices of two communicate and some of one; one of seven does not
-// record.
+// record; one of eleven leaves the cpus.
 DeferredOptions OptionsOf(uint64_t seed);
 
 std::unique_ptr<device::Backend> MakeDeferredBackend(const DeferredOptions& options);
@@ -40,7 +41,12 @@ std::unique_ptr<device::Backend> MakeDeferredBackend(const DeferredOptions& opti
 // Makes every engine of the process run on deferred devices from here on; the seeds are `seed`,
 // `seed` + 1, .... LastSeed() returns that of the last engine, for messages.
 void DeferAllEngines(uint64_t seed);
-// The same, or not again until the next call of it; engines that were loaded stay what they are.
+// The same for engines that are ranks of one run: their devices are alike. Those of a machine with
+// a thread communicate by themselves, as real ones do: only work queues hear that a message has
+// left.
+void DeferAllRanks(uint64_t seed);
+// Engines are not deferred until the next call of one of these; those that were loaded stay as they
+// are.
 void DeferNoEngines();
 // The machine of the engine that was loaded last goes on under another seed. (Which devices are
 // deferred, and whether it has a thread, stays as it was.)

@@ -97,8 +97,9 @@ DeferredQueue* Machine::Choose(const std::vector<bool>& tried) {
 }
 
 bool Machine::RunOne() {
+  constexpr int kMostAgain = 16;
   std::vector<bool> tried;  // by number
-  for (;;) {
+  for (int again = 0;;) {
     DeferredQueue* queue;
     {
       std::lock_guard lock(mutex_);
@@ -114,7 +115,10 @@ bool Machine::RunOne() {
     queue->busy_ = false;
     if (!done) {
       tried[queue->number_] = !queue->look_again_;
-      continue;
+      if (!queue->look_again_ || ++again < kMostAgain) continue;
+      // Two threads that pass over each other's queues would look again for ever. The issuer looks.
+      if (queue->issuer_ != nullptr) queue->issuer_->Notify();
+      return true;
     }
     if (random_() % change_every_ == 0) queue->priority_ = --next_low_;
     // What is behind it may go on. The issuer is told once it can find the queue free: this thread

@@ -199,8 +199,8 @@ TEST_CASE("a collective is over when all have been there, and marks everybody") 
   });
 }
 
-// A worker may drive several members, in any order. The last one moves here after a worker has tried
-// its others and has announced that it sleeps.
+// A worker may drive several members, in any order. The last one moves here after a worker has
+// tried its others and has announced that it sleeps.
 TEST_CASE("whoever drives another member hears of the last one that moves") {
   OnEveryCarrier([](const Carrier& carrier) {
     constexpr uint32_t kMembers = 4;
