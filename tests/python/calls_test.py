@@ -3,6 +3,7 @@
   calls_test.py --package build/release/python --probe build/release/tests/libcgraph_probe.so
 """
 import asyncio
+import concurrent.futures
 import enum
 import os
 import signal
@@ -318,6 +319,25 @@ class Futures(WithEngine):
             await self.engine.add.submit(x=-1)
         with self.assertRaises(cgraph.ExecutionError):
             asyncio.run(failing())
+
+    def test_concurrent(self):
+        """What concurrent.futures has for its own futures."""
+        late = self.engine.late.submit(x=np.ones(2, np.float32), ms=300).concurrent()
+        seen = threading.Event()
+        late.add_done_callback(lambda future: seen.set())
+        twice = self.engine.twice.submit(x=np.ones(8, np.float32))
+        twice.result()
+        first, second = concurrent.futures.as_completed([late, twice.concurrent()], timeout=60)
+        self.assertIs(second, late)
+        self.assertEqual(first.result().tolist(), [2.0] * 8)
+        self.assertEqual(late.result().tolist(), [2.0, 2.0])
+        self.assertTrue(seen.wait(60))
+        for wait_first in (False, True):
+            failing = self.engine.add.submit(x=-1)
+            if wait_first:
+                self.assertIsNotNone(failing.exception())
+            with self.assertRaises(cgraph.ExecutionError):
+                failing.concurrent().result(timeout=60)
 
     def test_threads(self):
         wrong = []

@@ -346,9 +346,12 @@ class Processes(unittest.TestCase):
                 future.result(timeout=0.3)
             os.kill(victim["process"], signal.SIGKILL)
             start = time.monotonic()
-            with self.assertRaisesRegex(cgraph.LostError, r"worker\.late"):
+            with self.assertRaisesRegex(cgraph.LostError,
+                                        r"worker\.late[\s\S]*\nthe engine has ended"):
                 future.result()
             self.assertLess(time.monotonic() - start, 15)
+            with self.assertRaisesRegex(cgraph.LostError, "the engine has ended"):
+                engine.late(x=np.ones(4, np.float32), ms=0)
 
 
 if __name__ == "__main__":

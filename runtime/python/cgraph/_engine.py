@@ -169,11 +169,11 @@ class Engine:
         raise TypeError("an engine cannot be pickled; send its plan, and make one of it there")
 
     def _waiters(self):
-        """Threads that wait for what is awaited."""
+        """Threads that wait for futures in a caller's place."""
         if self._executor is None:
             from concurrent.futures import ThreadPoolExecutor
             inflight = sum(graph.inflight for graph in self.plan.graphs.values())
-            self._executor = ThreadPoolExecutor(min(32, max(4, inflight)), "cgraph-await")
+            self._executor = ThreadPoolExecutor(min(32, max(4, inflight)), "cgraph-wait")
         return self._executor
 
 
@@ -293,7 +293,26 @@ def _await(future):
     return future.result()
 
 
+def _concurrent(future):
+    """Returns a concurrent.futures.Future of the same result, for `as_completed`, `wait` and
+    `add_done_callback`. A thread of the engine's waits for it. It cannot be cancelled once it
+    waits: an execution that was submitted goes on."""
+    from concurrent.futures import Future
+    owner = future.graph._owner()
+    if owner is not None and not future.done():
+        return owner._waiters().submit(future.result)
+    same = Future()
+    same.set_running_or_notify_cancel()
+    error = future.exception()
+    if error is not None:
+        same.set_exception(error)
+    else:
+        same.set_result(future.result())
+    return same
+
+
 _runtime.Future.__await__ = _await
+_runtime.Future.concurrent = _concurrent
 
 
 @atexit.register
