@@ -90,6 +90,7 @@ std::string ForeignFlagHint(std::string_view flag) {
       {{"--device", "--devices", "--gpu", "--gpus"},
        "; give --device-map, as gpu[0]=cpu:0: where calls run stands in the program"},
       {{"--iters", "--iterations", "--runs", "--steps", "--epochs"}, "; give cgrun -n N"},
+      {{"--each", "--all", "--all-outputs"}, "; cgrun --every gives the outputs of every execution"},
       {{"--define", "--param", "--params", "--set"}, "; give -D NAME=VALUE"},
       {{"--include", "--include-dir"}, "; give -I DIR"},
       {{"-w", "--no-warnings", "--no-warning", "--disable-warning", "--suppress", "--ignore"},

@@ -716,6 +716,7 @@ def meant_otherwise(run):
             ([*x, "--batch", "4"], "--batch names the input that is cut into slices"),
             ([*x, "--batch-size", "4"], "cgrun --batch NAME"), ([*x, "-O3"], "no levels of"),
             ([*x, "--threads", "4"], "cgrun --workers N"),
+            ([*x, "--each"], "cgrun --every gives"),
             ([*x, "--topology", "dgx"], "--topology needs a .cgraph"),
             ([*x, "--weights", "w.safetensors"], "it is a file, and the folder is wanted")):
         says(run.graph("total", *arguments, status=2)[1], words)
