@@ -52,6 +52,9 @@ class Compile(unittest.TestCase):
         with cgraph.Engine(cgraph.compile(support.PROGRAM), profile=True) as engine:
             engine.add(x=1)
             calls = engine.profile()
+        with cgraph.Engine(cgraph.compile(support.PROGRAM)) as engine:
+            with self.assertRaisesRegex(cgraph.Error, r"Engine\(plan, profile=True\)"):
+                engine.profile()
         self.assertIn("Counter.add", calls)
         slow = dict(calls, **{"Counter.add": 7e6})
         plan = cgraph.compile(support.PROGRAM, graph="add", profile=slow)

@@ -64,6 +64,7 @@ class Engine:
         if not isinstance(plan, Plan):
             plan = load(plan)
         self._executor = None
+        self._measures = bool(profile)
         self.plan = plan
         every = _runtime.PROCESS_PER_DEVICE if processes == "device" else processes or 0
         libraries = [_library(each) for each in libraries]
@@ -133,8 +134,10 @@ class Engine:
         return _runtime.load_states(self._runtime, os.fspath(path))
 
     def profile(self):
-        """Mean nanoseconds for each method, by "Actor.method"; of an engine with profile=True. It
-        may be given to compile(profile=)."""
+        """Mean nanoseconds for each method, by "Actor.method". It may be given to
+        compile(profile=). Raises Error where the engine was made without profile=True."""
+        if not self._measures:
+            raise Error("this engine measures no methods; `cgraph.Engine(plan, profile=True)` does")
         return dict(self._runtime.profile())
 
     def wait_report(self):
