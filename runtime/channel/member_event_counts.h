@@ -13,7 +13,7 @@ class MemberEventCounts {
  public:
   explicit MemberEventCounts(uint32_t members) : event_counts_(members) {}
 
-  // Of a member that another rank serves, nothing is set.
+  // A member that is never set is one of a rank that shares no memory with this one.
   void Set(uint32_t member, device::EventCount* event_count) {
     event_counts_[member] = event_count;
   }

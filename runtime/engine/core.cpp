@@ -116,7 +116,7 @@ Status Core::OpenDevices() {
   return Status::Ok();
 }
 
-// The same at all ranks of a machine.
+// All ranks of a machine make the same placement.
 void Core::PlaceLanes() {
   const auto gpus = NumbersOfGpus();
   placement_ = workers::Place(*plan_, WorkersOf(*plan_, options_), options_.proved, gpus);

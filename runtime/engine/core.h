@@ -364,7 +364,7 @@ class Core {
   std::vector<std::unique_ptr<Worker>> workers_;
   std::vector<std::vector<std::string>> output_names_;
   std::atomic<uint64_t> measured_from_{0};  // steady clock: what began before is forgotten
-  bool yields_ = false;  // whether an idle worker yields its core, or spins, before it sleeps
+  bool yields_ = false;  // whether an idle worker yields its core at once (spin.h)
   bool has_start_ = false;
   bool has_queues_ = false;
 

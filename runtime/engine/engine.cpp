@@ -208,6 +208,7 @@ void Engine::Teardown() {
   const device::CallersContext context(core_->uses_gpus());
   core_->Teardown();
 }
+bool Engine::Ended() const { return core_->ended(); }
 const plan::Plan& Engine::plan() const { return core_->plan(); }
 std::string Engine::WaitReport() const { return core_->WaitReport(); }
 std::string Engine::WaitReportDot() const { return core_->WaitReportDot(); }

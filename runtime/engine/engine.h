@@ -274,6 +274,9 @@ class Engine {
   // runs is waited for; on a GPU for a time, see EngineOptions::abandoned). Afterwards every call
   // gets kClosed. A second teardown does nothing.
   void Teardown();
+  // Returns whether the run has ended: by Teardown(), a time-out, a process that is lost, or a
+  // device that has failed as a whole.
+  bool Ended() const;
 
   const plan::Plan& plan() const;
 

@@ -86,12 +86,19 @@ struct LoadedGraph {
   bool flags_unannounced = false;
   device::SharedArray<std::atomic<uint8_t>> poison_bytes;  // of all frames
   std::vector<InputPort> inputs;
-  // GivenExtent: one that submission writes, since what the plan has before is over by then.
+  // GivenExtent: an extent that submission writes (load/sync/works.cpp says when it may).
   struct GivenExtent {
     uint32_t symbol = 0;
     uint32_t tensor = 0;  // of a frame
   };
   std::vector<GivenExtent> given_extents;
+  // GivenDim: a dim of an output whose extent an input has. Submission writes it into the result.
+  struct GivenDim {
+    uint32_t output = 0;
+    uint32_t dim = 0;
+    uint32_t symbol = 0;
+  };
+  std::vector<GivenDim> given_dims;
   std::vector<uint64_t> output_offsets;  // per arena: in the output block (output arenas only)
   // The blocks that results of an execution lie in: the output block, of the caller's device; then
   // one for each device whose results stay in its memory.

@@ -77,6 +77,9 @@ Result<ExecutionState*> Core::Submit(uint32_t g, std::span<const Input> inputs,
   for (const LoadedGraph::GivenExtent& extent : graph.given_extents) {
     *frame.bindings.tensors[extent.tensor].as<int64_t>() = frame.taken[extent.symbol];
   }
+  for (const LoadedGraph::GivenDim& given : graph.given_dims) {
+    (*run)->outputs[given.output].dims[given.dim] = frame.taken[given.symbol];
+  }
   (*run)->lent = any_lent;
   (*run)->empty = false;
   // The caller's two and the engine's.

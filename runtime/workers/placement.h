@@ -1,9 +1,9 @@
 // Placement: which worker drives which lane, in which work queue and in which order.
 //
 // A worker is a thread that drives work queues; a work queue is an in-order list of instructions.
-// For a proved plan a worker has one work queue, with its lanes merged by the certificate; for an
-// unproved plan each lane is a work queue of its own. The engine runs a placement and the simulator
-// plays it.
+// For a proved plan a worker has one work queue, with its lanes merged by the certificate, and the
+// caller's worker may have two (SplitCaller); for an unproved plan each lane is a work queue of its
+// own. The engine runs a placement and the simulator plays it.
 #ifndef CGRAPH_RUNTIME_WORKERS_PLACEMENT_H_
 #define CGRAPH_RUNTIME_WORKERS_PLACEMENT_H_
 

@@ -131,6 +131,51 @@ TEST_CASE("D11 submission makes an input's extent unless its copy may be in use"
   CHECK(!engine::FindWorks(index, 3)[at]);
   CHECK(engine::FindWorks(index, 4)[at]);
   CHECK(engine::FindWorks(index, engine::kNoDepth)[at]);
+  // A lane that reads the extent behind the input may still read it when the next round is
+  // submitted. Its last instruction, a signal, stands for that.
+  plan::Graph reads = **graph;
+  const plan::Range lane = reads.programs[index.lane(at)];
+  plan::Instruction& last = reads.instructions[lane.first() + lane.count() - 1];
+  REQUIRE(last.kind() == plan::Kind::signal);
+  last.mutate_kind(plan::Kind::call);
+  CHECK(!engine::FindWorks(plan::GraphIndex(plan, reads), 1)[at]);
+  CHECK(engine::FindWorks(plan::GraphIndex(plan, reads), 2)[at]);
+}
+
+// So no execution of another graph has to wait for this one's result on the caller's lane.
+TEST_CASE("D11 a result whose extents inputs give lies where it belongs", "[immediate]") {
+  Runner run(CGRAPH_SOURCE_DIR "/tests/conformance/inflight.cgraph");
+  const plan::Plan& plan = run.engine().plan();
+  const auto graph = std::find_if(plan.graphs.begin(), plan.graphs.end(),
+                                  [](const auto& one) { return one->name == "sized"; });
+  REQUIRE(graph != plan.graphs.end());
+  const std::vector<bool> works = engine::FindWorks(plan::GraphIndex(plan, **graph), 1);
+  size_t outputs = 0;
+  for (size_t i = 0; i < works.size(); ++i) {
+    if ((*graph)->instructions[i].kind() != plan::Kind::output) continue;
+    ++outputs;
+    CHECK(!works[i]);
+  }
+  CHECK(outputs != 0);
+}
+
+TEST_CASE("D11 submission makes no extent in memory of another device", "[immediate]") {
+  Runner run(CGRAPH_SOURCE_DIR "/tests/conformance/inflight.cgraph");
+  const plan::Plan& plan = run.engine().plan();
+  for (const auto& graph : plan.graphs) {
+    for (uint32_t i = 0; i < graph->instructions.size(); ++i) {
+      if (graph->instructions[i].kind() != plan::Kind::input) continue;
+      if (graph->instructions[i].outputs() == 1) continue;  // it makes none
+      plan::Plan moved;
+      for (const auto& device : plan.devices) {
+        moved.devices.push_back(std::make_unique<plan::Device>(*device));
+        moved.devices.back()->kind = plan::DeviceKind::cpu;
+      }
+      moved.lanes = plan.lanes;
+      CHECK(!engine::FindWorks(plan::GraphIndex(plan, *graph), 1)[i]);
+      CHECK(engine::FindWorks(plan::GraphIndex(moved, *graph), 1)[i]);
+    }
+  }
 }
 
 }  // namespace

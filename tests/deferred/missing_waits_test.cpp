@@ -54,7 +54,8 @@ std::unique_ptr<plan::Plan> Without(const plan::Plan& plan, uint32_t graph,
 }
 
 // Returns whether an instruction does anything besides signalling and waiting. Inputs of fixed
-// shape lie in their frame before a round is submitted; results may lie where they belong.
+// shape lie in their frame before a round is submitted; results of fixed shape may lie where they
+// belong. (No plan here has inputs or results whose extents inputs give.)
 bool Works(const plan::Graph& g, const plan::Instruction& at) {
   if (at.kind() == plan::Kind::signal || at.kind() == plan::Kind::wait) return false;
   if (at.kind() == plan::Kind::input) return at.outputs() != 1;

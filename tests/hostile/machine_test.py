@@ -107,7 +107,8 @@ def children(pid):
     """Of any of its threads, in the order in which they were started."""
     found = []
     for task in pathlib.Path(f"/proc/{pid}/task").glob("*/children"):
-        found += [int(child) for child in task.read_text().split()]
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # a thread that has ended
+            found += [int(child) for child in task.read_text().split()]
     return sorted(found)
 
 

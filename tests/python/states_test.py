@@ -5,6 +5,8 @@
 import os
 import subprocess
 import tempfile
+import threading
+import time
 import unittest
 
 import numpy as np
@@ -44,6 +46,8 @@ actor Branch() {
 }
 place a = Branch() on cpu[0]
 place b = Branch() on cpu[1]
+place c = Branch() on cpu[2]
+graph other(x: f32[4], ms: i64) { c.late(x, ms) }
 graph both(x: f32[4], ms: i64) {
   a.fail(x)
   b.late(x, ms)
@@ -140,6 +144,30 @@ class States(unittest.TestCase):
                 with self.assertRaises(cgraph.ExecutionError):
                     engine.both(np.full(4, 5, np.float32), ms=50)
                 np.testing.assert_array_equal(engine.state["b"]["k"], np.full(4, 5 * i))
+
+    def test_submitted_while_it_awaits(self):
+        """An execution that another thread submits meanwhile may write any state."""
+        said = []
+
+        def read():
+            try:
+                engine.state["c"]["k"].tolist()
+            except cgraph.Error as error:
+                said.append(str(error))
+
+        if self.processes:
+            self.skipTest("the reader may drive the other execution itself")
+        with cgraph.Engine(cgraph.compile(BRANCHES), workers=4) as engine:
+            with self.assertRaises(cgraph.ExecutionError):
+                engine.both(np.full(4, 5, np.float32), ms=500)
+            reader = threading.Thread(target=read)
+            reader.start()
+            time.sleep(0.1)
+            other = engine.other.submit(np.ones(4, np.float32), ms=2000)
+            reader.join()
+            self.assertFalse(other.done(), "the machine is too busy for this test")
+            self.assertRegex("".join(said), "graph other are in flight; take their results")
+            other.result()
 
     def test_closed(self):
         engine = self.engine()

@@ -1,8 +1,8 @@
 // WorkQueue: an in-order list of work that one worker issues without ever blocking in it.
 //
-// For a proved plan a worker has one work queue, with its lanes merged by the certificate. For an
-// unproved plan every lane is a work queue of its own and the worker goes round, so a wrong order
-// really deadlocks.
+// For a proved plan a worker has one work queue, with its lanes merged by the certificate, and the
+// caller's worker may have two. For an unproved plan every lane is a work queue of its own and the
+// worker goes round, so a wrong order really deadlocks.
 //
 // Where all devices are immediate, issuing is doing: the work queue runs each step where it stands,
 // and is one in-order queue. Steps of other lanes go to the lanes' queues (lane_queues.h), which

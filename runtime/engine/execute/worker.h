@@ -39,10 +39,10 @@ struct Worker {
     }
     return false;
   }
-  // Drives until `until()`, which reads only sequentially consistent atomics: spins while nothing
-  // can be done, or yields its core (spin.h), then sleeps until the event count is notified. Nobody
-  // notifies it of messages, so whoever goes on with them looks from time to time, at intervals
-  // that grow with the wait.
+  // Drives until `until()`, which reads only sequentially consistent atomics. While nothing can be
+  // done it spins, then yields its core (spin.h; `yields`: at once), then sleeps until the event
+  // count is notified. Nobody notifies it of messages, so whoever goes on with them looks from time
+  // to time, at intervals that grow with the wait.
   template <typename Until>
   void Drive(bool yields, Until&& until) {
     device::Spinner spinner(yields);

@@ -21,19 +21,31 @@ uint64_t FlagStride(const LoadedGraph& graph) {
 
 }  // namespace
 
-bool IsDynamic(const plan::Graph& graph, uint32_t value) {
-  const plan::Value& v = graph.values[value];
-  return std::any_of(graph.dims.begin() + v.first_dim(),
-                     graph.dims.begin() + v.first_dim() + v.rank(),
-                     [](const plan::Dim& dim) { return dim.symbol() != plan::kNone; });
-}
-
 bool InOutput(const plan::Graph& graph, uint32_t value) {
   const plan::Buffer& buffer = graph.buffers[graph.values[value].buffer()];
   return graph.arenas[buffer.arena()].space() == plan::Space::output;
 }
 
-void DescribeInputs(const plan::Graph& plan, LoadedGraph& graph) {
+bool HasGivenDims(const plan::Graph& graph, uint32_t value, const std::vector<bool>& given) {
+  const plan::Value& v = graph.values[value];
+  return std::all_of(graph.dims.begin() + v.first_dim(),
+                     graph.dims.begin() + v.first_dim() + v.rank(), [&](const plan::Dim& dim) {
+                       return dim.symbol() == plan::kNone || given[dim.symbol()];
+                     });
+}
+
+std::vector<bool> GivenSymbols(const plan::Graph& graph) {
+  std::vector<bool> given(graph.symbols.size(), false);
+  for (const auto& input : graph.inputs) {
+    const plan::Value& value = graph.values[input->value];
+    for (uint32_t d = value.first_dim(); d < value.first_dim() + value.rank(); ++d) {
+      if (graph.dims[d].symbol() != plan::kNone) given[graph.dims[d].symbol()] = true;
+    }
+  }
+  return given;
+}
+
+void DescribePorts(const plan::Graph& plan, LoadedGraph& graph) {
   std::vector<bool> seen(plan.symbols.size(), false);
   for (const auto& input : plan.inputs) {
     const plan::Value& value = plan.values[input->value];
@@ -50,6 +62,13 @@ void DescribeInputs(const plan::Graph& plan, LoadedGraph& graph) {
     }
     graph.inputs.push_back(std::move(port));
   }
+  for (uint32_t output = 0; output < plan.outputs.size(); ++output) {
+    const plan::Value& value = plan.values[plan.outputs[output]->value];
+    for (uint32_t d = 0; d < value.rank(); ++d) {
+      const uint32_t symbol = plan.dims[value.first_dim() + d].symbol();
+      if (symbol != plan::kNone && seen[symbol]) graph.given_dims.push_back({output, d, symbol});
+    }
+  }
 }
 
 FrameOperands::FrameOperands(const plan::GraphIndex& index)
@@ -61,13 +80,7 @@ FrameOperands::FrameOperands(const plan::GraphIndex& index)
     extent_at_.emplace(static_cast<uint64_t>(extent.symbol()) << 32 | extent.device(), i);
   }
   FindPorts();
-  given_.assign(graph_.symbols.size(), false);
-  for (const auto& input : graph_.inputs) {
-    const plan::Value& value = graph_.values[input->value];
-    for (uint32_t d = value.first_dim(); d < value.first_dim() + value.rank(); ++d) {
-      if (graph_.dims[d].symbol() != plan::kNone) given_[graph_.dims[d].symbol()] = true;
-    }
-  }
+  given_ = GivenSymbols(graph_);
 }
 
 void FrameOperands::FindPorts() {

@@ -14,10 +14,13 @@
 
 namespace cgraph::engine {
 
-bool IsDynamic(const plan::Graph& graph, uint32_t value);  // has a dimension with a symbol
-bool InOutput(const plan::Graph& graph, uint32_t value);   // lies in an output arena
+bool InOutput(const plan::Graph& graph, uint32_t value);  // lies in an output arena
+// Returns whether inputs give all extents of a value; `given`: by symbol, whether an input does.
+bool HasGivenDims(const plan::Graph& graph, uint32_t value, const std::vector<bool>& given);
+std::vector<bool> GivenSymbols(const plan::Graph& graph);
 
-void DescribeInputs(const plan::Graph& plan, LoadedGraph& graph);
+// Describes the inputs, and those dims of outputs that submission knows.
+void DescribePorts(const plan::Graph& plan, LoadedGraph& graph);
 
 class FrameOperands {
  public:

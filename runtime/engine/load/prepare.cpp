@@ -35,7 +35,7 @@ class Preparer {
         index_(*preparation.plan, graph_),
         operands_(index_) {
     index_.IndexMessages();
-    DescribeInputs(graph_, out_);
+    DescribePorts(graph_, out_);
     for (size_t port = 0; port < out_.inputs.size(); ++port) {
       const uint32_t value = graph_.inputs[port]->value;
       out_.inputs[port].device = &p_.arenas->DeviceOf(number_, value);

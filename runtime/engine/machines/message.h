@@ -29,7 +29,7 @@ struct RoundMessage {
 };
 
 // MachineMessage: the beginning of a message; a text follows. It fits one unit of the wire: with
-// two units a hop of 4 KiB by TCP took 13 us instead of 9 (docs/benchmarks.md).
+// two units a hop of 4 KiB by TCP took 10 to 12 us instead of 7 (docs/benchmarks.md).
 struct MachineMessage {
   enum Kind : uint32_t {
     kNone,          // nothing that a rank sends
@@ -65,8 +65,8 @@ struct MachineMessage {
     struct {
       uint32_t cores, gpus;
       uint64_t process_bytes;  // of the text: who answers; why there are no GPUs follows
-    } gpus{};
-    // The text: the extents that the inputs have, by symbol, where there are GPUs.
+    } gpus;
+    // The text: the extents that the inputs have, by symbol, where devices have queues.
     RoundMessage round;
     struct {
       uint64_t done, at, round;
@@ -86,7 +86,7 @@ struct MachineMessage {
       uint8_t dtype;
       uint64_t digest, file_bytes;  // the digest of the header, where the file is described
       int64_t modified_ns;
-    } weights;
+    } weights{};  // the largest: so that no byte is sent that was not written
     struct {
       int64_t now_ns;
     } clock;

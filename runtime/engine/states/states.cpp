@@ -45,25 +45,30 @@ Status Core::CheckStates() const {
   return Status::Ok();
 }
 
-// Awaits executions that have failed, and whose other branches go on: their callers have the error
-// already. Returns kUnsupported while others are in flight.
+// Awaits executions that have failed, and whose other branches go on. Returns kUnsupported while
+// others are in flight.
 Status Core::AwaitIdle(const std::string& what) {
-  for (const auto& graph : graphs_) {
-    Retire(*graph);
-    while (!graph->idle()) {
-      if (ended()) return EndStatus();
-      ExecutionState& oldest = *graph->frames[graph->oldest_frame].run;
-      if (!oldest.empty && !oldest.Over()) {
+  for (;;) {
+    if (ended()) return EndStatus();
+    LoadedGraph* busy = nullptr;
+    for (const auto& graph : graphs_) {
+      Retire(*graph);
+      if (graph->idle()) continue;
+      busy = graph.get();
+      for (uint64_t n = graph->retired; n < graph->round(); ++n) {
+        const size_t frame = (graph->oldest_frame + n - graph->retired) % graph->frames.size();
+        ExecutionState& run = *graph->frames[frame].run;
+        if (run.empty || run.Over()) continue;
         return Status(StatusCode::kUnsupported,
                       fmt::format("{} cannot be looked at while executions of graph {} are in "
                                   "flight; take their results first",
                                   what, graph->plan->name));
       }
-      CGRAPH_RETURN_IF_ERROR(AwaitOldest(*graph));
-      Retire(*graph);
     }
+    if (busy == nullptr) return Status::Ok();
+    // Gives the lock up meanwhile, so that another thread may submit to any graph.
+    CGRAPH_RETURN_IF_ERROR(AwaitOldest(*busy));
   }
-  return Status::Ok();
 }
 
 Core::StateAddress Core::AddressOf(size_t state) const {

@@ -78,9 +78,8 @@ InstructionPhrase PartDeed(const Plan& plan, const Graph& graph, const CommPart&
     const Collective* collective = Find(graph.collectives, part.subject());
     const uint64_t count = part.inputs() > 0 ? part.inputs() : part.outputs();
     const uint64_t first = part.first();
-    return {fmt::format("{} {}", collective == nullptr ? "collective" : CollectiveName(*collective),
-                        count == 0 ? std::string() : OperandNames(plan, graph, first, count)),
-            ""};
+    const std::string name = collective == nullptr ? "collective" : CollectiveName(*collective);
+    return {count == 0 ? name : name + ' ' + OperandNames(plan, graph, first, count), ""};
   }
   const bool send = part.part() == Part::send;
   const Channel* channel = Find(graph.channels, part.subject());

@@ -139,7 +139,7 @@ Running Submit(Graph& graph, nb::handle args, nb::handle kwargs) {
     const WithoutGil unlocked;
     return engine.Execute(graph.index, inputs);
   }();
-  if (!execution.ok()) RaiseStatus(execution.status(), During::kSubmit);
+  if (!execution.ok()) graph.engine->RaiseStatus(execution.status(), During::kSubmit);
   return {OfThisProcess<Execution>(std::move(*execution)), std::move(borrowed)};
 }
 
@@ -159,7 +159,7 @@ nb::object Call(Graph& graph, nb::handle args, nb::handle kwargs) {
     const Result<Outputs> result = Await(graph, running, std::nullopt, over);
     if (result.ok()) return Pack(graph, *result);
     if (MayStillRead(result.status())) graph.engine->Keep(std::move(running.inputs));
-    RaiseStatus(result.status(), During::kExecution);
+    graph.engine->RaiseStatus(result.status(), During::kExecution);
   } catch (...) {
     // After a signal, or where memory is short, the execution goes on, and reads its inputs.
     if (!IsOver(*running.execution)) graph.engine->Adopt(std::move(running));
@@ -270,7 +270,7 @@ void Future::Settle(cgraph::Result<Outputs> result) {
 
 nb::object Future::Result(std::optional<double> timeout) {
   Await(timeout);
-  if (!status_.ok()) RaiseStatus(status_, During::kExecution);
+  if (!status_.ok()) graph_->engine->RaiseStatus(status_, During::kExecution);
   return value_;
 }
 
@@ -278,7 +278,7 @@ nb::object Future::Exception(std::optional<double> timeout) {
   Await(timeout);
   if (status_.ok()) return nb::none();
   try {
-    RaiseStatus(status_, During::kExecution);
+    graph_->engine->RaiseStatus(status_, During::kExecution);
   } catch (nb::python_error& error) {
     return nb::borrow(error.value());
   }

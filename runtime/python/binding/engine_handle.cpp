@@ -199,6 +199,18 @@ Engine& EngineHandle::Use() {
   return **engine_;
 }
 
+void EngineHandle::RaiseStatus(const Status& status, During during) const {
+  const StatusCode code = status.code();
+  const bool says_so = code != StatusCode::kTimeout && code != StatusCode::kLost &&
+                       code != StatusCode::kFailed;  // of others, what was asked for is wrong
+  if (says_so || !engine_.usable() || !(*engine_)->Ended()) python::RaiseStatus(status, during);
+  std::string message = status.message();
+  if (!message.ends_with('\n')) message += '\n';
+  message += "the engine has ended, and its states with it; another `cgraph.Engine` of the plan "
+             "can be made";
+  python::RaiseStatus({code, message}, during);
+}
+
 void EngineHandle::Sweep() {
   for (size_t i = 0; i < orphans_.size();) {
     if (!orphans_[i].execution->Ready()) {

@@ -21,6 +21,7 @@
 
 #include "runtime/engine/engine.h"
 #include "runtime/python/binding/tensors/borrow.h"
+#include "runtime/python/binding/errors.h"
 #include "runtime/python/binding/forks.h"
 
 namespace cgraph::python {
@@ -53,6 +54,8 @@ class EngineHandle {
 
   // Returns the engine. Raises in a process that was forked from the one that made it.
   Engine& Use();
+  // Raises what the engine has returned, and says where the engine has ended.
+  [[noreturn]] void RaiseStatus(const Status& status, During during) const;
   bool usable() const { return engine_.usable(); }
   // Whether anything that the plan runs may take for ever, whatever its inputs are.
   bool may_hang() const { return may_hang_; }

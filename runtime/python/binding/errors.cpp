@@ -31,9 +31,6 @@ const char* ClassOf(StatusCode code, During during) {
   return "Error";
 }
 
-constexpr const char* kEnded =
-    "the engine has ended, and its states with it; another `cgraph.Engine` of the plan can be made";
-
 }  // namespace
 
 void RaiseBuiltin(PyObject* type, const std::string& message) {
@@ -50,11 +47,7 @@ void Raise(const char* name, const std::string& message) {
 }
 
 void RaiseStatus(const Status& status, During during) {
-  const bool ended = during != During::kLoad && (status.code() == StatusCode::kTimeout ||
-                                                 status.code() == StatusCode::kLost);
-  const bool has_newline = status.message().ends_with('\n');
-  Raise(ClassOf(status.code(), during),
-        status.message() + (ended ? std::string(has_newline ? "" : "\n") + kEnded : ""));
+  Raise(ClassOf(status.code(), during), status.message());
 }
 
 }  // namespace cgraph::python

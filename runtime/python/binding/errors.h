@@ -12,8 +12,7 @@ namespace cgraph::python {
 
 enum class During { kLoad, kSubmit, kExecution };
 
-// All of these hold the GIL, and throw nanobind::python_error. A status of an engine that a time-out
-// or a lost process has ended says so, too; a wait that was given up is not raised by a status.
+// All of these hold the GIL, and throw nanobind::python_error.
 [[noreturn]] void RaiseStatus(const Status& status, During during);
 // `name`: of a class in cgraph.errors.
 [[noreturn]] void Raise(const char* name, const std::string& message);

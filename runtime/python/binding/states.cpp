@@ -28,8 +28,8 @@ namespace nb = nanobind;
 namespace cgraph::python {
 namespace {
 
-void RaiseUnless(const Status& status) {
-  if (!status.ok()) RaiseStatus(status, During::kSubmit);
+void RaiseUnless(const Status& status, const EngineHandle& handle) {
+  if (!status.ok()) handle.RaiseStatus(status, During::kSubmit);
 }
 
 // Says what makes the object of a place: "python:nets:Encoder", "libmine.so"; of a kernel that
@@ -82,10 +82,11 @@ Array ReadOne(EngineHandle& handle, const std::string& name) {
   copied->tensor.dtype = state.dtype;
   copied->tensor.rank = static_cast<uint8_t>(state.dims.size());
   std::copy(state.dims.begin(), state.dims.end(), copied->tensor.dims);
-  RaiseUnless([&] {
+  const Status status = [&] {
     const WithoutGil unlocked;
     return engine.ReadState(name, copied->bytes);
-  }());
+  }();
+  RaiseUnless(status, handle);
   return Array(std::move(copied));
 }
 
@@ -113,10 +114,11 @@ void WriteOne(EngineHandle& handle, const std::string& place, const std::string&
           fmt::format("`{}` takes `{}` as {}, and was given {}[{}]", place, name, port.type,
                       plan::DTypeName(state.dtype), fmt::join(input.dims, ", ")));
   }
-  RaiseUnless([&] {
+  const Status status = [&] {
     const WithoutGil unlocked;
     return engine.WriteState(whole, {static_cast<const uint8_t*>(input.data), state.bytes});
-  }());
+  }();
+  RaiseUnless(status, handle);
 }
 
 // Returns what is to be said of the file, which may be nothing.
@@ -126,7 +128,7 @@ std::string SaveAll(EngineHandle& handle, const std::string& path) {
     const WithoutGil unlocked;
     return SaveStates(path, engine);
   }();
-  RaiseUnless(note.status());
+  RaiseUnless(note.status(), handle);
   return *note;
 }
 
@@ -136,7 +138,7 @@ std::vector<std::string> LoadAll(EngineHandle& handle, const std::string& path) 
     const WithoutGil unlocked;
     return LoadStates(path, engine);
   }();
-  RaiseUnless(absent.status());
+  RaiseUnless(absent.status(), handle);
   return *absent;
 }
 

@@ -3,6 +3,7 @@ import atexit
 import collections.abc
 import os
 import sys
+import threading
 import types
 import weakref
 
@@ -12,6 +13,7 @@ from cgraph._states import States
 from cgraph.errors import Error, InputError, PlanError
 
 _engines = weakref.WeakSet()
+_making_waiters = threading.Lock()
 DEFAULT_TIMEOUT = 600.0
 
 
@@ -172,12 +174,13 @@ class Engine:
         raise TypeError("an engine cannot be pickled; send its plan, and make one of it there")
 
     def _waiters(self):
-        """Threads that wait for futures in a caller's place."""
-        if self._executor is None:
-            from concurrent.futures import ThreadPoolExecutor
-            inflight = sum(graph.inflight for graph in self.plan.graphs.values())
-            self._executor = ThreadPoolExecutor(min(32, max(4, inflight)), "cgraph-wait")
-        return self._executor
+        """Threads that wait for what is awaited."""
+        with _making_waiters:
+            if self._executor is None:
+                from concurrent.futures import ThreadPoolExecutor
+                inflight = sum(graph.inflight for graph in self.plan.graphs.values())
+                self._executor = ThreadPoolExecutor(min(32, max(4, inflight)), "cgraph-await")
+            return self._executor
 
 
 def _check_types(processes, workers, inflight, timeout):
@@ -298,19 +301,24 @@ def _await(future):
 
 def _concurrent(future):
     """Returns a concurrent.futures.Future of the same result, for `as_completed`, `wait` and
-    `add_done_callback`. A thread of the engine's waits for it. It cannot be cancelled once it
-    waits: an execution that was submitted goes on."""
+    `add_done_callback`. A thread waits for it, and so does the end of the program. An execution
+    that was submitted cannot be cancelled."""
     from concurrent.futures import Future
-    owner = future.graph._owner()
-    if owner is not None and not future.done():
-        return owner._waiters().submit(future.result)
     same = Future()
     same.set_running_or_notify_cancel()
-    error = future.exception()
-    if error is not None:
-        same.set_exception(error)
+
+    def settle():
+        try:
+            result = future.result()
+        except Exception as error:
+            same.set_exception(error)
+        else:
+            same.set_result(result)
+
+    if future.done():
+        settle()
     else:
-        same.set_result(future.result())
+        threading.Thread(target=settle, name="cgraph-wait").start()
     return same
 
 

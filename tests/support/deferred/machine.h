@@ -45,7 +45,7 @@ class Machine {
 
   void Add(DeferredQueue* queue);
   void Remove(DeferredQueue* queue);  // waits for an operation of it that runs
-  // Carries out one operation, if any may go on; false: none may.
+  // Carries out one operation, if any may go on. False: none may; true: whoever polls looks again.
   bool RunOne();
   // As RunOne(), or puts the operation off for a while; then it is true, too.
   bool Polled();

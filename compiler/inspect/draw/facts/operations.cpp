@@ -34,7 +34,8 @@ std::string Names(const plan::Plan& plan, const plan::Graph& graph, const Reader
 std::string PartName(const plan::Plan& plan, const plan::Graph& graph, const plan::CommPart& part) {
   const std::string names = Names(plan, graph, part);
   if (part.part() == plan::Part::collective) {
-    return fmt::format("{} {}", plan::CollectiveName(*graph.collectives[part.subject()]), names);
+    const std::string name = plan::CollectiveName(*graph.collectives[part.subject()]);
+    return part.inputs() + part.outputs() == 0 ? name : name + ' ' + names;  // a barrier has none
   }
   const plan::Channel& channel = graph.channels[part.subject()];
   const auto device = [&](uint32_t lane) {

@@ -1,6 +1,6 @@
 // Works: the instructions of a graph that have anything to do besides signalling and waiting. An
 // input or output has something only where an extent is made that submission cannot make, a size is
-// known late, or the result has to be brought to the output block.
+// known when methods have run, or the result has to be brought to the output block.
 #ifndef CGRAPH_RUNTIME_ENGINE_LOAD_SYNC_WORKS_H_
 #define CGRAPH_RUNTIME_ENGINE_LOAD_SYNC_WORKS_H_
 
