@@ -320,6 +320,27 @@ class Futures(WithEngine):
         with self.assertRaises(cgraph.ExecutionError):
             asyncio.run(failing())
 
+    def test_of_several_graphs(self):
+        """A result does not wait for that of another graph, also where inputs give its extents."""
+        plan = cgraph.compile("""import std.debug
+import std.tensor
+actor A() {
+  method slow(x: f32[n <= 4], ms: i64) -> f32[n] {
+    sleep(ms)
+    return x + 1.0
+  }
+}
+place a = A() on cpu[0]
+place b = A() on cpu[1]
+graph first(x: f32[n <= 4], ms: i64) -> f32[n] { return a.slow(x, ms) }
+graph second(x: f32[n <= 4], ms: i64) -> f32[n] { return b.slow(x, ms) }
+""")
+        with cgraph.Engine(plan, workers=3) as engine:
+            slow = engine.first.submit(x=np.ones(3, np.float32), ms=2000)
+            self.assertEqual(engine.second(x=np.ones(2, np.float32), ms=0).tolist(), [2.0] * 2)
+            self.assertFalse(slow.done())
+            self.assertEqual(slow.result().tolist(), [2.0] * 3)
+
     def test_concurrent(self):
         """What concurrent.futures has for its own futures."""
         late = self.engine.late.submit(x=np.ones(2, np.float32), ms=300).concurrent()
