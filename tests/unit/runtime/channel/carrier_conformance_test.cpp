@@ -52,6 +52,16 @@ struct Ends {
   }
 };
 
+// An all_reduce by sums of `count` integers.
+std::unique_ptr<Collective> MakeSum(const Carrier& carrier, device::SharedHeap& heap,
+                                    uint32_t members, uint64_t count) {
+  auto made = carrier.MakeCollective(
+      {CollectiveKind::kAllReduce, Reduction::kSum, 0, members, {{plan::DType::i64, count * 8}}},
+      heap);
+  REQUIRE(made.ok());
+  return std::move(*made);
+}
+
 }  // namespace
 
 TEST_CASE("an edge is served, or refused with the reason") {
@@ -157,14 +167,8 @@ TEST_CASE("a collective is over when all have been there, and marks everybody") 
     for (uint64_t count : {1, 5, 4000}) {
       constexpr uint32_t kMembers = 3;
       cgraph::testing::HostMemory host;
-      auto made = carrier.MakeCollective({CollectiveKind::kAllReduce,
-                                          Reduction::kSum,
-                                          0,
-                                          kMembers,
-                                          {{plan::DType::i64, count * 8}}},
-                                         *host.heap);
-      REQUIRE(made.ok());
-      Collective& all = **made;
+      const auto made = MakeSum(carrier, *host.heap, kMembers, count);
+      Collective& all = *made;
       device::EventCount event_count;
       std::vector<std::vector<int64_t>> in(kMembers, std::vector<int64_t>(count)), out = in;
       for (uint32_t m = 0; m < kMembers; ++m) all.SetEventCount(m, &event_count);
@@ -212,14 +216,8 @@ TEST_CASE("whoever drives another member hears of the last one that moves") {
           if ((driven & ~(1u << last)) == 0) continue;  // it drives no other one
           INFO("workers " << workers << ", last " << last << ", sleeper " << sleeper);
           cgraph::testing::HostMemory host;
-          auto made = carrier.MakeCollective({CollectiveKind::kAllReduce,
-                                              Reduction::kSum,
-                                              0,
-                                              kMembers,
-                                              {{plan::DType::i64, kCount * 8}}},
-                                             *host.heap);
-          REQUIRE(made.ok());
-          Collective& all = **made;
+          const auto made = MakeSum(carrier, *host.heap, kMembers, kCount);
+          Collective& all = *made;
           device::EventCount event_counts[2];
           std::vector<std::vector<int64_t>> in(kMembers, std::vector<int64_t>(kCount)), out = in;
           const auto arrive = [&](uint32_t m) {
