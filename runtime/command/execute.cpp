@@ -183,10 +183,8 @@ void SayNotes(const plan::Plan& plan, const Options& options, const ranks::Peers
   }
 }
 
-// Gives states the values of --load-state, where they can be read and set as the flags ask.
+// Gives states the values of --load-state.
 Status SetStates(const Options& options, Engine& engine) {
-  if (options.save_state.empty() && options.load_state.empty()) return Status::Ok();
-  CGRAPH_RETURN_IF_ERROR(engine.CheckStates());
   if (options.load_state.empty()) return Status::Ok();
   const auto absent = LoadStates(options.load_state, engine);
   if (!absent.ok()) return absent.status();

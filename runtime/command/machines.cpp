@@ -58,13 +58,6 @@ Problem CheckMachineFlags(const Options& options) {
                                 "process serves the devices of one node; leave it out",
                                 flag)};
   }
-  for (const auto& [flag, file] : {std::pair("--load-state", &options.load_state),
-                                   std::pair("--save-state", &options.save_state)}) {
-    if (file->empty()) continue;
-    return {kUsage, fmt::format("{} is about one machine so far; leave it out, and return states "
-                                "as outputs",
-                                flag)};
-  }
   return {};
 }
 

@@ -19,6 +19,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -134,7 +135,6 @@ class Core {
 
   // states.cpp
   const std::vector<Engine::State>& states() const { return states_; }
-  Status CheckStates() const;
   Status ReadState(std::string_view name, std::span<uint8_t> to);
   Status WriteState(std::string_view name, std::span<const uint8_t> from);
   Result<Engine::Snapshot> TakeSnapshot();
@@ -248,10 +248,13 @@ class Core {
   // states.cpp
   using StateAddress = Arenas::StateAddress;
   void ListStates();
-  Status CheckReached(const plan::Actor& actor) const;
-  Status AwaitIdle(const std::string& what);
-  StateAddress AddressOf(size_t state) const;
-  Result<StateAddress> FindState(std::string_view name, uint64_t bytes);
+  uint32_t RankOfDevice(uint32_t device) const;
+  bool ReachesMemoryOf(uint32_t device) const;
+  Status CopyStatesOut(uint32_t actor, uint64_t offset, std::span<uint8_t> to);
+  Status CopyStatesIn(uint32_t actor, uint64_t offset, std::span<const uint8_t> from);
+  Status AwaitIdle();
+  Status DriveToIdle();
+  Result<size_t> FindState(std::string_view name, uint64_t bytes);
 
   // handover.cpp
   void FindSharedGpus();
@@ -267,16 +270,25 @@ class Core {
   Status PutBack(const Restoring& all, size_t count,
                  const std::vector<std::vector<uint8_t>>& before, Status why);
 
-  // objects.cpp; the last three at a rank that is asked, the others at rank 0, under submission_
-  using ObjectTask = ranks::ObjectRequest::Kind;
+  // objects.cpp
+  using ObjectTask = ranks::StateRequest::Kind;
   Result<native::StoredObject> DoWithObject(uint32_t actor, ObjectTask task,
                                             std::span<const uint8_t> bytes = {});
-  Result<native::StoredObject> LetRankDo(uint32_t rank, ObjectTask task, int64_t number,
-                                         std::span<const uint8_t> bytes);
-  Status AskRank(uint32_t rank);
+  Result<native::StoredObject> DoWithOwnObject(uint32_t actor, ObjectTask task,
+                                               std::span<const uint8_t> bytes = {});
+
+  // requests.cpp; at rank 0, under submission_
+  using TakePiece = std::function<void(uint64_t begin, std::span<const uint8_t> piece)>;
+  Status AskInPieces(uint32_t rank, ranks::StateRequest& request, std::span<const uint8_t> from,
+                     const TakePiece& take);
+  Status AskRank(uint32_t rank, ranks::StateRequest& request, std::span<uint8_t> piece);
+  // at the others
   bool IsAsked() const;
   void Answer();
-  void DoPiece(ranks::ObjectRequest& request);
+  void AnswerPiece(ranks::StateRequest& request, std::span<uint8_t> piece);
+  Status CopyPiece(ranks::StateRequest& request, std::span<uint8_t> piece);
+  Status RestorePiece(const ranks::StateRequest& request, std::span<const uint8_t> piece);
+  Status SavePiece(ranks::StateRequest& request, std::span<uint8_t> piece);
 
   // submit.cpp; all under submission_
   Status Match(LoadedGraph& graph, std::span<const Input> inputs);
@@ -286,6 +298,7 @@ class Core {
   bool Overtakes(const LoadedGraph& graph, const Waiter& self, bool counts);
   void AwaitTurn();
   void Leave(const Waiter& self);
+  void EndTurn();
   LoadedGraph* Conflicting(const LoadedGraph& graph);
   void Retire(LoadedGraph& graph);
   Status BeginEmpty(LoadedGraph& graph);
@@ -351,7 +364,7 @@ class Core {
   RankView view_;
   std::unique_ptr<Kernels> kernels_;
   std::vector<Engine::State> states_;
-  std::vector<std::pair<uint32_t, uint32_t>> places_of_states_;  // actor, and which of its states
+  std::vector<std::pair<uint32_t, uint64_t>> places_of_states_;  // actor, and offset in its states
   std::vector<std::pair<uint32_t, uint64_t>> objects_;  // actors that have one, and the offset of
                                                         // its number in their states
   std::vector<uint8_t> object_bytes_;  // of the object that this rank, not the first, is asked for
@@ -370,6 +383,7 @@ class Core {
 
   device::Mutex submission_;
   Waiter* waiters_ = nullptr;                   // in the order in which they came
+  uint32_t pauses_ = 0;                         // of threads: while there are any, nothing begins
   std::atomic<uint64_t> turns_{0};              // changes when one of them leaves
   device::EventCount turn_;
   std::vector<const Input*> given_;             // per port, of the Execute() in progress

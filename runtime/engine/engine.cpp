@@ -181,7 +181,6 @@ Result<void*> Engine::HandoverStream(uint32_t gpu) const {
 }
 
 const std::vector<Engine::State>& Engine::States() const { return core_->states(); }
-Status Engine::CheckStates() const { return core_->CheckStates(); }
 Status Engine::ReadState(std::string_view name, std::span<uint8_t> to) {
   const device::CallersContext context(core_->uses_gpus());
   return core_->ReadState(name, to);

@@ -238,12 +238,11 @@ class Engine {
     uint64_t bytes = 0;
   };
   const std::vector<State>& States() const;
-  // kUnsupported where the states of some actor can be neither read nor written.
-  Status CheckStates() const;
   // Copy a state's bytes out, as the executions up to now have left it, or in, for those that
-  // follow (states/saved_states.h: all states, as a file). kNotFound where there is no such state;
-  // kInvalid when its size differs; kUnsupported while executions are in flight, or when the actor
-  // is on another machine, or on a GPU of another process.
+  // follow (states/saved_states.h: all states, as a file). Waits for executions that are in flight,
+  // those of other threads, too, and lets none begin meanwhile. kNotFound where there is no such
+  // state; kInvalid when its size differs; kUnsupported inside a method that the engine calls;
+  // kTimeout where another process does not answer within `stall_timeout`, which ends the engine.
   Status ReadState(std::string_view name, std::span<uint8_t> to);
   Status WriteState(std::string_view name, std::span<const uint8_t> from);
 
@@ -261,8 +260,7 @@ class Engine {
     std::vector<Tensor> tensors;
     std::vector<Unsaved> unsaved;  // objects whose libraries cannot save them
   };
-  // kUnsupported as above; kFailed where a library fails to save an object; kTimeout where another
-  // process takes longer for that than `stall_timeout`, which ends the engine.
+  // Waits, and fails, as above; kFailed where a library fails to save an object.
   Result<Snapshot> TakeSnapshot();
   // Sets all of these states and objects or none. Returns the names of the others, which keep their
   // values. As above, and: kInvalid where a tensor is none of the plan's states and objects, or of

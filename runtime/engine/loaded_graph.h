@@ -117,6 +117,7 @@ struct LoadedGraph {
 
   // Submission: these fields are under the core's lock.
   uint64_t submitted = 0;       // executions, empty ones among them: the next one's number
+  uint64_t begun = 0;           // behind the last one that was not empty
   uint64_t retired = 0;         // the first that is not known to be done
   uint32_t in_progress = 0;     // not retired and not empty
   uint32_t next_frame = 0;      // of execution `submitted`

@@ -26,6 +26,7 @@ enum class Omission : uint32_t {
   kEmptyFrame,   // an empty round waits for a frame
   kRetire,       // a frame is free when its execution is over
   kMatchAgain,   // inputs are matched again after a wait: another thread has submitted meanwhile
+  kIdle,         // states are read and set when no execution is in flight
   // Results.
   kResult,       // Get returns when the execution is over
   kParticipant,  // ... on each work queue, `which` among them

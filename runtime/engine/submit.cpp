@@ -86,6 +86,7 @@ Result<ExecutionState*> Core::Submit(uint32_t g, std::span<const Input> inputs,
   (*run)->refs.store(Omits(Omission::kInProgress) ? 2 : 3, std::memory_order_relaxed);
   ++graph.in_progress;
   SubmitRound(graph, *run);
+  graph.begun = graph.submitted;
   return run;
 }
 
@@ -167,7 +168,7 @@ Status Core::TryCapacity(LoadedGraph& graph, WhenFull when_full, Waiter& self, b
     Retire(graph);
     LoadedGraph* other = Conflicting(graph);
     bool overtakes = false;
-    if (other == nullptr) {
+    if (other == nullptr && pauses_ == 0) {
       const bool few = graph.in_progress < graph.inflight || Omits(Omission::kInflight);
       const bool room = !graph.full() || Omits(Omission::kFrame);
       overtakes = few && room && waiters_ != nullptr && Overtakes(graph, self, /*counts=*/false);
@@ -187,7 +188,7 @@ Status Core::TryCapacity(LoadedGraph& graph, WhenFull when_full, Waiter& self, b
       while (*last != nullptr) last = &(*last)->next;
       *last = &self;
     }
-    if (overtakes) {
+    if (overtakes || pauses_ != 0) {
       AwaitTurn();
     } else {
       CGRAPH_RETURN_IF_ERROR(AwaitOldest(other != nullptr ? *other : graph));
@@ -213,7 +214,8 @@ bool Core::Overtakes(const LoadedGraph& graph, const Waiter& self, bool counts) 
   return false;
 }
 
-// Until some waiter has left, who drives worker 0 while it waits. Gives the lock up meanwhile.
+// Until some waiter has left, or nobody pauses the submission any more: who waits or pauses drives
+// worker 0. Gives the lock up meanwhile.
 void Core::AwaitTurn() {
   const uint64_t turns = turns_.load(std::memory_order_relaxed);
   submission_.unlock();
@@ -225,6 +227,11 @@ void Core::Leave(const Waiter& self) {
   Waiter** at = &waiters_;
   while (*at != &self) at = &(*at)->next;
   *at = self.next;
+  EndTurn();
+}
+
+// Lets those look again who await their turn.
+void Core::EndTurn() {
   turns_.fetch_add(1, std::memory_order_release);
   turn_.Notify();
 }

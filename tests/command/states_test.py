@@ -2,6 +2,7 @@
 """States that last: cgrun --save-state and --load-state, and outputs as .safetensors.
 
   states_test.py --cgc build/release/cgc --cgrun build/release/cgrun [--processes device]
+  states_test.py --cgc ... --cgrun ... --mpi openmpi   # an actor on each of two machines
 """
 import argparse
 import json
@@ -15,6 +16,7 @@ import numpy as np
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 import expectations  # noqa: E402
+import mpirun  # noqa: E402
 from expectations import expect  # noqa: E402
 
 PROGRAM = """import std.debug
@@ -25,6 +27,7 @@ actor Learner(rate: float) {
   state history: [f32[3]; 2] = [zeros(), zeros()]
   state halves: bf16[2] = zeros()
   state seen: bool[2] = cast<bool>(zeros<f32[2]>())
+  state large: f32[300_000] = zeros()
   method learn(x: f32[3]) -> f32[2, 3] {
     check(sum(x) < 1000.0, "too much")
     w = w + stack([x, x * 2.0])
@@ -33,6 +36,7 @@ actor Learner(rate: float) {
     history[1] = x
     halves = halves + cast<bf16>(ones<f32[2]>())
     seen = cast<bool>(ones<f32[2]>())
+    large = large + sum(x)
     return w * 1.0
   }
 }
@@ -74,7 +78,10 @@ def write(path, tensors):
 class Runs:
     def __init__(self, args, folder):
         self.args, self.folder = args, folder
-        (folder / "p.cgraph").write_text(PROGRAM)
+        self.mpi = mpirun.Mpi(args.mpi) if args.mpi else None
+        program = PROGRAM.replace("on gpu[i]", "on node[i].gpu[0]") if self.mpi else PROGRAM
+        expect((program != PROGRAM) == bool(self.mpi), "the actors are elsewhere")
+        (folder / "p.cgraph").write_text(program)
         subprocess.run([args.cgc, "compile", "-q", folder / "p.cgraph", "-o", folder / "p.cgplan"],
                        check=True, timeout=60)
 
@@ -84,6 +91,8 @@ class Runs:
                  *flags]
         if self.args.processes:
             words += ["--processes", self.args.processes]
+        if self.mpi:
+            return self.mpi.run(2, words)
         return subprocess.run([str(word) for word in words], capture_output=True, text=True,
                               timeout=60)
 
@@ -99,13 +108,14 @@ def goes_on(runs):
         expect("initial value" not in done.stderr, done.stderr)
     got, wanted = read(two), read(four)
     expect(list(got) == [f"a[{i}].{state}" for i in range(2) for state in
-                         ("w", "steps", "history[0]", "history[1]", "halves", "seen")],
+                         ("w", "steps", "history[0]", "history[1]", "halves", "seen", "large")],
            f"names are {list(got)}")
     for name, value in wanted.items():
         expect(value.dtype == got[name].dtype and np.array_equal(value, got[name]), name)
     x = np.array([1, 2, 3], np.float32)
     expect(np.array_equal(got["a[0].w"], 8 * np.stack([x, 2 * x])), got["a[0].w"])
     expect(got["a[1].steps"] == 4 and got["a[0].steps"] == 8, "steps")
+    expect(np.array_equal(got["a[1].large"], np.full(300_000, 4 * 9, np.float32)), "large")
     expect(two.read_bytes() == four.read_bytes(), "the files are equal")
 
 
@@ -115,7 +125,7 @@ def some_states(runs):
     saved = runs.folder / "saved.safetensors"
     done = runs.run("--load-state", path, "--save-state", saved)
     expect(done.returncode == 0, done.stderr)
-    expect(f"10 states keep the initial value, since {path} lacks them: a[0].steps" in done.stderr,
+    expect(f"12 states keep the initial value, since {path} lacks them: a[0].steps" in done.stderr,
            done.stderr)
     got = read(saved)
     expect(got["a[1].steps"] == 101 and got["a[0].steps"] == 2 and
@@ -178,6 +188,7 @@ def main():
     parser.add_argument("--cgc", required=True, type=pathlib.Path)
     parser.add_argument("--cgrun", required=True, type=pathlib.Path)
     parser.add_argument("--processes")
+    parser.add_argument("--mpi", choices=sorted(mpirun.PACKAGES))
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         runs = Runs(args, pathlib.Path(folder))

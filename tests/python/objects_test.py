@@ -183,7 +183,7 @@ class Base:
             self.engine.up()
 
     def test_an_execution_whose_rounds_are_not_over(self):
-        """It is in flight until its result is taken, or over: no file has half of it."""
+        """It is awaited: no file has half of it."""
         source, x = f"{self.folder}/p.cgraph", np.zeros(4, np.float32)
         pathlib.Path(source).write_text(LAGGING)
         plan = cgraph.compile(source)
@@ -194,13 +194,10 @@ class Base:
         with cgraph.Engine(plan, processes=self.processes) as engine:
             for i in range(1, 10):
                 future = engine.up.submit(x)
-                try:
-                    engine.save_state(self.path)
-                except cgraph.Error as error:
-                    self.assertIn("in flight; take their results first", str(error))
-                    self.assertEqual(future.result().tolist(), [3 * i] * 4)
-                    engine.save_state(self.path)
+                engine.save_state(self.path)
                 self.assertEqual(set(read(self.path).values()), {struct.pack("<q", i)})
+                self.assertTrue(future.done())
+                self.assertEqual(future.result().tolist(), [3 * i] * 4)
 
     def test_failures(self):
         self.engine.set(np.int64(0), np.int64(100))
@@ -251,6 +248,17 @@ class OneProcess(Base, unittest.TestCase):
             thread.join()
         self.assertEqual(self.step(self.engine)[1::2], (2 + len(threads),) * 2)
         self.assertEqual([each.item() for each in self.engine.up()], [2 + len(threads)] * 2)
+
+    def test_within_a_method(self):
+        """It would wait for its own execution."""
+        import kept_stages
+        for ask in (lambda: self.engine.save_state(self.path),
+                    lambda: self.engine.state["k[0]"]["w"]):
+            with unittest.mock.patch.object(kept_stages, "WITHIN", ask), \
+                    self.assertRaisesRegex(cgraph.ExecutionError, "a method cannot read or set "
+                                           "states of the engine that calls it"):
+                self.engine.others(np.float32(1))
+        self.assertEqual(self.engine.state["k[0]"]["w"].item(), 0)
 
     def test_cgrun(self):
         """The files are those of cgrun."""

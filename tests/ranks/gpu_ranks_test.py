@@ -146,14 +146,21 @@ def default(suite):
             ("--device-map deals the devices",
              ["--device-map", ",".join(f"gpu[{i}]=cuda:{i}" for i in range(4))], "all"),
             ("--no-capture launches every kernel by itself", ["--no-capture"], "all"),
-            ("states are read and written in one process",
-             ["--save-state", str(suite.folder / "state.safetensors")], "all"),
             ("cuda:0 reaches memory of other processes by other addresses", [], "apart")):
         got, said = suite.outputs("chain", *flags, machine=machine)
         expect(got == expected and "processes" not in said, f"{why}: {said}")
         code, error = suite.start("chain", "-v", *flags, machine=machine, json=False).end(why, 60)
         expect(code == 0, f"-v {why}: exit code {code}", error)
         expect(f"one process serves all 4 GPUs: {why}" in error, f"why: {why}", error)
+    # States on GPUs of other processes are written and read.
+    files = [str(suite.folder / f"{name}.safetensors") for name in ("one", "each", "one", "each")]
+    for i, path in enumerate(files):
+        flags = ["--save-state", path] + (["--load-state", path] if i > 1 else [])
+        _, said = suite.outputs("chain", *flags, *(ONE if i % 2 == 0 else []))
+        expect(("processes" in said) == (i % 2 != 0), f"processes, with states: {said}")
+        if i % 2 != 0:
+            states = [pathlib.Path(each).read_bytes() for each in files[:2]]
+            expect(states[0] == states[1], "states of processes differ from those of one")
     # What processes cannot load, one process does.
     fallen_back = 0
     for call in range(10, 130, 20):

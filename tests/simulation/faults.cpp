@@ -38,6 +38,7 @@ const Row kRows[] = {
     {"an empty round does not wait for a frame", {.omitted = {Omission::kEmptyFrame}}},
     {"too many executions are in flight", {.omitted = {Omission::kInflight}}},
     {"graphs over one state overlap", {.omitted = {Omission::kConflict}}},
+    {"states are looked at while executions run", {.omitted = {Omission::kIdle}}},
     {"a result is given before it is there", {.omitted = {Omission::kResult}}},
     {"... on the first work queue", {.omitted = {Omission::kParticipant, 0}}},
     {"... on the second", {.omitted = {Omission::kParticipant, 1}}},

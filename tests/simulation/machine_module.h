@@ -51,6 +51,8 @@ class MachineOracle {
   // Returns the result; none where the call on device `fail` fails.
   std::optional<std::vector<int64_t>> Execute(uint32_t graph, std::vector<int64_t> v, int64_t x,
                                               int64_t fail);
+  // The states, by device.
+  std::vector<int64_t>& totals() { return totals_; }
 
  private:
   const MachineModule& module_;

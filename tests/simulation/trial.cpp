@@ -132,6 +132,7 @@ class MachinesSubmit {
       : module_(module), oracle_(std::make_shared<MachineOracle>(module)) {}
 
   Result<Asked> operator()(Engine& engine, std::mt19937_64& random) {
+    if (random() % 6 == 0) CGRAPH_RETURN_IF_ERROR(LookAtStates(engine, random));
     const auto graph = static_cast<uint32_t>(random() % module_.graphs.size());
     std::vector<int64_t> v(random() % (kMostLength + 1));
     for (int64_t& element : v) element = static_cast<int64_t>(random() % 100);
@@ -168,6 +169,24 @@ class MachinesSubmit {
   }
 
  private:
+  // Compares all states with the oracle's, while executions are in flight, and sets one.
+  Status LookAtStates(Engine& engine, std::mt19937_64& random) {
+    std::vector<int64_t>& totals = oracle_->totals();
+    for (size_t d = 0; d < totals.size(); ++d) {
+      int64_t seen = 0;
+      CGRAPH_RETURN_IF_ERROR(engine.ReadState(fmt::format("s{}.total", d),
+                                              {reinterpret_cast<uint8_t*>(&seen), sizeof seen}));
+      if (seen == totals[d]) continue;
+      return Status(StatusCode::kInternal,
+                    fmt::format("s{}.total is {} instead of {}", d, seen, totals[d]));
+    }
+    const size_t changed = random() % totals.size();
+    totals[changed] += 5;
+    return engine.WriteState(
+        fmt::format("s{}.total", changed),
+        {reinterpret_cast<const uint8_t*>(&totals[changed]), sizeof totals[changed]});
+  }
+
   const MachineModule& module_;
   std::shared_ptr<MachineOracle> oracle_;
 };

@@ -52,6 +52,7 @@ struct MachineMessage {
     kTrace,         // steps of a work queue
     kMeasured,      // that was all
     kForget,        // what was measured
+    kStates,        // a StateRequest about states, and its piece; or: the answer
     kEnd,           // the engine has ended
     kEnded,         // and nothing of it is under way from here any more
     kQuit,          // end the process, with rank 0's exit code
@@ -123,14 +124,20 @@ inline std::pair<MachineMessage, std::string_view> Read(std::span<const std::byt
   return {message, {reinterpret_cast<const char*>(bytes.data()) + sizeof(message), text}};
 }
 
-// Goes on with messages until `until()`, with pauses that get longer while nothing comes.
+// Goes on with messages until `until()`. While nothing comes it yields its core for a moment, since
+// an answer is often on its way, and then pauses, for longer and longer.
 template <typename Until>
 void PollUntil(ranks::Messenger& messenger, Until&& until) {
-  constexpr std::chrono::microseconds kShortest{20}, kLongest{1000};
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::microseconds kYields{100}, kShortest{20}, kLongest{1000};
   std::chrono::microseconds pause = kShortest;
+  auto moved = Clock::now();
   while (!until()) {
     if (messenger.Poll()) {
       pause = kShortest;
+      moved = Clock::now();
+    } else if (Clock::now() - moved < kYields) {
+      std::this_thread::yield();
     } else {
       std::this_thread::sleep_for(pause);
       pause = std::min(2 * pause, kLongest);

@@ -274,6 +274,10 @@ bool OtherRanks::Dispatch(uint32_t from, std::span<const std::byte> bytes) {
         answers_.fetch_add(1, std::memory_order_release);
       }
       break;
+    case MachineMessage::kStates:
+      states_ = text;
+      has_states_.store(true, std::memory_order_release);
+      break;
     case MachineMessage::kEnded:
       ended_.fetch_add(1, std::memory_order_release);
       break;

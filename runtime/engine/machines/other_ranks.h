@@ -25,6 +25,7 @@
 #include "runtime/ranks/launcher.h"
 #include "runtime/ranks/messenger.h"
 #include "runtime/ranks/refusals.h"
+#include "runtime/ranks/state_request.h"
 #include "runtime/ranks/supervision.h"
 #include "runtime/status/status.h"
 #include "runtime/workers/placement.h"
@@ -60,6 +61,12 @@ class OtherRanks final : private ranks::Listener {
   // times of this rank's clock. Those that do not answer in time are left out.
   void GatherMeasurements();
   void ForgetMeasurements();
+
+  // Asks a rank about states; one question at a time. Its answer is taken once it is there.
+  void AskStates(uint32_t rank, const ranks::StateRequest& request,
+                 std::span<const uint8_t> piece);
+  bool HasStates() const { return has_states_.load(std::memory_order_acquire); }
+  void TakeStates(ranks::StateRequest& request, std::span<uint8_t> piece);
 
   // Returns a line for each rank that has told nothing for long: it is stopped, or its machine
   // cannot be reached.
@@ -106,6 +113,9 @@ class OtherRanks final : private ranks::Listener {
   bool started_ = false;  // all have loaded the plan: who is lost now ends the engine
   std::atomic<uint32_t> loaded_{0}, ended_{0};
   std::vector<std::atomic<int64_t>> last_message_ns_;  // when, on the steady clock, by rank
+
+  std::string states_;                  // the answer about states
+  std::atomic<bool> has_states_{false};  // it is there
 
   // What they have measured.
   struct OtherClock {

@@ -45,6 +45,10 @@ void RankReporter::Dispatch(std::span<const std::byte> bytes) {
     case MachineMessage::kForget:
       core_.ForgetMeasurements();
       break;
+    case MachineMessage::kStates:
+      states_ = text;
+      asked_states_.store(true, std::memory_order_seq_cst);
+      break;
     case MachineMessage::kEnd:
       core_.End(Status(StatusCode::kClosed, "rank 0 has ended the engine"));
       break;

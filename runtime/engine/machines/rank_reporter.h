@@ -1,16 +1,18 @@
 // RankReporter: a rank other than the first of an engine of several machines, towards rank 0. It
 // hears the rounds that rank 0 submits, and reports what its work queues have finished, which
-// executions have failed and, when it is asked, what it has measured. other_ranks.h is the other
-// side.
+// executions have failed and, when it is asked, what it has measured and
+// what its actors keep. other_ranks.h is the other side.
 #ifndef CGRAPH_RUNTIME_ENGINE_MACHINES_RANK_REPORTER_H_
 #define CGRAPH_RUNTIME_ENGINE_MACHINES_RANK_REPORTER_H_
 
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -18,6 +20,7 @@
 #include "runtime/engine/machines/message.h"
 #include "runtime/engine/machines/sent_weights.h"
 #include "runtime/ranks/messenger.h"
+#include "runtime/ranks/state_request.h"
 #include "runtime/status/status.h"
 
 namespace cgraph::engine {
@@ -42,6 +45,12 @@ class RankReporter {
   void ReportProgress(bool positions);
   void ReportAlive();
 
+  // What rank 0 asks about states, which the worker's thread answers: `answer` replaces request and
+  // piece by the answer.
+  bool IsAskedStates() const { return asked_states_.load(std::memory_order_seq_cst); }
+  void AnswerStates(
+      const std::function<void(ranks::StateRequest&, std::span<uint8_t> piece)>& answer);
+
   // Rank 0, of which this rank asks weights.
   FirstRank& first_rank() { return first_rank_; }
 
@@ -65,6 +74,8 @@ class RankReporter {
   std::mutex report_mutex_;                                       // of the next
   std::vector<Reported> reported_;                                // by work queue
   std::atomic<uint32_t> asked_clock_{0}, asked_measurements_{0};  // questions; 0: none
+  std::string states_;  // the question about states
+  std::atomic<bool> asked_states_{false};  // it is there
   std::vector<size_t> traced_;  // by work queue: steps that were sent
 };
 

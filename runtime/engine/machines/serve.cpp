@@ -95,8 +95,14 @@ void Core::ServeMachine(ranks::Peers& peers, PlanMessage told,
   }
   const auto [read_bytes, sent_bytes] = core->WeightBytes();
   reporter.ReportLoaded(status, read_bytes, sent_bytes);
-  if (Worker* worker = core->PollingWorker(); status.ok() && worker != nullptr) {
-    worker->Drive(core->yields_, [core] { return core->ended(); });
+  const auto until = [core] { return core->ended() || core->IsAsked(); };
+  while (status.ok() && !core->ended()) {
+    if (Worker* worker = core->PollingWorker(); worker != nullptr) {
+      worker->Drive(core->yields_, until);
+    } else {
+      PollUntil(messenger, until);
+    }
+    if (core->IsAsked() && !core->ended()) core->Answer();
   }
   PollUntil(messenger, [&] { return core->ended(); });
   core->Teardown();

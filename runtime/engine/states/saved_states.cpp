@@ -81,7 +81,6 @@ std::string NoteOf(const std::string& path, const std::vector<Engine::Snapshot::
 }  // namespace
 
 Result<std::vector<std::string>> LoadStates(const std::string& path, Engine& engine) {
-  CGRAPH_RETURN_IF_ERROR(engine.CheckStates());
   auto file = files::Safetensors::Open(path);
   if (!file.ok()) return file.status();
   CGRAPH_RETURN_IF_ERROR(CheckFits(path, **file, engine));

@@ -12,25 +12,6 @@ namespace cgraph::engine {
 
 using native::Storing;
 
-namespace {
-
-// Of a graph with lags an execution may wait for rounds that nobody has submitted yet. Returns
-// kUnsupported where one does.
-Status CheckOver(const std::vector<std::unique_ptr<ExecutionState>>& runs,
-                 const std::vector<std::unique_ptr<LoadedGraph>>& graphs) {
-  for (const auto& run : runs) {
-    if (!run->lags || run->empty || run->refs.load(std::memory_order_acquire) == 0) continue;
-    if (run->Over()) continue;
-    return Status(StatusCode::kUnsupported,
-                  fmt::format("states cannot be looked at while executions of graph {} are in "
-                              "flight; take their results first",
-                              graphs[run->graph]->plan->name));
-  }
-  return Status::Ok();
-}
-
-}  // namespace
-
 // Restoring: where tensors of a snapshot go.
 struct Core::Restoring {
   using Tensor = Engine::Snapshot::Tensor;
@@ -45,18 +26,14 @@ std::string Core::ObjectName(uint32_t actor) const {
 
 Result<Engine::Snapshot> Core::TakeSnapshot() {
   std::lock_guard lock(submission_);
-  if (ended()) return EndStatus();
-  CGRAPH_RETURN_IF_ERROR(CheckStates());
-  CGRAPH_RETURN_IF_ERROR(AwaitIdle("states"));
-  CGRAPH_RETURN_IF_ERROR(CheckOver(runs_, graphs_));
+  CGRAPH_RETURN_IF_ERROR(AwaitIdle());
   Engine::Snapshot snapshot;
   for (size_t s = 0; s < states_.size(); ++s) {
     auto& tensor = snapshot.tensors.emplace_back();
     tensor = {states_[s].name, states_[s].dtype, states_[s].dims, {}};
     tensor.bytes.resize(states_[s].bytes);
-    const StateAddress at = AddressOf(s);
-    CGRAPH_RETURN_IF_ERROR(
-        at.device->CopyOut(tensor.bytes.data(), *at.block, at.offset, tensor.bytes.size()));
+    const auto [actor, offset] = places_of_states_[s];
+    CGRAPH_RETURN_IF_ERROR(CopyStatesOut(actor, offset, tensor.bytes));
   }
   for (const auto& [actor, _] : objects_) {
     auto stored = DoWithObject(actor, ObjectTask::kSave);
@@ -75,17 +52,13 @@ Result<Engine::Snapshot> Core::TakeSnapshot() {
 Result<std::vector<std::string>> Core::RestoreSnapshot(
     std::span<const Engine::Snapshot::Tensor> tensors) {
   std::lock_guard lock(submission_);
-  if (ended()) return EndStatus();
-  CGRAPH_RETURN_IF_ERROR(CheckStates());
-  CGRAPH_RETURN_IF_ERROR(AwaitIdle("states"));
-  CGRAPH_RETURN_IF_ERROR(CheckOver(runs_, graphs_));
+  CGRAPH_RETURN_IF_ERROR(AwaitIdle());
   auto all = Assign(tensors);
   if (!all.ok()) return all.status();
   CGRAPH_RETURN_IF_ERROR(RestoreObjects(*all));
   for (const auto& [state, tensor] : all->states) {
-    const StateAddress at = AddressOf(state);
-    CGRAPH_RETURN_IF_ERROR(
-        at.device->CopyIn(*at.block, at.offset, tensor->bytes.data(), tensor->bytes.size()));
+    const auto [actor, offset] = places_of_states_[state];
+    CGRAPH_RETURN_IF_ERROR(CopyStatesIn(actor, offset, tensor->bytes));
   }
   return std::move(all->absent);
 }

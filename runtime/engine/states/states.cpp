@@ -4,82 +4,104 @@
 #include <fmt/format.h>
 
 #include "runtime/engine/core.h"
+#include "runtime/engine/omission.h"
 #include "runtime/kinds/native.h"
 #include "runtime/plan/print.h"
 #include "runtime/status/text.h"
 
 namespace cgraph::engine {
 
+using ranks::StateRequest;
+
 void Core::ListStates() {
   for (uint32_t a = 0; a < plan_->actors.size(); ++a) {
     const plan::Actor& actor = *plan_->actors[a];
-    for (uint32_t s = 0; s < actor.states.size(); ++s) {
-      const plan::State& state = *actor.states[s];
+    for (const auto& each : actor.states) {
+      const plan::State& state = *each;
       if (state.name == kNativeObjectState) {  // of no use to anybody else
         objects_.push_back({a, state.offset});
         continue;
       }
       states_.push_back({actor.name + "." + state.name, state.dtype, state.dims, state.bytes});
-      places_of_states_.push_back({a, s});
+      places_of_states_.push_back({a, state.offset});
     }
   }
 }
 
-// Returns kUnsupported where this process does not reach the states of an actor.
-Status Core::CheckReached(const plan::Actor& actor) const {
-  const char* where = IsElsewhere(actor.device) ? "on another machine" : nullptr;
-  if (view_.OnGpu(actor.device) && !view_.IsHere(actor.device)) {
-    where = "on a GPU of another process";
-  }
-  if (where == nullptr) return Status::Ok();
-  return Status(StatusCode::kUnsupported,
-                fmt::format("the states of {} are {}, at {}, where they cannot be looked at yet; "
-                            "run all in one process",
-                            actor.name, where, plan::DeviceName(*plan_, actor.device)));
+// Returns the rank that serves the device.
+uint32_t Core::RankOfDevice(uint32_t device) const {
+  if (machines_ != nullptr) return plan_->devices[device]->node;
+  return several_ranks() ? view_.rank_of_device[device] : 0;
 }
 
-Status Core::CheckStates() const {
-  for (const auto& actor : plan_->actors) {
-    if (!actor->states.empty()) CGRAPH_RETURN_IF_ERROR(CheckReached(*actor));
-  }
-  return Status::Ok();
+// Returns whether this process reaches the device's memory: ranks of one machine share the host's.
+bool Core::ReachesMemoryOf(uint32_t device) const {
+  return !IsElsewhere(device) && (view_.IsHere(device) || !view_.OnGpu(device));
 }
 
-// Awaits executions that have failed, and whose other branches go on. Returns kUnsupported while
-// others are in flight.
-Status Core::AwaitIdle(const std::string& what) {
+Status Core::CopyStatesOut(uint32_t actor, uint64_t offset, std::span<uint8_t> to) {
+  const uint32_t device = plan_->actors[actor]->device;
+  if (ReachesMemoryOf(device)) {
+    const StateAddress at = arenas_->StatesOf(actor);
+    return at.device->CopyOut(to.data(), *at.block, at.offset + offset, to.size());
+  }
+  StateRequest request{
+      .kind = StateRequest::Kind::kRead, .actor = actor, .offset = offset, .bytes = to.size()};
+  return AskInPieces(RankOfDevice(device), request, {},
+                     [&](uint64_t begin, std::span<const uint8_t> piece) {
+                       const auto part = to.subspan(begin);
+                       std::copy_n(piece.begin(), std::min(piece.size(), part.size()),
+                                   part.begin());
+                     });
+}
+
+Status Core::CopyStatesIn(uint32_t actor, uint64_t offset, std::span<const uint8_t> from) {
+  const uint32_t device = plan_->actors[actor]->device;
+  if (ReachesMemoryOf(device)) {
+    const StateAddress at = arenas_->StatesOf(actor);
+    return at.device->CopyIn(*at.block, at.offset + offset, from.data(), from.size());
+  }
+  StateRequest request{
+      .kind = StateRequest::Kind::kWrite, .actor = actor, .offset = offset, .bytes = from.size()};
+  return AskInPieces(RankOfDevice(device), request, from, {});
+}
+
+// Waits until no execution is in flight. Gives the lock up meanwhile; `pauses_` keeps executions
+// from beginning then, so that this ends although other threads go on submitting.
+Status Core::AwaitIdle() {
+  const auto driven = [](const auto& worker) { return worker->IsDrivenHere(); };
+  if (std::any_of(workers_.begin(), workers_.end(), driven)) {
+    return Status(StatusCode::kUnsupported,
+                  "a method cannot read or set states of the engine that calls it: that would wait "
+                  "for its own execution");
+  }
+  if (Omits(Omission::kIdle)) return Status::Ok();
+  ++pauses_;
+  const Status idle = DriveToIdle();
+  --pauses_;
+  EndTurn();
+  return idle;
+}
+
+Status Core::DriveToIdle() {
   for (;;) {
     if (ended()) return EndStatus();
+    // Of a graph with lags an execution may wait for rounds that nobody has submitted yet.
+    for (const auto& graph : graphs_) {
+      CGRAPH_RETURN_IF_ERROR(FlushUntil(*graph, graph->begun));
+    }
     LoadedGraph* busy = nullptr;
     for (const auto& graph : graphs_) {
       Retire(*graph);
-      if (graph->idle()) continue;
-      busy = graph.get();
-      for (uint64_t n = graph->retired; n < graph->round(); ++n) {
-        const size_t frame = (graph->oldest_frame + n - graph->retired) % graph->frames.size();
-        ExecutionState& run = *graph->frames[frame].run;
-        if (run.empty || run.Over()) continue;
-        return Status(StatusCode::kUnsupported,
-                      fmt::format("{} cannot be looked at while executions of graph {} are in "
-                                  "flight; take their results first",
-                                  what, graph->plan->name));
-      }
+      if (!graph->idle()) busy = graph.get();
     }
     if (busy == nullptr) return Status::Ok();
-    // Gives the lock up meanwhile, so that another thread may submit to any graph.
     CGRAPH_RETURN_IF_ERROR(AwaitOldest(*busy));
   }
 }
 
-Core::StateAddress Core::AddressOf(size_t state) const {
-  const auto [a, s] = places_of_states_[state];
-  StateAddress address = arenas_->StatesOf(a);
-  address.offset += plan_->actors[a]->states[s]->offset;
-  return address;
-}
-
-// Finds a state that can be read or written now. Under submission_.
-Result<Core::StateAddress> Core::FindState(std::string_view name, uint64_t bytes) {
+// Finds a state of so many bytes by its name. Under submission_.
+Result<size_t> Core::FindState(std::string_view name, uint64_t bytes) {
   if (ended()) return EndStatus();
   const auto found = std::find_if(states_.begin(), states_.end(),
                                   [&](const Engine::State& state) { return state.name == name; });
@@ -93,24 +115,25 @@ Result<Core::StateAddress> Core::FindState(std::string_view name, uint64_t bytes
     return Status(StatusCode::kInvalid,
                   fmt::format("state `{}` has {} bytes, not {}", name, found->bytes, bytes));
   }
-  const size_t state = found - states_.begin();
-  CGRAPH_RETURN_IF_ERROR(CheckReached(*plan_->actors[places_of_states_[state].first]));
-  CGRAPH_RETURN_IF_ERROR(AwaitIdle(fmt::format("state `{}`", name)));
-  return AddressOf(state);
+  return found - states_.begin();
 }
 
 Status Core::ReadState(std::string_view name, std::span<uint8_t> to) {
   std::lock_guard lock(submission_);
-  const auto address = FindState(name, to.size());
-  if (!address.ok()) return address.status();
-  return address->device->CopyOut(to.data(), *address->block, address->offset, to.size());
+  const auto state = FindState(name, to.size());
+  if (!state.ok()) return state.status();
+  CGRAPH_RETURN_IF_ERROR(AwaitIdle());
+  const auto [actor, offset] = places_of_states_[*state];
+  return CopyStatesOut(actor, offset, to);
 }
 
 Status Core::WriteState(std::string_view name, std::span<const uint8_t> from) {
   std::lock_guard lock(submission_);
-  const auto address = FindState(name, from.size());
-  if (!address.ok()) return address.status();
-  return address->device->CopyIn(*address->block, address->offset, from.data(), from.size());
+  const auto state = FindState(name, from.size());
+  if (!state.ok()) return state.status();
+  CGRAPH_RETURN_IF_ERROR(AwaitIdle());
+  const auto [actor, offset] = places_of_states_[*state];
+  return CopyStatesIn(actor, offset, from);
 }
 
 }  // namespace cgraph::engine

@@ -7,8 +7,8 @@
 #include <cstdint>
 
 #include "runtime/device/sync/event_count.h"
-#include "runtime/ranks/shared/object_request.h"
 #include "runtime/ranks/shared/shared_text.h"
+#include "runtime/ranks/state_request.h"
 #include "runtime/status/status.h"
 
 namespace cgraph::ranks {
@@ -53,14 +53,22 @@ struct RankOptions {
   SharedText<kMostLibraryBytes> libraries;  // a path in each line
 };
 
+// What rank 0 asks another rank about states, and the piece that goes with it.
+struct SharedStateRequest {
+  // The rank that is asked. What follows is that one's then, until it stores 0: rank 0's again.
+  alignas(128) std::atomic<uint32_t> asked{0};
+  StateRequest request;
+  uint8_t piece[StateRequest::kMostBytes];
+};
+
 struct Control {
   RankOptions options;
   const uint8_t* plan = nullptr;  // in the region
   uint64_t plan_bytes = 0;
   const GpuOfDevice* gpus = nullptr;  // in the region
   uint64_t gpu_count = 0;
-  device::EventCount changed;  // notified when a phase, an answer of `object` or one of the next
-                               // two has changed
+  device::EventCount changed;  // notified when a phase, an answer about states or one of the
+                               // next two has changed
   // All have loaded the plan. Until then a rank makes the objects of the region, each the same, and
   // nobody may use them.
   std::atomic<bool> started{false};
@@ -68,7 +76,7 @@ struct Control {
   // Once it has ended: every rank has closed its queues, or is gone. Then ranks may end, and what
   // GPUs read of each other may go.
   std::atomic<bool> released{false};
-  ObjectRequest object;
+  SharedStateRequest states_asked;
   RankState states[kMostRanks];
 };
 

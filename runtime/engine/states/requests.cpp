@@ -1,0 +1,183 @@
+// Rank 0 asks other ranks about what their actors keep between executions, and these answer
+// (ranks/state_request.h). A rank answers on its worker's thread, which has nothing else to do then.
+#include <algorithm>
+#include <cstring>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "runtime/engine/core.h"
+
+namespace cgraph::engine {
+namespace {
+
+using native::Storing;
+using ranks::StateRequest;
+using Clock = std::chrono::steady_clock;
+
+// Returns the length of the piece of so many bytes that begins there.
+uint32_t PieceOf(uint64_t bytes, uint64_t begin) {
+  const uint64_t rest = bytes - std::min(begin, bytes);
+  return static_cast<uint32_t>(std::min<uint64_t>(rest, StateRequest::kMostBytes));
+}
+
+// Puts a text into the piece: its beginning, where it is longer.
+void SetText(std::string_view text, StateRequest& request, std::span<uint8_t> piece) {
+  request.piece_bytes = static_cast<uint32_t>(std::min(text.size(), piece.size()));
+  if (!text.empty()) std::memcpy(piece.data(), text.data(), request.piece_bytes);
+}
+
+}  // namespace
+
+// ---- rank 0 -------------------------------------------------------------------------------------
+
+// Sends `from` piece by piece where the request has pieces; otherwise calls `take` for each piece of
+// the answer, with where it begins.
+Status Core::AskInPieces(uint32_t rank, StateRequest& request, std::span<const uint8_t> from,
+                         const TakePiece& take) {
+  std::vector<uint8_t> own;  // where no memory is shared
+  if (machines_ != nullptr) own.resize(StateRequest::kMostBytes);
+  const std::span<uint8_t> piece =
+      machines_ != nullptr ? std::span(own) : std::span(ranks_.control->states_asked.piece);
+  do {
+    request.piece_bytes = request.HasPiece() ? PieceOf(request.bytes, request.begin) : 0;
+    if (request.piece_bytes != 0) {
+      std::memcpy(piece.data(), from.data() + request.begin, request.piece_bytes);
+    }
+    CGRAPH_RETURN_IF_ERROR(AskRank(rank, request, piece));
+    const std::span<const uint8_t> answer =
+        piece.first(std::min<size_t>(request.piece_bytes, piece.size()));
+    if (request.code != StatusCode::kOk) {
+      return Status(request.code, std::string(answer.begin(), answer.end()));
+    }
+    if (request.HasPiece()) {
+      request.begin += PieceOf(request.bytes, request.begin);
+    } else {
+      take(request.begin, answer);
+      request.begin += answer.size();
+    }
+  } while (request.begin < request.bytes && request.piece_bytes != 0);
+  return Status::Ok();
+}
+
+// Hands the request to a rank, and waits until its answer is there instead.
+Status Core::AskRank(uint32_t rank, StateRequest& request, std::span<uint8_t> piece) {
+  constexpr auto kSlice = std::chrono::milliseconds(50);  // nobody notifies of an end
+  const auto begun = Clock::now();
+  const auto late = [&] {
+    return options_.stall_timeout.count() != 0 && Clock::now() - begun > options_.stall_timeout;
+  };
+  bool answered = false;
+  if (machines_ != nullptr) {
+    OtherRanks& others = *machines_->others();
+    others.AskStates(rank, request, piece.first(request.piece_bytes));
+    PollUntil(machines_->messenger(), [&] {
+      answered = others.HasStates();
+      return answered || ended() || late();
+    });
+    if (answered) others.TakeStates(request, piece);
+  } else {
+    ranks::SharedStateRequest& shared = ranks_.control->states_asked;
+    shared.request = request;
+    shared.asked.store(rank, std::memory_order_seq_cst);
+    workers_[rank]->event_count->Notify();
+    while (!(answered = shared.asked.load() == 0) && !ended() && !late()) {
+      ranks_.control->changed.Wait([&] { return shared.asked.load() == 0 || ended(); },
+                                   Clock::now() + kSlice);
+    }
+    if (answered) request = shared.request;
+  }
+  if (answered) return Status::Ok();
+  if (!ended()) {
+    End(Status(StatusCode::kTimeout,
+               fmt::format("{} has not answered about states or an object in {} s",
+                           RankText(rank),
+                           std::chrono::duration<double>(options_.stall_timeout).count())));
+  }
+  return EndStatus();
+}
+
+// ---- the others ---------------------------------------------------------------------------------
+
+bool Core::IsAsked() const {
+  if (machines_ != nullptr) return machines_->reporter()->IsAskedStates();
+  return ranks_.control->states_asked.asked.load(std::memory_order_seq_cst) == ranks_.rank;
+}
+
+// Does what rank 0 asks this one for.
+void Core::Answer() {
+  if (machines_ != nullptr) {
+    machines_->reporter()->AnswerStates(
+        [this](StateRequest& request, std::span<uint8_t> piece) { AnswerPiece(request, piece); });
+    return;
+  }
+  ranks::SharedStateRequest& shared = ranks_.control->states_asked;
+  AnswerPiece(shared.request, shared.piece);
+  shared.asked.store(0, std::memory_order_seq_cst);
+  ranks_.control->changed.Notify();
+}
+
+void Core::AnswerPiece(StateRequest& request, std::span<uint8_t> piece) {
+  Status status;
+  try {
+    switch (request.kind) {
+      case StateRequest::Kind::kRead:
+      case StateRequest::Kind::kWrite:
+        status = CopyPiece(request, piece);
+        break;
+      case StateRequest::Kind::kLook:
+      case StateRequest::Kind::kSave:
+        status = SavePiece(request, piece);
+        break;
+      case StateRequest::Kind::kRestore:
+        status = RestorePiece(request, piece);
+        break;
+    }
+  } catch (const std::bad_alloc&) {
+    status = OutOfMemory();
+  }
+  request.code = status.code();
+  if (!status.ok()) SetText(status.message(), request, piece);
+}
+
+Status Core::CopyPiece(StateRequest& request, std::span<uint8_t> piece) {
+  const uint64_t offset = request.offset + request.begin;
+  if (request.kind == StateRequest::Kind::kWrite) {
+    return CopyStatesIn(request.actor, offset, piece.first(request.piece_bytes));
+  }
+  request.piece_bytes = PieceOf(request.bytes, request.begin);
+  return CopyStatesOut(request.actor, offset, piece.first(request.piece_bytes));
+}
+
+Status Core::RestorePiece(const StateRequest& request, std::span<const uint8_t> piece) {
+  if (request.begin == 0) object_bytes_.clear();
+  const auto bytes = piece.first(request.piece_bytes);
+  object_bytes_.insert(object_bytes_.end(), bytes.begin(), bytes.end());
+  if (object_bytes_.size() < request.bytes) return Status::Ok();
+  const std::vector<uint8_t> all = std::exchange(object_bytes_, {});
+  return DoWithOwnObject(request.actor, request.kind, all).status();
+}
+
+// Answers kLook and kSave.
+Status Core::SavePiece(StateRequest& request, std::span<uint8_t> piece) {
+  if (request.begin == 0) {
+    auto stored = DoWithOwnObject(request.actor, request.kind);
+    if (!stored.ok()) return stored.status();
+    request.storing = static_cast<uint32_t>(stored->storing);
+    request.bytes = stored->bytes.size();
+    object_bytes_ = std::move(stored->bytes);
+    if (stored->storing == Storing::kImpossible) {
+      SetText(stored->why_not, request, piece);
+      return Status::Ok();
+    }
+  }
+  request.piece_bytes = PieceOf(object_bytes_.size(), request.begin);
+  if (request.piece_bytes != 0) {
+    std::memcpy(piece.data(), object_bytes_.data() + request.begin, request.piece_bytes);
+  }
+  if (request.begin + request.piece_bytes == object_bytes_.size()) object_bytes_ = {};
+  return Status::Ok();
+}
+
+}  // namespace cgraph::engine

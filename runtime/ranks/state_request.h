@@ -1,0 +1,41 @@
+// StateRequest: what rank 0 asks another rank about what an actor keeps between executions, its
+// states or its object of native code, and the answer. There is one at a time, whose bytes go in
+// pieces: through the region that ranks of one machine share (control.h), else in messages
+// (engine/machines).
+#ifndef CGRAPH_RUNTIME_RANKS_STATE_REQUEST_H_
+#define CGRAPH_RUNTIME_RANKS_STATE_REQUEST_H_
+
+#include <cstdint>
+
+#include "runtime/status/status.h"
+
+namespace cgraph::ranks {
+
+struct StateRequest {
+  enum class Kind : uint32_t {
+    kRead,     // bytes of the actor's states
+    kWrite,    // them
+    kLook,     // whether its object can be saved
+    kSave,     // its object
+    kRestore,  // it
+  };
+  static constexpr uint32_t kMostBytes = 1 << 20;  // of a piece
+
+  Kind kind = Kind::kRead;
+  uint32_t actor = 0;
+  uint64_t offset = 0;  // kRead and kWrite: where the bytes are in the actor's states
+  // All bytes, and where this piece of them begins. kSave: the rank saves when it is asked for the
+  // first piece, and answers how many there are. kRestore: it restores when it has the last one.
+  uint64_t bytes = 0, begin = 0;
+  uint32_t piece_bytes = 0;  // of the piece that goes with it
+  uint32_t storing = 0;      // native::Storing; the answer of kLook and kSave
+  // The answer: otherwise the piece is a text that says why. So it is where an object cannot be
+  // saved.
+  StatusCode code = StatusCode::kOk;
+
+  bool HasPiece() const { return kind == Kind::kWrite || kind == Kind::kRestore; }
+};
+
+}  // namespace cgraph::ranks
+
+#endif  // CGRAPH_RUNTIME_RANKS_STATE_REQUEST_H_
