@@ -41,7 +41,8 @@ std::string WhyNotByFlags(const Options& options) {
       {options.workers > 0, "--workers asks for threads of one process"},
       {!options.device_map.empty(), "--device-map deals the devices"},
       {options.no_capture, "--no-capture launches every kernel by itself"},
-      {!options.libraries.empty(), "--lib: native methods may share what they have in one process"}};
+      {!options.libraries.empty(),
+       "--lib: native methods may share what they have in one process"}};
   for (const auto& [given, why] : flags) {
     if (given) return why;
   }

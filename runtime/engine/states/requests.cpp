@@ -1,5 +1,5 @@
 // Rank 0 asks other ranks about what their actors keep between executions, and these answer
-// (ranks/state_request.h). A rank answers on its worker's thread, which has nothing else to do then.
+// (ranks/state_request.h), on their worker's thread, which has nothing else to do then.
 #include <algorithm>
 #include <cstring>
 #include <string_view>
@@ -32,8 +32,8 @@ void SetText(std::string_view text, StateRequest& request, std::span<uint8_t> pi
 
 // ---- rank 0 -------------------------------------------------------------------------------------
 
-// Sends `from` piece by piece where the request has pieces; otherwise calls `take` for each piece of
-// the answer, with where it begins.
+// Sends `from` piece by piece where the request has pieces; otherwise calls `take` for each piece
+// of the answer, with where it begins.
 Status Core::AskInPieces(uint32_t rank, StateRequest& request, std::span<const uint8_t> from,
                          const TakePiece& take) {
   std::vector<uint8_t> own;  // where no memory is shared
