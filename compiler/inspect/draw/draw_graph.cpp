@@ -1,14 +1,17 @@
 // The drawing of the graph: which op depends on which, whatever their order in time. A value is a
-// line. A dashed line is order that only an actor's state asks for; only as many are drawn as imply
-// the others. In a graph with more calls than a reader can follow, the calls of one method of one
-// actor are one node with their number; if that is not few enough, actors of one class are one box
-// as well.
+// line. A dashed line is order that only an actor's state asks for, a dotted one that of a barrier;
+// only as many are drawn as imply the others. In a graph with more calls than a reader can follow,
+// the calls of one method of one actor are one node with their number; if that is not few enough,
+// actors of one class are one box as well. Collectives of different groups or lines stay apart as
+// long as may be: one node of theirs would seem to wait for itself, where one sums what is computed
+// from another's result.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <iterator>
 #include <map>
 #include <set>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -27,12 +30,32 @@ namespace {
 
 constexpr size_t kMaxNodes = 40, kMaxLines = 4;
 
-enum class Detail { kCalls, kMethods, kClasses };
+enum class Detail { kCalls, kMethods, kClasses, kLines };
+constexpr Detail kDetails[] = {Detail::kCalls, Detail::kMethods, Detail::kClasses, Detail::kLines};
+
+// Says what is drawn as one.
+const char* MergedText(Detail detail) {
+  switch (detail) {
+    case Detail::kCalls: return "";
+    case Detail::kMethods: return ": calls of one method as one";
+    case Detail::kClasses: return ": actors of one class as one";
+    case Detail::kLines: return ": actors of one class as one, collectives of one line as one";
+  }
+  return "";
+}
 
 // Node: operations drawn as one.
 struct Node {
   std::string box, label;  // no box: ""
   std::vector<uint32_t> operations;
+};
+
+// Collective: what tells one node of collectives from another.
+struct Collective {
+  std::string group;             // "gpu[0], gpu[1]"
+  uint32_t site = plan::kNone;   // the line that asks for it
+  std::set<std::string> makers;  // families of what makes its inputs: a fn's line has many uses
+  auto operator<=>(const Collective&) const = default;
 };
 
 class GraphDrawer {
@@ -41,30 +64,19 @@ class GraphDrawer {
       : plan_(plan), graph_(graph), operations_(FindOperations(plan, graph, options.color_by)),
         tooltips_(plan, graph, options.source),
         by_micro_batch_(options.color_by == ColorBy::kMicroBatch),
+        values_(FindFlows(plan, graph, operations_)),
         palette_(FamiliesOf(plan, graph, operations_), by_micro_batch_) {
-    for (uint32_t id = 0; id < operations_.all.size(); ++id) {
-      meeting_of_.push_back(id);
-    }
-    const plan::GraphIndex index = IndexMessages(plan, graph);
-    for (const CollectiveParts parts : CollectivesOf(index)) {
-      for (const plan::CollectivePart& part : parts) {
-        meeting_of_[operations_.of[part.instruction]] = operations_.of[parts.front().instruction];
-        collectives_.insert(operations_.of[part.instruction]);
-      }
-    }
+    FindCollectives();
   }
 
   std::string Draw() {
-    for (Detail detail : {Detail::kCalls, Detail::kMethods, Detail::kClasses}) {
+    for (Detail detail : kDetails) {
       detail_ = detail;
       CollectNodes();
       if (nodes_.size() <= kMaxNodes) break;
     }
     CollectFlows();
     CollectOrders();
-    const char* merged = detail_ == Detail::kCalls     ? ""
-                         : detail_ == Detail::kMethods ? ": calls of one method as one"
-                                                       : ": actors of one class as one";
     dot_ = fmt::format(
         "digraph \"{0}\" {{\n"
         "  rankdir=LR; newrank=true; nodesep=0.3; ranksep=0.5;\n"
@@ -72,7 +84,7 @@ class GraphDrawer {
         "  node [fontname=\"Helvetica\", fontsize=12, shape=box, style=\"rounded,filled\"];\n"
         "  edge [fontname=\"Helvetica\", fontsize=10, color=\"#555555\"];\n",
         DotText(graph_.name),
-        DotHeading(fmt::format("graph {}{}", graph_.name, merged), Legend()));
+        DotHeading(fmt::format("graph {}{}", graph_.name, MergedText(detail_)), Legend()));
     AddNodes();
     AddFlows();
     AddOrders();
@@ -80,14 +92,59 @@ class GraphDrawer {
   }
 
  private:
+  void FindCollectives() {
+    for (uint32_t id = 0; id < operations_.all.size(); ++id) {
+      meeting_of_.push_back(id);
+    }
+    std::set<std::string> groups;
+    const plan::GraphIndex index = IndexMessages(plan_, graph_);
+    for (const CollectiveParts parts : CollectivesOf(index)) {
+      const uint32_t first = meeting_of_[operations_.of[parts.front().instruction]];
+      const uint32_t call = graph_.instructions[parts.front().instruction].call();
+      Collective& collective = collectives_[first];
+      collective.site = call == plan::kNone ? plan::kNone : graph_.calls[call].site();
+      for (const plan::CollectivePart& part : parts) {
+        Join(operations_.of[part.instruction], first);
+        collective.group += (collective.group.empty() ? "" : ", ") +
+                            plan::DeviceName(plan_, index.device(part.instruction));
+      }
+      groups.insert(collective.group);
+    }
+    has_groups_ = groups.size() > 1;
+    for (const Flow& flow : values_) {
+      const auto to = collectives_.find(meeting_of_[flow.to]);
+      if (to == collectives_.end()) continue;
+      to->second.makers.insert(OperationFamily(plan_, graph_, operations_.all[flow.from]));
+    }
+  }
+
+  // Makes an operation a part of a collective; of a plan that has it in two, all of both.
+  void Join(uint32_t id, uint32_t first) {
+    const uint32_t before = meeting_of_[id];
+    if (before != first && collectives_.erase(before) > 0) {
+      std::replace(meeting_of_.begin(), meeting_of_.end(), before, first);
+    }
+    meeting_of_[id] = first;
+  }
+
+  // Returns the collective that an operation is a part of; null for none.
+  const Collective* CollectiveOf(uint32_t id) const {
+    const auto found = collectives_.find(meeting_of_[id]);
+    return found == collectives_.end() ? nullptr : &found->second;
+  }
+
   // Says what is drawn how; nothing of what is not there.
   std::vector<std::string> Legend() const {
     bool has_calls = false, has_ports = false, has_objects = false;
+    bool has_states = false, has_barriers = false;
     for (const Operation& operation : operations_.all) {
       has_calls |= operation.kind == plan::Kind::call;
       has_ports |= operation.kind == plan::Kind::input || operation.kind == plan::Kind::output;
     }
-    for (const auto& [ends, order] : orders_) has_objects |= order.states().contains(kObjectName);
+    for (const auto& [ends, order] : orders_) {
+      has_objects |= order.states().contains(kObjectName);
+      (order.barrier() ? has_barriers : has_states) = true;
+    }
     std::vector<std::string> lines;
     if (has_calls) {
       lines.push_back(fmt::format("frame: an actor and its calls, in the colour of their {}",
@@ -96,15 +153,16 @@ class GraphDrawer {
     if (has_ports) lines.push_back("ellipse: an input or output of the graph");
     if (!collectives_.empty()) lines.push_back("yellow: a collective");
     if (!flows_.empty()) lines.push_back("line: a value, with its type and how it travels");
-    if (!orders_.empty()) {
+    if (has_states) {
       lines.push_back(std::string("dashed: order through the named state of an actor") +
                       (has_objects ? ", or its object of native code or Python" : ""));
     }
+    if (has_barriers) lines.push_back("dotted: order through a barrier");
     return lines;
   }
 
   bool IsNode(uint32_t id) const {
-    if (collectives_.count(id) > 0) return meeting_of_[id] == id;
+    if (CollectiveOf(id) != nullptr) return meeting_of_[id] == id;
     const plan::Kind kind = operations_.all[id].kind;
     return kind != plan::Kind::comm && kind != plan::Kind::copy;
   }
@@ -112,11 +170,11 @@ class GraphDrawer {
   void CollectNodes() {
     nodes_.clear();
     node_of_.assign(operations_.all.size(), plan::kNone);
-    std::map<std::pair<std::string, std::string>, uint32_t> known;
+    std::map<Key, uint32_t> known;
     for (uint32_t id = 0; id < operations_.all.size(); ++id) {
       if (!IsNode(id)) continue;
       Node node{BoxOf(id), LabelOf(id), {}};
-      const auto [it, fresh] = known.try_emplace({node.box, node.label}, 0);
+      const auto [it, fresh] = known.try_emplace(KeyOf(id, node), 0);
       if (fresh || detail_ == Detail::kCalls) {
         it->second = static_cast<uint32_t>(nodes_.size());
         nodes_.push_back(std::move(node));
@@ -127,6 +185,15 @@ class GraphDrawer {
     for (uint32_t id = 0; id < node_of_.size(); ++id) {
       if (meeting_of_[id] != id) node_of_[id] = node_of_[meeting_of_[id]];
     }
+  }
+
+  // What operations have in common that are one node where not each of them is one.
+  using Key = std::tuple<std::string, std::string, Collective>;
+  Key KeyOf(uint32_t id, const Node& node) const {
+    const Collective* found = CollectiveOf(id);
+    Collective collective = found == nullptr ? Collective() : *found;
+    if (detail_ == Detail::kLines) collective.group.clear();
+    return {node.box, node.label, std::move(collective)};
   }
 
   uint32_t ActorOf(const Operation& operation) const {
@@ -142,9 +209,10 @@ class GraphDrawer {
     if (operation.kind != plan::Kind::call) return "";
     const uint32_t actor = ActorOf(operation);
     const std::string device = plan::DeviceName(plan_, plan_.lanes[operation.lane].device());
-    if (actor == plan::kNone) return detail_ == Detail::kClasses ? "ops" : "ops on " + device;
+    const bool by_class = detail_ >= Detail::kClasses;
+    if (actor == plan::kNone) return by_class ? "ops" : "ops on " + device;
     const plan::Actor& row = *plan_.actors[actor];
-    return detail_ == Detail::kClasses
+    return by_class
                ? "all " + row.class_name
                : fmt::format("{}: {} on {}", row.name, row.class_name, device);
   }
@@ -160,8 +228,10 @@ class GraphDrawer {
       return "output " + (detail_ == Detail::kCalls ? name : name.substr(0, name.find('[')));
     }
     const std::vector<std::string> names = ShortNames(plan_, graph_, operation);
-    if (collectives_.count(id) > 0) {  // of what is on the edges
-      return OperationVerb(plan_, graph_, operation);
+    if (const Collective* collective = CollectiveOf(id)) {  // of what is on the edges
+      const bool says_group = has_groups_ && detail_ != Detail::kLines;
+      return OperationVerb(plan_, graph_, operation) +
+             (says_group ? "\n" + collective->group : "");
     }
     if (detail_ == Detail::kCalls) return ActorOf(operation) == plan::kNone ? names[0] : names[1];
     return operation.kind == plan::Kind::call ? OperationFamily(plan_, graph_, operation)
@@ -194,8 +264,12 @@ class GraphDrawer {
     const Operation& operation = operations_.all[node.operations.front()];
     const bool port = operation.kind == plan::Kind::input || operation.kind == plan::Kind::output;
     std::string label = node.label, told = tooltips_.Tell(operation);
+    if (const Collective* collective = CollectiveOf(node.operations.front())) {
+      told += "\namong " + collective->group;
+    }
     if (node.operations.size() > 1) {
-      label += fmt::format(" \u00d7{}", node.operations.size());
+      label.insert(std::min(label.find('\n'), label.size()),
+                   fmt::format(" \u00d7{}", node.operations.size()));
       told += fmt::format("\nand {} more", node.operations.size() - 1);
     }
     dot_ += fmt::format("    node{} [label=\"{}\", tooltip=\"{}\", fillcolor=\"{}\"{}];\n", id,
@@ -216,11 +290,12 @@ class GraphDrawer {
     std::set<std::string> read, overwritten;  // states
     bool reads() const { return !read.empty(); }  // what was written; else it only overwrites
     const std::set<std::string>& states() const { return reads() ? read : overwritten; }
+    bool barrier() const { return states().empty(); }  // its order, and no state's
   };
 
   // Makes one edge for all values that go from one node to another.
   void CollectFlows() {
-    for (const Flow& flow : FindFlows(plan_, graph_, operations_)) {
+    for (const Flow& flow : values_) {
       std::string type = plan::TypeText(plan_, graph_, flow.value);
       if (const std::string way = WayText(flow); !way.empty()) type += "\n" + way;
       Bundle& bundle = flows_[{node_of_[flow.from], node_of_[flow.to]}][type];
@@ -244,26 +319,34 @@ class GraphDrawer {
       Order& all = orders_[ends];
       (order.reads ? all.read : all.overwritten).insert(order.state);
     }
+    for (const BarrierOrder& order : FindBarrierOrder(plan_, graph_, operations_)) {
+      const Ends ends{node_of_[order.before], node_of_[order.after]};
+      if (ends.first == plan::kNone || ends.second == plan::kNone) continue;
+      if (ends.first != ends.second) orders_[ends];
+    }
     Reduce();
   }
 
-  // Leaves out edges of state that others imply. A reader of a state depends on its writer,
+  // Leaves out edges of order that others imply. A reader of a state depends on its writer,
   // whatever else passes between the two, so only other states can imply that edge. An op that
-  // overwrites a state only has to come later, which edges of values imply, too.
+  // overwrites a state, or that a barrier holds back, only has to come later, which all other edges
+  // imply, too.
   void Reduce() {
-    std::set<Ends> all;
-    for (const auto& [ends, order] : orders_) all.insert(ends);
-    std::set<Ends> with_flows = all;
-    for (const auto& [ends, bundles] : flows_) with_flows.insert(ends);
+    std::set<Ends> of_states, all;
+    for (const auto& [ends, order] : orders_) {
+      if (!order.barrier()) of_states.insert(ends);
+      all.insert(ends);
+    }
+    for (const auto& [ends, bundles] : flows_) all.insert(ends);
     for (const bool reads : {true, false}) {
       for (auto it = orders_.begin(); it != orders_.end();) {
         const Ends ends = it->first;
         const bool implied =
             it->second.reads() == reads && ends.first != ends.second &&
-            ((!reads && flows_.count(ends) > 0) || HasDetour(reads ? all : with_flows, ends));
+            ((!reads && flows_.count(ends) > 0) || HasDetour(reads ? of_states : all, ends));
         if (implied) {
-          all.erase(ends);
-          if (flows_.count(ends) == 0) with_flows.erase(ends);
+          of_states.erase(ends);
+          if (flows_.count(ends) == 0) all.erase(ends);
         }
         it = implied ? orders_.erase(it) : std::next(it);
       }
@@ -289,6 +372,14 @@ class GraphDrawer {
   void AddOrders() {
     for (const auto& [ends, order] : orders_) {
       const auto [from, to] = ends;
+      // Among calls drawn as one node, some may come before calls that others of them follow; such
+      // an edge is laid out in the other direction.
+      const bool against = FirstOf(nodes_[to]) < FirstOf(nodes_[from]);
+      if (order.barrier()) {
+        dot_ += fmt::format("  node{} -> node{} [style=dotted{}];\n", against ? to : from,
+                            against ? from : to, against ? ", dir=back" : "");
+        continue;
+      }
       std::string names;
       for (const std::string& state : order.states()) names += (names.empty() ? "" : ", ") + state;
       const std::string told = fmt::format(
@@ -297,9 +388,6 @@ class GraphDrawer {
           order.reads() ? "wrote" : "used");
       const size_t count = order.states().size();
       const std::string label = count > kMaxLines ? fmt::format("{} states", count) : names;
-      // Among calls drawn as one node, some may come before calls that others of them follow; such
-      // an edge is laid out in the other direction.
-      const bool against = FirstOf(nodes_[to]) < FirstOf(nodes_[from]);
       AddEdge(against ? Ends{to, from} : ends, DotText(label), DotText(told), "style=dashed",
               against);
     }
@@ -380,8 +468,10 @@ class GraphDrawer {
   const Operations operations_;
   const TooltipWriter tooltips_;
   const bool by_micro_batch_;
+  const std::vector<Flow> values_;
   std::vector<uint32_t> meeting_of_;  // by operation: itself, or the first part of its collective
-  std::set<uint32_t> collectives_;    // operations that are parts of one
+  std::map<uint32_t, Collective> collectives_;  // by their first part
+  bool has_groups_ = false;           // more than one
   Detail detail_ = Detail::kCalls;
   std::vector<Node> nodes_;
   std::vector<uint32_t> node_of_;  // by operation

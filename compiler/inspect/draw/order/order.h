@@ -1,5 +1,5 @@
-// The order of a plan's operations as drawings show it: rows, what state ties together, and what
-// was moved against program order.
+// The order of a plan's operations as drawings show it: rows, what state and barriers ask for, and
+// what was moved against program order.
 #ifndef CGRAPH_COMPILER_INSPECT_DRAW_ORDER_ORDER_H_
 #define CGRAPH_COMPILER_INSPECT_DRAW_ORDER_ORDER_H_
 
@@ -24,6 +24,16 @@ struct StateOrder {
 // Within one execution, in program order of `after`, each once; not reduced.
 std::vector<StateOrder> FindStateOrder(const plan::Plan& plan, const plan::Graph& graph,
                                        const Operations& operations);
+
+// Which operation follows which other one because of a barrier, of which one of them is a part.
+struct BarrierOrder {
+  uint32_t before = 0, after = 0;  // operations
+};
+
+// On each device, all since the barrier before; not reduced. The caller's inputs and outputs are
+// held back by none.
+std::vector<BarrierOrder> FindBarrierOrder(const plan::Plan& plan, const plan::Graph& graph,
+                                           const Operations& operations);
 
 // What drawings call the state in which an actor keeps its object of native code or Python: no
 // program names it.
