@@ -54,7 +54,7 @@ std::optional<Answer> Messenger::TakeAnswer(uint32_t to) {
   std::optional<Answer> taken;
   std::erase_if(postponed_, [&](const Postponed& answer) {
     if (answer.to != to || taken) return false;
-    NoteDelay(answer, /*along=*/true);
+    NoteDelay(answer, /*piggybacked=*/true);
     if (!answer.sent) taken = answer.answer;
     return true;
   });
@@ -68,8 +68,8 @@ void Messenger::PassOn(uint32_t from, const Answer& answer) {
   }
 }
 
-void Messenger::NoteDelay(const Postponed& answer, bool along) {
-  answer.delay->Note(AnswerDelay::Clock::now() - answer.since, along);
+void Messenger::NoteDelay(const Postponed& answer, bool piggybacked) {
+  answer.delay->Note(AnswerDelay::Clock::now() - answer.since, piggybacked);
 }
 
 Messenger::Copy Messenger::CopyOf(std::span<const std::byte> first,
@@ -101,7 +101,7 @@ void Messenger::KeepFree(Copy copy) {
 
 void Messenger::SendPostponed() {
   for (const Postponed& each : postponed_) {
-    NoteDelay(each, /*along=*/false);
+    NoteDelay(each, /*piggybacked=*/false);
     if (each.sent) continue;
     BeginSend(each.to, each.answer.tag,
               CopyOf(std::as_bytes(std::span(&each.answer.value, 1)), {}));

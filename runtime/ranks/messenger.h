@@ -79,23 +79,23 @@ struct Answer {
 
 // AnswerDelay: how long the last answer of one sender waited, or would have waited, until its
 // thread polled or sent. One that runs a kernel meanwhile sends answers at once: the other rank
-// waits for them. Where a message of the same thread takes answers along, values go to and fro, the
-// other rank more likely waits for that message, and the kernel may be longer.
+// waits for them. Where answers are piggybacked on messages of the same thread, values go to and
+// fro, the other rank more likely waits for the message, and the kernel may be longer.
 class AnswerDelay {
  public:
   using Clock = std::chrono::steady_clock;
 
-  bool IsShort() const { return last_ < (along_ ? kSoonAlong : kSoon); }
-  // `along`: a message to the same rank took the answer along, or could have.
-  void Note(Clock::duration delay, bool along) {
+  bool IsShort() const { return last_ < (piggybacked_ ? kSoonPiggybacked : kSoon); }
+  // `piggybacked`: a message to the same rank carried the answer, too, or could have.
+  void Note(Clock::duration delay, bool piggybacked) {
     last_ = delay;
-    along_ = along;
+    piggybacked_ = piggybacked;
   }
 
  private:
-  static constexpr std::chrono::microseconds kSoon{10}, kSoonAlong{30};
+  static constexpr std::chrono::microseconds kSoon{10}, kSoonPiggybacked{30};
   Clock::duration last_{};
-  bool along_ = false;
+  bool piggybacked_ = false;
 };
 
 class Messenger {
@@ -123,10 +123,10 @@ class Messenger {
 
   // Sends an answer: a message of its tag with its value as 8 bytes. Where the thread that calls is
   // the one that polls, and the delay of the answer before was short, it waits until
-  // that thread polls next: what is sent to the rank until then goes first, or takes it along.
+  // that thread polls next: what is sent to the rank until then goes first, or carries it, too.
   void SendAnswer(uint32_t to, const Answer& answer, AnswerDelay& delay);
-  // Returns an answer that waits for a rank, for a message that takes it along; its listener hears
-  // of it by PassOn(), which the listener of that message calls.
+  // Returns an answer that waits for a rank, to be piggybacked on a message; its listener hears of
+  // it by PassOn(), which the listener of that message calls.
   std::optional<Answer> TakeAnswer(uint32_t to);
   void PassOn(uint32_t from, const Answer& answer);
 
@@ -184,7 +184,7 @@ class Messenger {
   bool LeavesAtOnce(Wire::Request request, uint64_t bytes);
   void KeepFree(Copy copy);
   void SendPostponed();
-  static void NoteDelay(const Postponed& answer, bool along);
+  static void NoteDelay(const Postponed& answer, bool piggybacked);
   bool PollSends();
   bool PollReceives();
   bool TryDeliver(size_t i, bool& any);
