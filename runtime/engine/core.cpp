@@ -19,6 +19,7 @@
 #include "runtime/plan/graph_index.h"
 #include "runtime/plan/prove.h"
 #include "runtime/workers/partition.h"
+#include "runtime/workers/split_caller.h"
 
 namespace cgraph::engine {
 namespace {

@@ -2,8 +2,8 @@
 //
 // A worker is a thread that drives work queues; a work queue is an in-order list of instructions.
 // For a proved plan a worker has one work queue, with its lanes merged by the certificate, and the
-// caller's worker may have two (SplitCaller); for an unproved plan each lane is a work queue of its
-// own. The engine runs a placement and the simulator plays it.
+// caller's worker may have two more (split_caller.h); for an unproved plan each lane is a work
+// queue of its own. The engine runs a placement and the simulator plays it.
 #ifndef CGRAPH_RUNTIME_WORKERS_PLACEMENT_H_
 #define CGRAPH_RUNTIME_WORKERS_PLACEMENT_H_
 
@@ -38,13 +38,6 @@ std::vector<uint32_t> InShares(const plan::Plan& plan, const std::vector<uint32_
 // the order in which it is issued, and only one thread issues in the order of the certificate.
 Placement Place(const plan::Plan& plan, uint32_t workers, bool merged,
                 const std::map<uint32_t, uint32_t>& gpus = {});
-
-// Gives the caller's lanes of a proved plan two work queues of their own at worker 0, where several
-// executions may be in progress: what awaits the results of one must not hold up the inputs of the
-// next one, nor the devices of the worker. Not for a plan that runs on GPUs, whose worker keeps to
-// the certificate's order. The engine alone does this: the simulator and the partition play a
-// worker in one order, which takes longer at most.
-void SplitCaller(const plan::Plan& plan, Placement& placement);
 
 // Returns what each work queue runs in a round of the graph: instructions in the order of the
 // certificate where lanes are merged, otherwise in the lane's.
