@@ -10,7 +10,7 @@
 #include <chrono>
 #include <thread>
 
-#include "runtime/engine/load/sync/works.h"
+#include "runtime/engine/load/sync/instructions_with_work.h"
 #include "runtime/plan/graph_index.h"
 #include "tests/support/run.h"
 
@@ -132,10 +132,10 @@ TEST_CASE("D11 submission makes an input's extent unless its copy may be in use"
   REQUIRE(input != instructions.end());
   const size_t at = input - instructions.begin();
   const plan::GraphIndex index(plan, graph);
-  CHECK(!engine::FindWorks(index, 1)[at]);
-  CHECK(!engine::FindWorks(index, 3)[at]);
-  CHECK(engine::FindWorks(index, 4)[at]);
-  CHECK(engine::FindWorks(index, engine::kNoDepth)[at]);
+  CHECK(!engine::FindInstructionsWithWork(index, 1)[at]);
+  CHECK(!engine::FindInstructionsWithWork(index, 3)[at]);
+  CHECK(engine::FindInstructionsWithWork(index, 4)[at]);
+  CHECK(engine::FindInstructionsWithWork(index, engine::kNoDepth)[at]);
   // A lane that reads the extent behind the input may still read it when the next round is
   // submitted. Its last instruction, a signal, stands for that.
   plan::Graph reads = graph;
@@ -143,8 +143,8 @@ TEST_CASE("D11 submission makes an input's extent unless its copy may be in use"
   plan::Instruction& last = reads.instructions[lane.first() + lane.count() - 1];
   REQUIRE(last.kind() == plan::Kind::signal);
   last.mutate_kind(plan::Kind::call);
-  CHECK(!engine::FindWorks(plan::GraphIndex(plan, reads), 1)[at]);
-  CHECK(engine::FindWorks(plan::GraphIndex(plan, reads), 2)[at]);
+  CHECK(!engine::FindInstructionsWithWork(plan::GraphIndex(plan, reads), 1)[at]);
+  CHECK(engine::FindInstructionsWithWork(plan::GraphIndex(plan, reads), 2)[at]);
 }
 
 // So no execution of another graph has to wait for this one's result on the caller's lane.
@@ -152,12 +152,13 @@ TEST_CASE("D11 a result whose extents inputs give lies where it belongs", "[imme
   Runner run(CGRAPH_SOURCE_DIR "/tests/conformance/inflight.cgraph");
   const plan::Plan& plan = run.engine().plan();
   const plan::Graph& graph = SizedGraph(plan);
-  const std::vector<bool> works = engine::FindWorks(plan::GraphIndex(plan, graph), 1);
+  const std::vector<bool> has_work =
+      engine::FindInstructionsWithWork(plan::GraphIndex(plan, graph), 1);
   size_t outputs = 0;
-  for (size_t i = 0; i < works.size(); ++i) {
+  for (size_t i = 0; i < has_work.size(); ++i) {
     if (graph.instructions[i].kind() != plan::Kind::output) continue;
     ++outputs;
-    CHECK(!works[i]);
+    CHECK(!has_work[i]);
   }
   CHECK(outputs != 0);
 }
@@ -177,8 +178,8 @@ TEST_CASE("D11 submission makes no extent in memory of another device", "[immedi
     const plan::Instruction& at = graph.instructions[i];
     if (at.kind() != plan::Kind::input || at.outputs() == 1) continue;  // it makes no extent
     ++made;
-    CHECK(!engine::FindWorks(plan::GraphIndex(plan, graph), 1)[i]);
-    CHECK(engine::FindWorks(plan::GraphIndex(moved, graph), 1)[i]);
+    CHECK(!engine::FindInstructionsWithWork(plan::GraphIndex(plan, graph), 1)[i]);
+    CHECK(engine::FindInstructionsWithWork(plan::GraphIndex(moved, graph), 1)[i]);
   }
   CHECK(made != 0);
 }

@@ -14,7 +14,9 @@
 #include <stdexcept>
 #include <utility>
 
+#include "runtime/engine/load/sync/instructions_with_work.h"
 #include "runtime/engine/omission.h"
+#include "runtime/plan/graph_index.h"
 #include "runtime/plan/prove.h"
 #include "tests/deferred/trial.h"
 #include "tests/support/deferred/deferred.h"
@@ -53,19 +55,10 @@ std::unique_ptr<plan::Plan> Without(const plan::Plan& plan, uint32_t graph,
   return mutant;
 }
 
-// Returns whether an instruction does anything besides signalling and waiting. Inputs of fixed
-// shape lie in their frame before a round is submitted; results of fixed shape may lie where they
-// belong. (No plan here has inputs or results whose extents inputs give.)
-bool Works(const plan::Graph& g, const plan::Instruction& at) {
-  if (at.kind() == plan::Kind::signal || at.kind() == plan::Kind::wait) return false;
-  if (at.kind() == plan::Kind::input) return at.outputs() != 1;
-  if (at.kind() != plan::Kind::output) return true;
-  const plan::Value& value = g.values[g.operands[at.first()]];
-  const auto dims = std::span(g.dims).subspan(value.first_dim(), value.rank());
-  const bool fixed = std::all_of(dims.begin(), dims.end(), [](const plan::Dim& dim) {
-    return dim.symbol() == plan::kNone;
-  });
-  return !fixed || g.arenas[g.buffers[value.buffer()].arena()].space() != plan::Space::output;
+// Returns the instructions with work, as the engine has them of a plan that it does not trust: no
+// plan here has inputs whose extents submission makes.
+std::vector<bool> WithWork(const plan::Plan& plan, const plan::Graph& graph) {
+  return engine::FindInstructionsWithWork(plan::GraphIndex(plan, graph), engine::kNoDepth);
 }
 
 // Returns the lane that signals an event.
@@ -79,10 +72,10 @@ const plan::Range& LaneOf(const plan::Graph& g, uint32_t event) {
   throw std::runtime_error("an event without a signal");
 }
 
-bool LaneWorks(const plan::Graph& g, const plan::Range& lane) {
-  return std::any_of(g.instructions.begin() + lane.first(),
-                     g.instructions.begin() + lane.first() + lane.count(),
-                     [&](const plan::Instruction& at) { return Works(g, at); });
+bool LaneHasWork(const plan::Plan& plan, const plan::Graph& g, const plan::Range& lane) {
+  const std::vector<bool> has_work = WithWork(plan, g);
+  const auto first = has_work.begin() + lane.first();
+  return std::find(first, first + lane.count(), true) != first + lane.count();
 }
 
 // Whether a lane waits for anything that the submission has not said.
@@ -110,7 +103,7 @@ bool SaidBySubmission(const plan::Plan& plan, uint32_t graph, uint32_t wait) {
   const bool gives = std::any_of(first, first + lane.count(), [](const auto& at) {
     return at.kind() == plan::Kind::output;
   });
-  return !gives && !LaneWorks(g, lane) && !LaneWaits(g, lane);
+  return !gives && !LaneHasWork(plan, g, lane) && !LaneWaits(g, lane);
 }
 
 // Returns whether the wait is of a lane that only gives results which lie where they belong: they
@@ -128,7 +121,7 @@ bool SaidByCompletion(const plan::Plan& plan, uint32_t graph, uint32_t wait) {
         asked |= g.waits[w].event() == at.subject() && !SaidBySubmission(plan, graph, w);
       }
     }
-    if (waits) return !asked && !LaneWorks(g, lane);
+    if (waits) return !asked && !LaneHasWork(plan, g, lane);
   }
   return false;
 }
@@ -145,10 +138,11 @@ bool OverWithOthers(const plan::Plan& plan, uint32_t lane) {
   for (uint32_t number = 0; number < plan.graphs.size(); ++number) {
     const plan::Graph& g = *plan.graphs[number];
     const plan::Range& range = g.programs[lane];
+    const std::vector<bool> has_work = WithWork(plan, g);
     bool open = false;  // something was done that nobody has waited for
     for (uint32_t i = range.first(); i < range.first() + range.count(); ++i) {
       const plan::Instruction& at = g.instructions[i];
-      open |= Works(g, at) && !OnlySends(g, at);
+      open |= has_work[i] && !OnlySends(g, at);
       for (uint32_t w = 0; at.kind() == plan::Kind::signal && w < g.waits.size(); ++w) {
         const bool asks = g.waits[w].event() == at.subject() && engine::kept_waits[number][w];
         open &= !asks || g.waits[w].lag() != 0;

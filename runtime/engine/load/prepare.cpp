@@ -13,8 +13,8 @@
 #include "runtime/engine/load/poison/native_calls.h"
 #include "runtime/engine/load/poison/poison.h"
 #include "runtime/engine/load/reach.h"
+#include "runtime/engine/load/sync/instructions_with_work.h"
 #include "runtime/engine/load/sync/sync.h"
-#include "runtime/engine/load/sync/works.h"
 #include "runtime/engine/omission.h"
 #include "runtime/plan/graph_index.h"
 #include "runtime/plan/kinds.h"
@@ -54,8 +54,8 @@ class Preparer {
     out_.poison_flags = poison_flags_.count;
     FindUnannounced();
     OrderWorkQueues();
-    works_ = FindWorks(index_, p_.proved ? out_.depth : kNoDepth);
-    needs_ = p_.proved ? FindSyncNeeds({&graph_, &queues_, &queue_of_, &works_, out_.depth})
+    has_work_ = FindInstructionsWithWork(index_, p_.proved ? out_.depth : kNoDepth);
+    needs_ = p_.proved ? FindSyncNeeds({&graph_, &queues_, &queue_of_, &has_work_, out_.depth})
                        : KeepAllSync(graph_);
     OmitKeptWait(number_, needs_.wait);
     native_calls_ = FindNativeCalls(index_, *p_.devices, poison_flags_);
@@ -166,7 +166,7 @@ class Preparer {
         AddWaits(program, list[i]);
       } else if (at.kind() == Kind::signal) {
         AddSignal(program, list[i]);
-      } else if (works_[list[i]]) {
+      } else if (has_work_[list[i]]) {
         CGRAPH_RETURN_IF_ERROR(AddWork(program, list[i]));
       } else if (at.kind() == Kind::input && at.outputs() > 1) {
         CGRAPH_RETURN_IF_ERROR(AddGivenExtents(list[i]));
@@ -577,7 +577,7 @@ class Preparer {
   std::vector<std::vector<uint32_t>> work_queues_;  // instructions
   std::vector<std::vector<uint32_t>> queues_;   // the same, by the queue that carries them out
   std::vector<uint32_t> queue_of_;              // per instruction
-  std::vector<bool> works_;                     // per instruction: has a step of its own
+  std::vector<bool> has_work_;                  // per instruction: has a step of its own
   // (capture, queue, lag) -> segment of the program that is made
   std::map<std::tuple<uint32_t, uint32_t, uint16_t>, uint32_t> segment_of_;
   std::vector<bool> host_signals_;              // per event: the host signals it

@@ -1,4 +1,4 @@
-#include "runtime/engine/load/sync/works.h"
+#include "runtime/engine/load/sync/instructions_with_work.h"
 
 #include <algorithm>
 
@@ -39,27 +39,27 @@ bool MadeBySubmission(const plan::GraphIndex& index, uint32_t input, uint32_t de
 
 }  // namespace
 
-std::vector<bool> FindWorks(const plan::GraphIndex& index, uint32_t depth) {
+std::vector<bool> FindInstructionsWithWork(const plan::GraphIndex& index, uint32_t depth) {
   const plan::Graph& graph = index.graph();
   const std::vector<bool> given = GivenSymbols(graph);
-  std::vector<bool> works(graph.instructions.size(), true);
-  for (uint32_t i = 0; i < works.size(); ++i) {
+  std::vector<bool> has_work(graph.instructions.size(), true);
+  for (uint32_t i = 0; i < has_work.size(); ++i) {
     const plan::Instruction& at = graph.instructions[i];
     switch (at.kind()) {
       case Kind::signal:
-      case Kind::wait: works[i] = false; break;
+      case Kind::wait: has_work[i] = false; break;
       case Kind::input:
-        works[i] = at.outputs() > 1 && (depth == kNoDepth || !MadeBySubmission(index, i, depth));
+        has_work[i] = at.outputs() > 1 && (depth == kNoDepth || !MadeBySubmission(index, i, depth));
         break;
       case Kind::output: {
         const uint32_t value = graph.operands[at.first()];
-        works[i] = !InOutput(graph, value) || !HasGivenDims(graph, value, given);
+        has_work[i] = !InOutput(graph, value) || !HasGivenDims(graph, value, given);
         break;
       }
       default: break;
     }
   }
-  return works;
+  return has_work;
 }
 
 }  // namespace cgraph::engine

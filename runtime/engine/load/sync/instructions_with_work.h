@@ -1,8 +1,8 @@
-// Works: the instructions of a graph that have anything to do besides signalling and waiting. An
-// input or output has something only where an extent is made that submission cannot make, a size is
+// The instructions of a graph that have work: anything to do besides signalling and waiting. An
+// input or output has some only where an extent is made that submission cannot make, a size is
 // known when methods have run, or the result has to be brought to the output block.
-#ifndef CGRAPH_RUNTIME_ENGINE_LOAD_SYNC_WORKS_H_
-#define CGRAPH_RUNTIME_ENGINE_LOAD_SYNC_WORKS_H_
+#ifndef CGRAPH_RUNTIME_ENGINE_LOAD_SYNC_INSTRUCTIONS_WITH_WORK_H_
+#define CGRAPH_RUNTIME_ENGINE_LOAD_SYNC_INSTRUCTIONS_WITH_WORK_H_
 
 #include <cstdint>
 #include <vector>
@@ -13,9 +13,10 @@ namespace cgraph::engine {
 
 inline constexpr uint32_t kNoDepth = UINT32_MAX;
 
-// `depth`: as LoadedGraph's; kNoDepth where the plan is not proved, and submission makes nothing.
-std::vector<bool> FindWorks(const plan::GraphIndex& index, uint32_t depth);
+// By instruction. `depth`: as LoadedGraph's; kNoDepth where the plan is not proved, and submission
+// makes nothing.
+std::vector<bool> FindInstructionsWithWork(const plan::GraphIndex& index, uint32_t depth);
 
 }  // namespace cgraph::engine
 
-#endif  // CGRAPH_RUNTIME_ENGINE_LOAD_SYNC_WORKS_H_
+#endif  // CGRAPH_RUNTIME_ENGINE_LOAD_SYNC_INSTRUCTIONS_WITH_WORK_H_

@@ -52,7 +52,7 @@ class Reducer {
     }
     for (uint32_t i = 0; i < graph_.instructions.size(); ++i) {
       Lane& lane = lanes_[lane_of_[i]];
-      lane.works = lane.works || (*query_.works)[i];
+      lane.has_work = lane.has_work || (*query_.has_work)[i];
       ForWaits(i, [&](uint32_t w) {
         const plan::Wait& wait = graph_.waits[w];
         const uint32_t from = lane_of_[signal_at_[wait.event()]];
@@ -69,7 +69,7 @@ class Reducer {
     std::vector<uint32_t> waited(graph_.events, kNever);  // least lag so far
     for (uint32_t instruction : queue) {
       const Lane& lane = lanes_[lane_of_[instruction]];
-      if (!lane.works && !lane.signals) continue;
+      if (!lane.has_work && !lane.signals) continue;
       ForWaits(instruction, [&](uint32_t w) {
         const plan::Wait& wait = graph_.waits[w];
         const uint32_t signal = signal_at_[wait.event()];
@@ -92,12 +92,12 @@ class Reducer {
   void DropImplied() {
     std::vector<bool> implied(graph_.events, false);
     for (uint32_t lane = 0; lane < lanes_.size(); ++lane) {
-      if (query_.depth != 1 && (lanes_[lane].works || lanes_[lane].waits)) continue;
+      if (query_.depth != 1 && (lanes_[lane].has_work || lanes_[lane].waits)) continue;
       const plan::Range& range = graph_.programs[lane];
       for (uint32_t i = range.first(); i < range.first() + range.count(); ++i) {
         bool waits = false;
         ForWaits(i, [&](uint32_t w) { waits |= graph_.waits[w].lag() < query_.depth; });
-        if (waits || (*query_.works)[i]) break;
+        if (waits || (*query_.has_work)[i]) break;
         const plan::Instruction& instruction = graph_.instructions[i];
         if (instruction.kind() == plan::Kind::signal) implied[instruction.subject()] = true;
       }
@@ -113,7 +113,7 @@ class Reducer {
     for (const std::vector<uint32_t>& queue : *query_.queues) {
       for (size_t i = queue.size(); i-- > 0;) {
         const plan::Instruction& instruction = graph_.instructions[queue[i]];
-        if ((*query_.works)[queue[i]]) break;
+        if ((*query_.has_work)[queue[i]]) break;
         if (instruction.kind() == plan::Kind::signal && needs_.signal[instruction.subject()]) break;
         ForWaits(queue[i], [&](uint32_t w) {
           dropped |= needs_.wait[w];
@@ -125,7 +125,7 @@ class Reducer {
   }
 
   struct Lane {
-    bool works = false;
+    bool has_work = false;
     bool waits = false;    // for another lane, less than `depth` rounds back
     bool signals = false;  // to a lane that waits so
   };

@@ -28,7 +28,7 @@ struct SyncQuery {
   const plan::Graph* graph = nullptr;
   const std::vector<std::vector<uint32_t>>* queues = nullptr;  // their instructions, in order
   const std::vector<uint32_t>* queue_of = nullptr;             // of each instruction
-  const std::vector<bool>* works = nullptr;  // does anything besides signalling and waiting
+  const std::vector<bool>* has_work = nullptr;  // anything to do besides signalling and waiting
   uint32_t depth = 1;
 };
 
