@@ -100,42 +100,42 @@ std::string TextFor(const SharedText& shared, const plan::NodePart& part) {
 }
 
 Result<PlanMessage> ReadPlanMessage(std::string_view text) {
-  const Status unlike(StatusCode::kInvalid,
-                      "what rank 0 has sent is not about the plan that it has sent");
+  const Status mismatch(StatusCode::kInvalid,
+                        "what rank 0 has sent is not about the plan that it has sent");
   const std::vector<PlanHead> heads = TakeEntries<PlanHead>(1, text);
-  if (heads.empty()) return unlike;
+  if (heads.empty()) return mismatch;
   const PlanHead& head = heads[0];
-  PlanMessage told;
-  told.options.inflight = head.inflight;
-  told.options.proved = head.proved;
-  told.options.profile = head.profile;
-  told.options.trace = head.trace;
-  told.options.stall_timeout = std::chrono::nanoseconds(head.stall_timeout_ns);
-  told.options.capture = head.capture;
-  told.first_tag = head.first_tag;
-  told.options.weights_dir = text.substr(0, head.weights_dir_bytes);
+  PlanMessage message;
+  message.options.inflight = head.inflight;
+  message.options.proved = head.proved;
+  message.options.profile = head.profile;
+  message.options.trace = head.trace;
+  message.options.stall_timeout = std::chrono::nanoseconds(head.stall_timeout_ns);
+  message.options.capture = head.capture;
+  message.first_tag = head.first_tag;
+  message.options.weights_dir = text.substr(0, head.weights_dir_bytes);
   text.remove_prefix(std::min<uint64_t>(head.weights_dir_bytes, text.size()));
-  told.options.libraries = SplitLines(text.substr(0, head.libraries_bytes));
+  message.options.libraries = SplitLines(text.substr(0, head.libraries_bytes));
   text.remove_prefix(std::min<uint64_t>(head.libraries_bytes, text.size()));
   for (const MappedGpu& mapped : TakeEntries<MappedGpu>(head.gpus, text)) {
-    told.options.gpu_map.emplace(mapped.device, mapped.gpu);
+    message.options.gpu_map.emplace(mapped.device, mapped.gpu);
   }
-  told.placement.workers = head.workers;
-  told.placement.merged = head.proved;
-  told.placement.worker_of_work_queue = TakeEntries<uint32_t>(head.work_queues, text);
-  told.placement.work_queue_of_lane = TakeEntries<uint32_t>(head.lanes, text);
+  message.placement.workers = head.workers;
+  message.placement.merged = head.proved;
+  message.placement.worker_of_work_queue = TakeEntries<uint32_t>(head.work_queues, text);
+  message.placement.work_queue_of_lane = TakeEntries<uint32_t>(head.lanes, text);
   for (uint32_t g = 0; g < head.graphs && !text.empty(); ++g) {
     const std::vector<uint32_t> words = TakeEntries<uint32_t>(2, text);
     if (words.size() < 2) break;
-    told.totals.push_back(
+    message.totals.push_back(
         {words[0], words[1] != 0, TakeEntries<uint32_t>(head.communicators, text)});
   }
-  told.part.weights = TakeEntries<uint32_t>(head.weights, text);
+  message.part.weights = TakeEntries<uint32_t>(head.weights, text);
   auto part = plan::FromBytes({reinterpret_cast<const uint8_t*>(text.data()), text.size()});
   if (!part.ok()) return part.status();
-  told.part.plan = std::move(*part);
-  if (Fits(told)) return told;
-  return unlike;
+  message.part.plan = std::move(*part);
+  if (Fits(message)) return message;
+  return mismatch;
 }
 
 }  // namespace cgraph::engine
