@@ -128,6 +128,12 @@ struct StepList {
   std::span<Timing> timings;      // per step; only when profiling
   std::vector<std::unique_ptr<device::Communication>> groups;  // comms that queues run: CommGroups
 
+  Slice AddChecks(const std::vector<uint32_t>& poison_flags) {
+    const Slice slice{static_cast<uint32_t>(checks.size()),
+                      static_cast<uint32_t>(poison_flags.size())};
+    checks.insert(checks.end(), poison_flags.begin(), poison_flags.end());
+    return slice;
+  }
   std::span<const uint32_t> Checks(const Slice& slice) const {
     return {checks.data() + slice.first, slice.count};
   }

@@ -1,11 +1,12 @@
 #include "runtime/engine/load/prepare.h"
 
 #include <algorithm>
+#include <map>
 #include <tuple>
 
 #include <fmt/format.h>
 
-#include "runtime/engine/execute/lane_queues.h"
+#include "runtime/engine/load/communication/comm_steps.h"
 #include "runtime/engine/load/communication/communications.h"
 #include "runtime/engine/load/frames.h"
 #include "runtime/engine/load/objects/object_order.h"
@@ -156,11 +157,14 @@ class Preparer {
   Status MakeProgram(StepList& program) {
     segment_of_.clear();
     const std::vector<uint32_t>& list = work_queues_[work_queue_];
+    const CommSource comms{p_,    number_,   index_,    poison_flags_,
+                           made_, queue_of_, operands_, out_};
     for (size_t i = 0; i < list.size(); ++i) {
       const plan::Instruction& at = graph_.instructions[list[i]];
       if (at.kind() == Kind::comm) {
         const size_t end = workers::StepEnd(*p_.placement, graph_, list, i);
-        AddComms(program, {list.begin() + i, list.begin() + end});
+        AddCommSteps(comms, work_queue_, HasOperands(work_queue_),
+                     {list.begin() + i, list.begin() + end}, program);
         i = end - 1;
       } else if (at.kind() == Kind::wait) {
         AddWaits(program, list[i]);
@@ -241,7 +245,7 @@ class Preparer {
     step.inputs = at.inputs();
     step.outputs = at.outputs();
     step.poison_flag = poison_flags_.of_instruction[instruction];
-    step.checks = AddChecks(program, poison_flags_.checks_of_instruction[instruction]);
+    step.checks = program.AddChecks(poison_flags_.checks_of_instruction[instruction]);
     CGRAPH_RETURN_IF_ERROR(SetOp(program, step));
     // An input's own value is where Execute() put it.
     const uint32_t first = step.op == Op::kInput ? 1 : 0;
@@ -277,9 +281,9 @@ class Preparer {
   }
 
   Slice AddOperands(uint32_t first, uint32_t count, uint32_t instruction,
-                    std::vector<DynamicDim>& uses, uint32_t reader = plan::kNone) {
+                    std::vector<DynamicDim>& uses) {
     if (!HasOperands(work_queue_)) return {};
-    return operands_.Add(first, count, instruction, uses, reader);
+    return operands_.Add(first, count, instruction, uses);
   }
 
   // Sets what a step does, and what that refers to.
@@ -367,202 +371,6 @@ class Preparer {
     }
     const std::span<const DynamicDim> dims = program.Dims(step.extents);
     return std::none_of(dims.begin(), dims.end(), [](const DynamicDim& dim) { return dim.given; });
-  }
-
-  // Adds communications that happen together: a step for each queue, and one for all that the work
-  // queue drives itself.
-  void AddComms(StepList& program, const std::vector<uint32_t>& group) {
-    const size_t begin = program.steps.size();
-    std::vector<uint32_t> own;
-    for (uint32_t instruction : group) {
-      if (SlotOf(instruction) == 0) {
-        own.push_back(instruction);
-      } else {
-        AddComm(program, {instruction});
-      }
-    }
-    if (!own.empty()) AddComm(program, own);
-    for (size_t step = begin; step < program.steps.size(); ++step) {
-      program.steps[step].subject = static_cast<uint32_t>(program.steps.size() - step);
-    }
-  }
-
-  void AddComm(StepList& program, const std::vector<uint32_t>& group) {
-    Step step;
-    step.op = Op::kComm;
-    step.instruction = group.front();
-    step.queue = SlotOf(group.front());
-    step.lag = graph_.instructions[group.front()].lag();
-    step.operands.first = static_cast<uint32_t>(program.parts.size());
-    std::map<std::pair<uint32_t, uint32_t>, uint32_t> inside;  // (channel, message) -> a send
-    for (uint32_t instruction : group) {
-      const plan::Instruction& at = graph_.instructions[instruction];
-      for (uint32_t p = at.first(); p < at.first() + at.inputs(); ++p) {
-        if (graph_.parts[p].part() == plan::Part::send) {
-          inside[{graph_.parts[p].subject(), made_.message_of[p]}] =
-              static_cast<uint32_t>(program.parts.size());
-          AddSend(program, instruction, p);
-        } else if (graph_.parts[p].part() == plan::Part::collective) {
-          step.native |= AddCollectivePart(program, instruction, p);
-        }
-      }
-    }
-    for (uint32_t instruction : group) {
-      const plan::Instruction& at = graph_.instructions[instruction];
-      for (uint32_t p = at.first(); p < at.first() + at.inputs(); ++p) {
-        if (graph_.parts[p].part() != plan::Part::recv) continue;
-        auto send = inside.find({graph_.parts[p].subject(), made_.message_of[p]});
-        if (send == inside.end()) {
-          AddReceive(program, instruction, p);
-        } else {
-          JoinReceive(program, program.parts[send->second], instruction, p);
-        }
-      }
-    }
-    step.operands.count = static_cast<uint32_t>(program.parts.size()) - step.operands.first;
-    program.most_parts = std::max(program.most_parts, step.operands.count);
-    if (step.queue != 0) AddGroup(program, step);
-    program.steps.push_back(step);
-  }
-
-  // Makes the group that the queue runs for the step that is about to be added.
-  void AddGroup(StepList& program, Step& step) {
-    auto group = std::make_unique<CommGroup>(
-        p_.plan, &out_, work_queue_, static_cast<uint32_t>(program.steps.size()),
-        step.operands.count, program.most_spans);
-    step.group = group.get();
-    step.queued = DeviceOf(step.instruction).queues_communicate();
-    program.groups.push_back(std::move(group));
-  }
-
-  CommOp NewPart(StepList& program, uint32_t instruction, uint32_t p) {
-    const plan::CommPart& at = graph_.parts[p];
-    CommOp part;
-    part.instruction = instruction;
-    part.lag = graph_.instructions[instruction].lag();
-    if (at.part() == plan::Part::collective) {
-      std::tie(part.collective, part.member, part.local) = made_.member_slot_of.at(p);
-    } else {
-      part.message = made_.message_of[p];
-      part.per_round = static_cast<uint32_t>(index_.sends(at.subject()).size());
-      part.channel = out_.channels[at.subject()].get();
-      part.local = made_.local_channel[at.subject()];
-    }
-    part.checks = AddChecks(program, poison_flags_.checks_of_part[p]);
-    program.most_spans = std::max<uint32_t>(program.most_spans, at.inputs() + at.outputs());
-    part.extents.first = static_cast<uint32_t>(program.extents.size());
-    return part;
-  }
-
-  Slice AddPartOperands(StepList& program, CommOp& part, uint32_t p) {
-    const plan::CommPart& at = graph_.parts[p];
-    const bool at_bound = (at.flags() & plan::kAtBound) != 0;
-    std::vector<DynamicDim> none;
-    const Slice slice = AddOperands(at.first(), at.inputs() + at.outputs(), part.instruction,
-                                    at_bound ? none : program.extents);
-    part.extents.count = static_cast<uint32_t>(program.extents.size()) - part.extents.first;
-    return slice;
-  }
-
-  void AddSend(StepList& program, uint32_t instruction, uint32_t p) {
-    CommOp part = NewPart(program, instruction, p);
-    part.kind = CommOp::Kind::kSend;
-    part.sources = AddPartOperands(program, part, p);
-    program.parts.push_back(part);
-  }
-
-  // Returns whether a communicator of devices carries it out.
-  bool AddCollectivePart(StepList& program, uint32_t instruction, uint32_t p) {
-    CommOp part = NewPart(program, instruction, p);
-    part.kind = CommOp::Kind::kCollective;
-    part.poison_flag = poison_flags_.of_part[p];
-    const Slice all = AddPartOperands(program, part, p);
-    part.sources = {all.first, graph_.parts[p].inputs()};
-    part.targets = {all.first + part.sources.count, graph_.parts[p].outputs()};
-    const auto [first, members] = made_.queued_members_of.contains(p)
-                                      ? made_.queued_members_of.at(p)
-                                      : std::pair<size_t, uint32_t>(0, 0);
-    std::vector<uint32_t> checks = poison_flags_.checks_of_part[p];
-    part.givers = {static_cast<uint32_t>(program.givers.size()), members};
-    for (const plan::CollectivePart& other : index_.collective_parts().subspan(first, members)) {
-      const bool gives = graph_.parts[other.part].inputs() != 0;
-      program.givers.push_back(
-          gives ? AddOthersOperands(program, part, {other.instruction, other.part}).first
-                : plan::kNone);
-      const std::vector<uint32_t>& more = poison_flags_.checks_of_part[other.part];
-      checks.insert(checks.end(), more.begin(), more.end());
-    }
-    if (members != 0) {
-      std::sort(checks.begin(), checks.end());
-      checks.erase(std::unique(checks.begin(), checks.end()), checks.end());
-      part.checks = AddChecks(program, checks);
-    }
-    program.parts.push_back(part);
-    return members != 0 && p_.native->Of(number_, first) != nullptr;
-  }
-
-  void AddReceive(StepList& program, uint32_t instruction, uint32_t p) {
-    CommOp part = NewPart(program, instruction, p);
-    part.kind = CommOp::Kind::kReceive;
-    part.poison_flag = poison_flags_.of_part[p];
-    part.targets = AddPartOperands(program, part, p);
-    if (made_.queued_channel[graph_.parts[p].subject()]) {
-      const plan::Message& send = index_.sends(graph_.parts[p].subject())[part.message];
-      if (DeviceOf(instruction).queues_communicate()) {
-        part.sources = AddOthersOperands(program, part, send);
-      }
-      part.checks = AddChecks(program, Joined(p, send.part));
-    }
-    program.parts.push_back(part);
-  }
-
-  // Adds what another lane gives, as the queue of this part finds it: of its dims those that the
-  // inputs give, since extents that are made on the other device lie there.
-  Slice AddOthersOperands(StepList& program, CommOp& part, const plan::Message& other) {
-    const plan::CommPart& at = graph_.parts[other.part];
-    std::vector<DynamicDim> dims;
-    const Slice slice = AddOperands(at.first(), at.inputs(), other.instruction, dims,
-                                    index_.device(part.instruction));
-    for (const DynamicDim& dim : dims) {
-      if (dim.given) program.extents.push_back(dim);
-    }
-    part.extents.count = static_cast<uint32_t>(program.extents.size()) - part.extents.first;
-    return slice;
-  }
-
-  // Returns the checks of two parts. A message of one process brings no poison flag with it: who
-  // receives looks at what the sender looks at.
-  std::vector<uint32_t> Joined(uint32_t p, uint32_t other) const {
-    std::vector<uint32_t> checks = poison_flags_.checks_of_part[p];
-    const std::vector<uint32_t>& more = poison_flags_.checks_of_part[other];
-    checks.insert(checks.end(), more.begin(), more.end());
-    std::sort(checks.begin(), checks.end());
-    checks.erase(std::unique(checks.begin(), checks.end()), checks.end());
-    return checks;
-  }
-
-  // Joins a receive with its send: both ends are in one group of one work queue, so neither has to
-  // wait.
-  void JoinReceive(StepList& program, CommOp& send, uint32_t instruction, uint32_t p) {
-    const Slice extents = send.extents;
-    CommOp joined = NewPart(program, instruction, p);
-    joined.kind = CommOp::Kind::kMove;
-    joined.poison_flag = poison_flags_.of_part[p];
-    joined.checks = send.checks;
-    joined.sources = send.sources;
-    // The extents of both ends lie in one run of the pool.
-    for (uint32_t e = 0; e < extents.count; ++e) {
-      program.extents.push_back(program.extents[extents.first + e]);
-    }
-    joined.targets = AddPartOperands(program, joined, p);
-    send = joined;
-  }
-
-  Slice AddChecks(StepList& program, const std::vector<uint32_t>& poison_flags) {
-    const Slice slice{static_cast<uint32_t>(program.checks.size()),
-                      static_cast<uint32_t>(poison_flags.size())};
-    program.checks.insert(program.checks.end(), poison_flags.begin(), poison_flags.end());
-    return slice;
   }
 
   const Preparation& p_;
