@@ -60,6 +60,19 @@ class Results(unittest.TestCase):
             with self.assertRaises(cgraph.ClosedError):
                 fails()
 
+    def test_concurrent_of_closed(self):
+        """Of what was in flight, begun before and asked for after, and of what has its result."""
+        done = self.engine.add.submit(x=3)
+        value = done.result()
+        late = self.engine.late.submit(x=np.ones(1, np.float32), ms=50)
+        begun = late.concurrent()
+        self.engine.close()
+        self.assertEqual(done.concurrent().result(timeout=60), value)
+        for future in (begun, late.concurrent()):
+            self.assertIsInstance(future.exception(timeout=60), cgraph.ClosedError)
+            with self.assertRaises(cgraph.ClosedError):
+                future.result()
+
     def test_closed_while_others_call(self):
         ends = []
 
