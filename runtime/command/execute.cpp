@@ -173,9 +173,10 @@ Problem Prepare(plan::Plan& plan, const Options& options, ranks::Peers* machines
                               options.repeat, Counted(slices, "slice"))};
 }
 
-void SayNotes(const plan::Plan& plan, const Options& options, const ranks::Peers* machines,
+void SayNotes(const Engine& engine, const Options& options, const ranks::Peers* machines,
               std::vector<std::string> notes) {
-  notes.push_back(NoteOfNodes(plan, options, machines));
+  notes.push_back(NoteOfNodes(engine.plan(), options, machines));
+  notes.push_back(engine.NoteOfWorkers());
   notes.push_back(NoteOfUnsupervised(machines));
   for (std::string& warning : device::TakeGpuWarnings()) notes.push_back(std::move(warning));
   for (const std::string& note : notes) {
@@ -283,7 +284,7 @@ ExitCode Execute(const Options& options, ranks::Peers* machines, Signals& signal
   }
   Engine& engine = **made;
   running = &engine;
-  if (!options.quiet) SayNotes(engine.plan(), options, machines, std::move(placement.notes));
+  if (!options.quiet) SayNotes(engine, options, machines, std::move(placement.notes));
   if (const Status ready = SetStates(options, engine); !ready.ok()) return fail_to_load(ready);
   return RunAndConclude(engine, work, options, machines, signals, outcome, processes);
 }

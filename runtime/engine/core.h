@@ -128,6 +128,7 @@ class Core {
   std::string WaitReport() const;
   std::string WaitReportDot() const;
   Engine::Stats GetStats();
+  std::string NoteOfWorkers() const;
   std::vector<std::pair<std::string, double>> Profile() const;
   plan::GraphTrace Trace(uint32_t graph) const;
   plan::TraceProcesses TraceProcesses() const;

@@ -212,6 +212,7 @@ const plan::Plan& Engine::plan() const { return core_->plan(); }
 std::string Engine::WaitReport() const { return core_->WaitReport(); }
 std::string Engine::WaitReportDot() const { return core_->WaitReportDot(); }
 Engine::Stats Engine::GetStats() const { return core_->GetStats(); }
+std::string Engine::NoteOfWorkers() const { return core_->NoteOfWorkers(); }
 std::vector<std::pair<std::string, double>> Engine::Profile() const { return core_->Profile(); }
 
 plan::GraphTrace Engine::Trace(uint32_t graph) const { return core_->Trace(graph); }

@@ -317,6 +317,9 @@ class Engine {
     uint32_t captures = 0;             // CUDA graphs of an execution: each launched as one
   };
   Stats GetStats() const;
+  // Says what it costs that EngineOptions::workers asks for more threads than this process may use
+  // cores; "" where it does not, or where fewer are made.
+  std::string NoteOfWorkers() const;
   // Returns mean nanoseconds per method call, by "Actor.method", and by "place.method" where an
   // actor has several instances: the form that `cgc --profile` reads.
   std::vector<std::pair<std::string, double>> Profile() const;

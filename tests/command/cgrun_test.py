@@ -807,6 +807,29 @@ def device_maps(run):
            "cgc: unknown device")
 
 
+def more_workers_than_cores(run):
+    """A note says what it costs, if they were asked for."""
+    few = sorted(os.sched_getaffinity(0))[:2]
+    (run.folder / "busy.cgraph").write_text(
+        "import std.tensor\nactor A() { method f(x: i64) -> i64 { return x + 1 } }\n"
+        "place a[i in 0..8] = A() on cpu[i]\n"
+        "graph g(x: i64) -> [i64; 8] { return [p.f(x) for p in a] }\n")
+    for cores in range(1, len(few) + 1):
+        def noted(*flags, cores=cores):
+            done = subprocess.run(
+                [run.cgrun, "busy.cgraph", "--input", "x=1", *flags], cwd=run.folder,
+                capture_output=True, text=True, check=True, timeout=60,
+                preexec_fn=lambda: os.sched_setaffinity(0, few[:cores]))
+            expect(done.stdout.count("= 2") == 8, done.stdout)
+            return [line for line in done.stderr.splitlines() if "workers on" in line]
+        lines = noted("--workers", "4")
+        expect(len(lines) == 1, f"not one note: {lines}")
+        says(lines[0], f"cgrun: note: 4 workers on {cores} core", "take turns",
+             "leave out --workers")
+        for flags in ([], ["-q", "--workers", "4"], ["--workers", str(cores)]):
+            expect(not noted(*flags), f"a note with {flags} on {cores}: {noted(*flags)}")
+
+
 def lost_output(run):
     """No input is overwritten, no file written twice, and a full disk never goes unnoticed."""
     def cgc(*arguments):
@@ -917,8 +940,8 @@ def inflight(run):
 
 TESTS = [literals_and_text, halves, kernels, files, usage, failures_as_json, batches, repeats,
          traces, long_traces, sources, reports_while_loading, interrupts, deadlines, device_maps,
-         lost_output, whole_files, inflight, slow_files, many_failures, meant_otherwise,
-         printed_as_numpy]
+         more_workers_than_cores, lost_output, whole_files, inflight, slow_files, many_failures,
+         meant_otherwise, printed_as_numpy]
 
 
 def main():

@@ -12,6 +12,7 @@ import tempfile
 import threading
 import time
 import unittest
+import warnings
 import weakref
 
 import numpy as np
@@ -72,6 +73,18 @@ class Results(unittest.TestCase):
             self.assertIsInstance(future.exception(timeout=60), cgraph.ClosedError)
             with self.assertRaises(cgraph.ClosedError):
                 future.result()
+
+    def test_more_workers_than_cores(self):
+        """Warned of where they are asked for, in words of Python's."""
+        plan = cgraph.compile(support.PROGRAM)
+        cores = os.sched_getaffinity(0)
+        self.addCleanup(os.sched_setaffinity, 0, cores)
+        os.sched_setaffinity(0, {min(cores)})
+        with self.assertWarnsRegex(RuntimeWarning, "^2 workers on 1 core: .*leave out `workers`"):
+            cgraph.Engine(plan, workers=2).close()
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            cgraph.Engine(plan).close()
 
     def test_closed_while_others_call(self):
         ends = []

@@ -308,6 +308,7 @@ void BindEngine(nb::module_& module) {
       .def("close", &EngineHandle::Close)
       .def_prop_ro("usable", &EngineHandle::usable)
       .def("stats", &StatsOf)
+      .def("note_of_workers", [](EngineHandle& self) { return self.Use().NoteOfWorkers(); })
       .def("profile",
            [](EngineHandle& self) {
              Engine& engine = self.Use();

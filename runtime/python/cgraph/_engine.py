@@ -84,6 +84,10 @@ class Engine:
             if said == str(error):
                 raise
             raise type(error)(said) from None
+        note = self._runtime.note_of_workers()
+        if note:
+            import warnings
+            warnings.warn(_arguments.of_engine(note), RuntimeWarning, stacklevel=2)
         self.graphs = {}
         for index, (name, info) in enumerate(plan.graphs.items()):
             graph = _runtime.make_graph(self._runtime, plan._runtime, index, info.signature,
