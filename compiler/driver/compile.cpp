@@ -55,10 +55,10 @@ std::optional<SourceId> ReadMain(const std::string& path, Sources& sources,
                                  Diagnostics& diagnostics) {
   std::string text;
   if (const std::error_code error = ReadFile(path, kMaxSourceBytes, text)) {
-    const bool with_ending = llvm::sys::fs::exists(path + ".cgraph");
+    const bool absent = error == std::errc::no_such_file_or_directory;
     diagnostics.Report(Code::kE0101, {},
                        "cannot read " + path + ": " + error.message() +
-                           (with_ending ? " (did you mean " + path + ".cgraph?)" : ""));
+                           (absent ? NearFileHint(path, {".cgraph"}) : ""));
     return std::nullopt;
   }
   return sources.Add(path, std::move(text));

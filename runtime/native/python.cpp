@@ -16,6 +16,7 @@
 #include "runtime/kinds/native.h"
 #include "runtime/native/guarded.h"
 #include "runtime/native/library.h"
+#include "runtime/status/files.h"
 #include "runtime/status/library_path.h"
 #include "runtime/status/text.h"
 
@@ -98,23 +99,6 @@ std::string ModuleName(const std::string& path) {
   return (file.has_filename() ? file : file.parent_path()).stem().string();
 }
 
-// Suggests a library or module beside a file that is not there: models.py for `models`.
-std::string NearFile(const std::filesystem::path& path) {
-  std::vector<std::string> names;
-  std::error_code error;
-  const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
-  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
-    const std::filesystem::path& file = entry.path();
-    if (file.extension() != ".py" && file.extension() != ".so") continue;
-    names.push_back((path.parent_path() / file.filename()).string());
-    const std::string name = path.filename().string();
-    if (file.stem() == name || file.stem() == "lib" + name) {
-      return fmt::format(" (did you mean `{}`?)", names.back());
-    }
-  }
-  return DidYouMeanHint(path.string(), names);
-}
-
 }  // namespace
 
 bool IsPythonModule(const std::string& path) {
@@ -129,7 +113,7 @@ Status CheckLibraryPath(const std::string& path) {
     return Status::Ok();
   }
   if (!std::filesystem::exists(path, error)) {
-    return {StatusCode::kNotFound, "there is no such file" + NearFile(path)};
+    return {StatusCode::kNotFound, "there is no such file" + NearFileHint(path, {".py", ".so"})};
   }
   if (!std::filesystem::is_directory(path, error) || IsPythonModule(path)) return Status::Ok();
   return {StatusCode::kInvalid, fmt::format("it is a folder, and a library's own path is wanted: "

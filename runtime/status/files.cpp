@@ -1,14 +1,18 @@
 #include "runtime/status/files.h"
 
+#include <sys/stat.h>
+
+#include <algorithm>
 #include <filesystem>
 #include <map>
-#include <sys/stat.h>
 #include <system_error>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "runtime/status/output_files.h"
 #include "runtime/status/read_file.h"
+#include "runtime/status/text.h"
 
 namespace cgraph {
 
@@ -25,6 +29,30 @@ Status WriteText(const std::string& path, const std::string& text) {
   OutputFiles files;
   CGRAPH_RETURN_IF_ERROR(files.Add(path, text));
   return files.Commit();
+}
+
+std::string NearFileHint(const std::string& path, std::initializer_list<std::string_view> endings) {
+  const std::filesystem::path absent(path);
+  const std::string name = absent.filename().string();
+  std::vector<std::string> names;
+  std::error_code error;
+  const std::filesystem::path folder = absent.has_parent_path() ? absent.parent_path() : ".";
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    const std::filesystem::path& file = entry.path();
+    if (std::find(endings.begin(), endings.end(), file.extension().string()) == endings.end()) {
+      continue;
+    }
+    names.push_back(file.filename().string());
+  }
+  std::sort(names.begin(), names.end());  // a folder has no order
+  const auto same = std::find_if(names.begin(), names.end(), [&](const std::string& file) {
+    const std::filesystem::path stem = std::filesystem::path(file).stem();
+    return stem == name || stem == "lib" + name;
+  });
+  // Names alone are compared: of long texts only the first bytes count.
+  const std::string near = same != names.end() ? *same : DidYouMean(name, names);
+  if (near.empty()) return "";
+  return fmt::format(" (did you mean `{}`?)", (absent.parent_path() / near).string());
 }
 
 namespace {

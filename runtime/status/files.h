@@ -3,8 +3,10 @@
 #define CGRAPH_RUNTIME_STATUS_FILES_H_
 
 #include <cstdint>
+#include <initializer_list>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "runtime/status/status.h"
 
@@ -15,6 +17,11 @@ Result<std::string> ReadText(const std::string& path, int64_t most);
 
 // Replaces the file, whole or not at all. kNotFound when it cannot be written.
 Status WriteText(const std::string& path, const std::string& text);
+
+// Suggests, for a file that is not there, a file of its folder with one of these endings: that of
+// this name, with or without `lib`, or one that is spelt nearly so: " (did you mean
+// `x/models.py`?)"; or empty.
+std::string NearFileHint(const std::string& path, std::initializer_list<std::string_view> endings);
 
 // ---- names that mean one file: what a command writes must be none of what it reads, and no two
 // results go into one file

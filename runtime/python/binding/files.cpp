@@ -4,9 +4,11 @@
 #include <string>
 
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
 
 #include "runtime/python/binding/errors.h"
 #include "runtime/python/binding/without_gil.h"
+#include "runtime/status/files.h"
 #include "runtime/status/output_files.h"
 
 namespace nb = nanobind;
@@ -32,6 +34,12 @@ void WriteFile(const nb::bytes& path_bytes, const nb::bytes& data) {
 
 }  // namespace
 
-void BindFiles(nb::module_& module) { module.def("write_file", &WriteFile); }
+void BindFiles(nb::module_& module) {
+  module.def("write_file", &WriteFile);
+  // " (did you mean `x.cgplan`?)", or nothing.
+  module.def("near_plan_hint", [](const std::string& path) {
+    return NearFileHint(path, {".cgplan"});
+  });
+}
 
 }  // namespace cgraph::python
