@@ -32,6 +32,9 @@ inline constexpr char kPlace[] = "place", kMethods[] = "methods", kMethod[] = "m
 
 // The library of methods in Python: `extern "python:package.module:Class.method"`.
 inline constexpr char kPythonLibrary[] = "python";
+// What cgraph_python_import of libcgraph_python.so returns where a module has raised something
+// while it was imported; where there is no such module it returns 1.
+inline constexpr int kImportRaised = 2;
 
 // PythonSymbol: "package.module:Class.method", or "package.module:function".
 struct PythonSymbol {

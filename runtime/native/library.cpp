@@ -99,9 +99,15 @@ Status Library::Import(const std::string& symbol) const {
   if (path_ != kPythonLibrary || import == nullptr) return Status::Ok();
   CGRAPH_RETURN_IF_ERROR(Permits(symbol));
   std::string error;
-  const bool failed = Fails(symbol, "the import of its module", 1, error,
-                            [&] { return import(symbol.c_str(), SetText, &error) != 0; });
-  return failed ? NoSuchMethod(symbol, error) : Status::Ok();
+  int32_t what = kImportRaised;  // where an exception leaves the import itself
+  const bool failed = Fails(symbol, "the import of its module", 1, error, [&] {
+    what = import(symbol.c_str(), SetText, &error);
+    return what != 0;
+  });
+  if (!failed) return Status::Ok();
+  if (what != kImportRaised) return NoSuchMethod(symbol, error);
+  return Status(StatusCode::kNotFound,
+                fmt::format("the module of `{}` cannot be imported: {}", symbol, error));
 }
 
 Result<Library::Method> Library::FindMethod(const std::string& symbol) const {

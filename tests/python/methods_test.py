@@ -144,7 +144,7 @@ later = engine.busy.submit(x)
 
 class Base:
     """Tests for one process, and for several."""
-    processes = 0
+    processes = None
 
     @classmethod
     def setUpClass(cls):
@@ -345,15 +345,25 @@ graph up() -> i64 { return a.up() }
                      libraries=[self.empty_module(name, text)])
         self.refused(program("method_stages.sub:f"), "there is no module `method_stages.sub`: "
                      "`method_stages` (", "method_stages.py) is a module, and no package")
-        self.refused(program("absent:f"), "there is no module `absent` in ",
-                     libraries=["python:absent"])
+        self.refused(program("absent:f"), "there is no `absent:f`: there is no module "
+                     "`absent` in ", libraries=["python:absent"])
         self.refused(program("absent:f"), "`libraries=['absent.py']`: there is no such file",
                      libraries=["absent.py"])
         self.refused(program("json:f"), "the module `json` that is loaded is",
                      libraries=[self.empty_module("json")])
-        self.refused(program("broken_stage:f"), "there is no `broken_stage:f`: ModuleNotFound"
-                     "Error: No module named 'not_there' (Python ", "broken_stage.py\", line 1",
+        self.refused(program("broken_stage:f"), "the module of `broken_stage:f` cannot be imported:"
+                     " ModuleNotFoundError: No module named 'not_there' (Python ",
+                     "broken_stage.py\", line 1",
                      libraries=[self.empty_module("broken_stage", "import not_there\n")])
+        for name, text, *said in (
+                ("misspelt_stage", "def f() return 1\n", "SyntaxError: expected ':'", "line 1",
+                 "def f() return 1"),
+                ("indented_stage", "  a = 1\n", "IndentationError: unexpected indent", "line 1"),
+                ("other_name_stage", "from os import not_there\n", "ImportError: cannot import "
+                 "name 'not_there' from 'os'", "line 1, in <module>", "from os import not_there"),
+                ("missing_key_stage", "def g(): {}['k']\ng()\n", "KeyError: 'k'", "line 1, in g")):
+            self.refused(program(f"{name}:f"), f"the module of `{name}:f` cannot be imported: "
+                         f"{said[0]}", *said[1:], libraries=[self.empty_module(name, text)])
         self.refused(program(symbol), "the object of a (source.cgraph:", ") cannot be made: "
                      "`Stage.__init__` of the module `method_stages`, given name='a': TypeError: "
                      "Stage.__init__() missing 2 ")

@@ -84,8 +84,19 @@ def _is_below(file, path):
 
 
 def import_module(symbol):
-    """The module of what a symbol names."""
-    _module(symbol)
+    """Imports the module of what a symbol names. Returns None, or what the module itself has
+    raised, as text; raises LookupError where there is no such module."""
+    try:
+        _module(symbol)
+    except _NoModule:
+        raise
+    except BaseException as error:
+        return describe(error)
+    return None
+
+
+class _NoModule(LookupError):
+    """There is no module of that name."""
 
 
 def _module(symbol):
@@ -97,8 +108,8 @@ def _module(symbol):
             raise
         owner = sys.modules.get(error.name.rpartition(".")[0])
         if owner is not None:
-            raise LookupError(_not_in(owner, error.name, symbol)) from None
-        raise LookupError(
+            raise _NoModule(_not_in(owner, error.name, symbol)) from None
+        raise _NoModule(
             f"there is no module `{name}` in {', '.join(each or '.' for each in sys.path)} of "
             f"{sys.executable or 'this Python'}{_beside(name)}") from None
 
@@ -285,6 +296,8 @@ def group(names, taken):
 
 def describe(error):
     """What was raised, and where; of a long traceback the last calls are kept."""
+    if isinstance(error, _NoModule):
+        return str(error)
     if isinstance(error, _NotMade):
         return _described(error.__cause__, f"{str(error)[:MOST_TEXT // 4]}: ")
     return _described(error, "")
@@ -296,9 +309,13 @@ def _described(error, before):
     while each is not None:
         each.stack[:] = [frame for frame in each.stack if not _is_of_import(frame.filename)]
         each = each.__cause__ or each.__context__
-    said = "".join(told.format_exception_only()).strip()
+    only = list(told.format_exception_only())
+    if isinstance(error, SyntaxError):  # whose file and line come first
+        only = [line for line in only if line.startswith(type(error).__name__)] or only
+    said = "".join(only).strip()
     lines = list(told.format())
-    whole = "".join(lines).strip().removesuffix(said).strip() if told.stack else ""
+    is_located = told.stack or isinstance(error, SyntaxError)
+    whole = "".join(lines).strip().removesuffix(said).strip() if is_located else ""
     if isinstance(error, ImportError):
         said += f" (Python {sys.version.split()[0]}, {sys.executable or sys.prefix})"
         if "undefined symbol" in said:

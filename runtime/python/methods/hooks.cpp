@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/kinds/native.h"
 #include "runtime/python/methods/call.h"
 #include "runtime/python/methods/gil.h"
 #include "runtime/python/methods/helper.h"
@@ -66,9 +67,11 @@ CGRAPH_HOOK int32_t cgraph_python_open(const char* program, const char* const* m
 
 CGRAPH_HOOK int32_t cgraph_python_import(const char* symbol, Fail fail, void* error) {
   const Gil gil;
-  if (CallHelper("import_module", Reference(PyUnicode_FromString(symbol)))) return 0;
-  fail(error, TakeError().c_str());
-  return 1;
+  const Reference raised = CallHelper("import_module", Reference(PyUnicode_FromString(symbol)));
+  if (raised && raised.get() == Py_None) return 0;
+  const char* text = raised ? PyUnicode_AsUTF8AndSize(raised.get(), nullptr) : nullptr;
+  fail(error, text != nullptr ? text : TakeError().c_str());
+  return raised ? cgraph::kImportRaised : 1;
 }
 
 CGRAPH_HOOK void* cgraph_find_method(const char* symbol, Fail fail, void* error) {
