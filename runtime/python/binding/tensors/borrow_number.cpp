@@ -1,5 +1,7 @@
 // Numbers of Python's as inputs without dimensions.
+#include <cmath>
 #include <cstring>
+#include <limits>
 #include <string>
 
 #include <fmt/format.h>
@@ -26,6 +28,16 @@ int64_t WholeOf(nb::handle object, const InputPort& port) {
       overflow == 0 ? fmt::format("{}", value) : std::string("an int of more than 64 bits");
   Raise("InputError",
         fmt::format("`{}` is {}; {} holds {} to {}", port.name, given, port.type, least, most));
+}
+
+// Raises where a finite number would become inf.
+[[noreturn]] void RaiseTooLarge(const std::string& given, const InputPort& port) {
+  const bool is_f32 = port.dtype == plan::DType::f32;
+  const double most =
+      is_f32 ? std::numeric_limits<float>::max() : std::numeric_limits<double>::max();
+  Raise("InputError", fmt::format("`{0}` is {1}; {2} holds {3:.{4}g} to {5:.{4}g}, and inf where "
+                                  "that is meant: `float(\"inf\")`",
+                                  port.name, given, port.type, -most, is_f32 ? 9 : 17, most));
 }
 
 }  // namespace
@@ -56,9 +68,13 @@ bool Borrowed::TakeNumber(nb::handle object, const InputPort& port) {
   const double value = PyFloat_AsDouble(object.ptr());
   if (value == -1 && PyErr_Occurred() != nullptr) {
     PyErr_Clear();
-    Raise("InputError", fmt::format("`{}` is an int that {} does not hold", port.name, port.type));
+    RaiseTooLarge("an int of more than 1024 bits", port);
   }
-  if (port.dtype == plan::DType::f32) return hold(static_cast<float>(value));
+  if (port.dtype == plan::DType::f32) {
+    const auto rounded = static_cast<float>(value);
+    if (std::isinf(rounded) && !std::isinf(value)) RaiseTooLarge(fmt::format("{}", value), port);
+    return hold(rounded);
+  }
   if (port.dtype == plan::DType::f64) return hold(value);
   return false;
 }
