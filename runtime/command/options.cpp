@@ -34,8 +34,6 @@
 namespace cgraph::command {
 namespace {
 
-constexpr double kLongestTimeout = 1e9;  // seconds; about 30 years fit in 64-bit nanoseconds
-
 // The flags as text, before they are understood.
 struct Raw {
   std::vector<std::string> inputs, outputs, defines, import_dirs, no_warn, calls;
@@ -128,7 +126,7 @@ void AddFlags(CLI::App& app, Options& options, Raw& raw) {
   app.add_option("--inflight", options.inflight, "executions that may be in progress at once")
       ->check(CLI::Range(uint32_t{1}, uint32_t{kMaxInflight}));
   app.add_option("--workers", options.workers, "threads that drive the plan")
-      ->check(CLI::Range(1u, 1024u));
+      ->check(CLI::Range(1u, kMaxWorkers));
   app.add_option("--processes", raw.processes,
                  "processes that drive the plan, this one among them: device, for one for each "
                  "device, as it is where a plan has captures on several GPUs, or a number")
@@ -225,8 +223,8 @@ void ReadTimeout(const std::string& text, Options& options) {
   double seconds = 0;
   const char* end = text.data() + text.size() - text.ends_with('s');
   const auto [read, error] = std::from_chars(text.data(), end, seconds);
-  if (error != std::errc() || read != end || !(seconds > 0) || seconds > kLongestTimeout) {
-    throw Mistake{fmt::format("--timeout {}: expected seconds above 0, as 1.5", text)};
+  if (error != std::errc() || read != end || !(seconds > 0) || seconds > kMaxTimeout) {
+    throw Mistake{fmt::format("--timeout {}: {}", text, kTimeoutText)};
   }
   // Less than a nanosecond counts as one: 0 would mean for ever.
   options.timeout = std::chrono::nanoseconds(static_cast<int64_t>(std::ceil(seconds * 1e9)));
@@ -241,9 +239,7 @@ void UnderstandProcesses(const std::optional<std::string>& given, Options& optio
     options.processes = kProcessPerDevice;
   } else if (error != std::errc() || read != end || options.processes == 0 ||
              options.processes > ranks::kMostRanks) {
-    throw Mistake{fmt::format("--processes {}: expected `device`, for one process for each device, "
-                              "or a number from 1 to {}",
-                              text, ranks::kMostRanks)};
+    throw Mistake{fmt::format("--processes {}: {}", text, ProcessesText(ranks::kMostRanks))};
   }
   const std::pair<const char*, bool> excluded[] = {
       {"--workers: a process has one worker; leave one of the two out", options.workers > 0},

@@ -209,6 +209,8 @@ void Engine::Teardown() {
 }
 bool Engine::Ended() const { return core_->ended(); }
 const plan::Plan& Engine::plan() const { return core_->plan(); }
+Status Engine::EndStatus() const { return core_->ended() ? core_->EndStatus() : Status::Ok(); }
+
 std::string Engine::WaitReport() const { return core_->WaitReport(); }
 std::string Engine::WaitReportDot() const { return core_->WaitReportDot(); }
 Engine::Stats Engine::GetStats() const { return core_->GetStats(); }

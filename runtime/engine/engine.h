@@ -278,6 +278,9 @@ class Engine {
 
   const plan::Plan& plan() const;
 
+  // Why the run has ended; kOk while it goes on.
+  Status EndStatus() const;
+
   // Report who waits for whom right now: in words, or as a drawing for Graphviz. First comes whom
   // all others wait for, then each lane that has work left, those that do alike together. Once a
   // time-out has ended the run, the drawing is that of the moment before.

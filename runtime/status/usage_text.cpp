@@ -66,6 +66,15 @@ const Form kForms[] = {
 
 }  // namespace
 
+std::string NumberRangeText(uint64_t least, uint64_t most) {
+  return fmt::format("expected a number from {} to {}", least, most);
+}
+
+std::string ProcessesText(uint64_t most) {
+  return fmt::format("expected `device`, for one process for each device, or a number from 1 to {}",
+                     most);
+}
+
 std::string UsageText(const std::string& message) {
   constexpr size_t kLongest = 1000;  // std::regex is recursive: a long value stays as it is
   std::smatch match;

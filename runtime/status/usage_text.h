@@ -3,6 +3,7 @@
 #ifndef CGRAPH_RUNTIME_STATUS_USAGE_TEXT_H_
 #define CGRAPH_RUNTIME_STATUS_USAGE_TEXT_H_
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -11,6 +12,14 @@ namespace cgraph {
 // Rewrites CLI11's message: what was given, and what may be. Messages of other forms stay as they
 // are.
 std::string UsageText(const std::string& message);
+
+// What numbers may be that cgrun's flags and the arguments of the Python package give, and how both
+// say so.
+inline constexpr uint32_t kMaxWorkers = 1024;  // threads that drive a plan
+inline constexpr double kMaxTimeout = 1e9;     // seconds: about 30 years fit in 64-bit nanoseconds
+std::string NumberRangeText(uint64_t least, uint64_t most);  // "expected a number from 1 to 1024"
+std::string ProcessesText(uint64_t most);
+inline constexpr char kTimeoutText[] = "expected seconds above 0, as 1.5";
 
 // Returns, for a flag that other compilers and runners have, the flag to use here, as "; give -n
 // N". Empty for others.

@@ -17,6 +17,7 @@
 #include "runtime/engine/machines/machine_gpus.h"
 #include "runtime/engine/machines/machines.h"
 #include "runtime/engine/rank.h"
+#include "runtime/kinds/limits.h"
 #include "runtime/native/library.h"
 #include "runtime/native/running_call.h"
 #include "runtime/plan/load.h"
@@ -26,6 +27,8 @@
 #include "runtime/python/binding/plan_handle.h"
 #include "runtime/python/binding/without_gil.h"
 #include "runtime/ranks/launcher.h"
+#include "runtime/ranks/shared/control.h"
+#include "runtime/status/usage_text.h"
 #include "runtime/workers/device_map.h"
 
 namespace nb = nanobind;
@@ -136,6 +139,8 @@ nb::dict StatsOf(EngineHandle& handle) {
   nb::dict all;
   all["executions"] = stats.executions;
   all["errors"] = stats.errors;
+  const Status end = engine.EndStatus();
+  all["ended"] = end.ok() ? nb::none() : TextOf(end.message());
   all["arena_bytes"] = stats.arena_bytes;
   all["workers"] = stats.workers;
   nb::list processes;
@@ -316,9 +321,23 @@ void BindEngine(nb::module_& module) {
            })
       .def("wait_report", [](EngineHandle& self) {
         Engine& engine = self.Use();
-        return Unlocked([&] { return engine.WaitReport(); });
+        return TextOf(Unlocked([&] {
+          std::string report = engine.WaitReport();
+          // What lanes did at the end is no news; why it ended is. Of a time-out that is a report.
+          const Status end = engine.EndStatus();
+          if (end.ok()) return report;
+          const bool torn_down = end.code() == StatusCode::kClosed;  // which says so itself
+          return (torn_down ? "" : "the engine has ended: ") + end.message();
+        }));
       });
   module.attr("PROCESS_PER_DEVICE") = kProcessPerDevice;
+  module.attr("MAX_TIMEOUT") = kMaxTimeout;
+  module.attr("TIMEOUT_TEXT") = kTimeoutText;
+  module.attr("MAX_WORKERS") = kMaxWorkers;
+  module.attr("MAX_INFLIGHT") = kMaxInflight;
+  module.attr("MAX_PROCESSES") = ranks::kMostRanks;
+  module.attr("PROCESSES_TEXT") = ProcessesText(ranks::kMostRanks);
+  module.def("number_range_text", &NumberRangeText);
   module.def("is_python_module", &native::IsPythonModule);
   // What is wrong with the path of a library; empty: nothing.
   module.def("check_library", [](const std::string& path) {

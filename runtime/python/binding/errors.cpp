@@ -33,11 +33,15 @@ const char* ClassOf(StatusCode code, During during) {
 
 }  // namespace
 
-void RaiseBuiltin(PyObject* type, const std::string& message) {
-  // A long text may have been cut inside a character.
-  const nb::object text = nb::steal(
+nb::object TextOf(const std::string& message) {
+  nb::object text = nb::steal(
       PyUnicode_DecodeUTF8(message.data(), static_cast<Py_ssize_t>(message.size()), "replace"));
-  if (text.is_valid()) PyErr_SetObject(type, text.ptr());
+  if (!text.is_valid()) throw nb::python_error();
+  return text;
+}
+
+void RaiseBuiltin(PyObject* type, const std::string& message) {
+  PyErr_SetObject(type, TextOf(message).ptr());
   throw nb::python_error();
 }
 

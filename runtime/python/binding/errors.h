@@ -17,6 +17,8 @@ enum class During { kLoad, kSubmit, kExecution };
 // `name`: of a class in cgraph.errors.
 [[noreturn]] void Raise(const char* name, const std::string& message);
 [[noreturn]] void RaiseBuiltin(PyObject* type, const std::string& message);
+// A message as Python's text. A long one may have been cut inside a character.
+nanobind::object TextOf(const std::string& message);
 
 }  // namespace cgraph::python
 
