@@ -219,7 +219,7 @@ class Refusals(WithEngine):
                                 "load(\"w.safetensors\", \"w\")\n method f() -> f32[2] "
                                 "{ return w } }\nplace a = A() on cpu[0]\n"
                                 "graph g() -> f32[2] { return a.f() }\n")
-        with self.assertRaisesRegex(cgraph.PlanError, "nowhere/w.safetensors"):
+        with self.assertRaisesRegex(cgraph.PlanError, "`weights=./nowhere.`: there is no"):
             cgraph.Engine(digits, weights="/nowhere")
         for options in ({"processes": 2, "device_map": {"gpu[*]": "cpu:0"}},
                         {"processes": "device", "workers": 1},
@@ -232,16 +232,9 @@ class Refusals(WithEngine):
             self.assertIn(second, str(refused.exception))
         with self.assertRaisesRegex(cgraph.PlanError, "(?i)gpu|cuda"):
             cgraph.Engine(plan, processes=2, require_gpus=True)
-        for options, said in (({"workers": "x"}, "a number of workers, and was given 'x'"),
-                              ({"processes": -1}, 'processes, or "device": one for each, and was'),
-                              ({"inflight": 1.5}, "a number of executions, and was given 1.5"),
-                              ({"timeout": "2"}, "a number of seconds, or None: never, and was")):
-            with self.assertRaises(cgraph.InputError) as refused:
-                cgraph.Engine(plan, **options)
-            self.assertIn(said, str(refused.exception))
         with cgraph.Engine(plan, device_map={"gpu[*]": "cpu:0"}, libraries=None) as engine:
             self.assertEqual(engine.twice(np.ones(8, np.float32)).tolist(), [2.0] * 8)
-        with cgraph.Engine(plan, device_map={"gpu[*]": "cpu:0"}, workers=0) as engine:
+        with cgraph.Engine(plan, device_map={"gpu[*]": "cpu:0"}, workers=None) as engine:
             self.assertEqual(engine.twice(np.ones(8, np.float32)).tolist(), [2.0] * 8)
 
 

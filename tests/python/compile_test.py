@@ -41,8 +41,27 @@ class Compile(unittest.TestCase):
         self.assertEqual((x.name, x.dtype, x.shape, x.type),
                          ("x", "f32", ("n", 64), "f32[n <= 16, 64]"))
         self.assertEqual([port.name for port in graph.outputs], ["scores", "label"])
-        self.assertIn("classify(x: f32[n <= 16, 64])", repr(plan))
-        self.assertIn("matmul", str(plan))
+        self.assertIn("classify(x: f32[n <= 16, 64])", repr(graph))
+
+    def test_shown_in_a_line(self):
+        plan = cgraph.compile(DIGITS)
+        self.assertRegex(repr(plan), r"^<cgraph\.Plan: 1 graph \(classify\), \d+ instructions, "
+                                     r"\d+ devices?>$")
+        self.assertEqual(str(plan), repr(plan))
+        with cgraph.Engine(cgraph.compile(support.PROGRAM)) as engine:
+            self.assertRegex(repr(engine), r"^<cgraph\.Engine of <cgraph\.Plan: 8 graphs \(mlp, "
+                                           r"add, late, twice, half, \.\.\.\), \d+ instructions, ")
+
+    def test_text(self):
+        plan = cgraph.compile(DIGITS)
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "digits.cgplan")
+            plan.save(path)
+            listed = subprocess.run([sys.executable, "-m", "cgraph.cgc", "plan", path], check=True,
+                                    stdout=subprocess.PIPE, text=True,
+                                    env=dict(os.environ, PYTHONPATH=support.OPTIONS.package))
+        self.assertIn("matmul", plan.text())
+        self.assertEqual(plan.text().strip(), listed.stdout.strip())
 
     def test_one_line(self):
         plan = cgraph.compile("graph same(x: f32[2]) -> f32[2] { return x }")

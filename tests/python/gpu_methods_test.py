@@ -181,7 +181,8 @@ graph all(x: f32[4]) -> f32[4] { return c5.same(c4.same(c3.same(c2.same(c1.same(
 
 
 def load(plan, **options):
-    return cgraph.Engine(plan, libraries=[MODULE], require_gpus=True, timeout=60, **options)
+    options = {"require_gpus": True, **options}
+    return cgraph.Engine(plan, libraries=[MODULE], timeout=60, **options)
 
 
 class Methods(unittest.TestCase):
@@ -309,7 +310,8 @@ class Methods(unittest.TestCase):
 
     def test_objects_are_made_in_the_order_of_places(self):
         plan, made = cgraph.compile(COUNTED), sys.modules["gpu_stages"].MADE
-        for options in ({}, {"workers": 1}, {"workers": 2}, {"proved": False}) * 3:
+        unproved = {"proved": False, "require_gpus": False}  # which runs on CPU threads
+        for options in ({}, {"workers": 1}, {"workers": 2}, unproved) * 3:
             made.clear()
             with self.subTest(options), load(plan, **options) as engine:
                 self.assertEqual(made, list(range(len(COUNTED_ON))))

@@ -91,7 +91,7 @@ def write(path, tensors):
 
 class Base:
     """Tests for one process, and for several."""
-    processes = 0
+    processes = None
 
     @classmethod
     def setUpClass(cls):

@@ -67,7 +67,7 @@ def saved(path, name):
 
 
 class States(unittest.TestCase):
-    processes = 0
+    processes = None
 
     @classmethod
     def setUpClass(cls):

@@ -68,6 +68,16 @@ nb::list GraphsOf(const PlanHandle& handle) {
   return all;
 }
 
+// (instructions, devices); the caller is none of the program's devices.
+nb::tuple CountsOf(const PlanHandle& handle) {
+  size_t instructions = 0, devices = 0;
+  for (const auto& graph : handle.plan().graphs) instructions += graph->instructions.size();
+  for (const auto& device : handle.plan().devices) {
+    devices += device->kind != plan::DeviceKind::caller;
+  }
+  return nb::make_tuple(instructions, devices);
+}
+
 }  // namespace
 
 void BindPlan(nb::module_& module) {
@@ -78,6 +88,13 @@ void BindPlan(nb::module_& module) {
              return nb::bytes(self.Bytes().data(), self.Bytes().size());
            })
       .def("graphs", &GraphsOf)
+      .def("counts", &CountsOf)
+      .def("weights",
+           [](const PlanHandle& self) {
+             nb::list names;
+             for (const auto& file : self.plan().weights) names.append(Str(file->name));
+             return names;
+           })
       .def("text", [](const PlanHandle& self) { return plan::ToText(self.plan()); });
 }
 

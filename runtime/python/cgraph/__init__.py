@@ -17,10 +17,10 @@ from cgraph._methods import current_device, current_stream
 from cgraph._plan import GraphInfo, Plan, Port, Proof, compile, load
 from cgraph._runtime import Array, Future, Graph
 from cgraph.errors import (ClosedError, CompileError, CompileWarning, Error, ExecutionError,
-                           InputError, LostError, PlanError, TimeoutError)
+                           FileNotFoundError, InputError, LostError, PlanError, TimeoutError)
 
 __all__ = ["Array", "ClosedError", "CompileError", "CompileWarning", "Diagnostic", "Engine",
-           "Error", "ExecutionError", "Fix", "Future", "Graph", "GraphInfo",
+           "Error", "ExecutionError", "FileNotFoundError", "Fix", "Future", "Graph", "GraphInfo",
            "InputError", "LostError", "Note", "Plan", "PlanError", "Port", "Proof",
            "Range", "TimeoutError", "compile", "current_device", "current_stream", "include_dir",
            "load"]

@@ -9,6 +9,7 @@ from cgraph.errors import CompileError as CompileError
 from cgraph.errors import CompileWarning as CompileWarning
 from cgraph.errors import Error as Error
 from cgraph.errors import ExecutionError as ExecutionError
+from cgraph.errors import FileNotFoundError as FileNotFoundError
 from cgraph.errors import InputError as InputError
 from cgraph.errors import LostError as LostError
 from cgraph.errors import PlanError as PlanError
@@ -79,6 +80,7 @@ class Plan:
     @property
     def graphs(self) -> dict[str, GraphInfo]: ...
     def save(self, path: _Path) -> None: ...
+    def text(self) -> str: ...
     def __bytes__(self) -> bytes: ...
     def simulate(
         self,
@@ -221,8 +223,8 @@ class Engine:
             | Iterable[_Path | ModuleType | Callable[..., Any]]
         ) = ...,
         device_map: str | Mapping[str, str] | None = ...,
-        processes: int | Literal["device"] = ...,
-        workers: int = ...,
+        processes: int | Literal["device"] | None = ...,
+        workers: int | None = ...,
         timeout: float | None = ...,
         inflight: int | None = ...,
         proved: bool = ...,

@@ -7,10 +7,11 @@ import threading
 import types
 import weakref
 
-from cgraph import _arguments, _commands, _runtime
+from cgraph import _arguments, _commands, _options, _runtime
 from cgraph._plan import Plan, load
 from cgraph._states import States
-from cgraph.errors import Error, InputError, PlanError
+from cgraph.errors import (Error, InputError, PlanError, PlanFileNotFoundError, absent_file,
+                           of_absent_file)
 
 _engines = weakref.WeakSet()
 _making_waiters = threading.Lock()
@@ -39,25 +40,30 @@ class Engine:
         others. One may stand for a list of one.
     device_map: where the plan's devices run: {"gpu[0]": "cuda:0", "gpu[1]": "cpu:2"}.
     processes: how many processes serve the devices, or "device": one for each. Each has one
-        worker; excludes device_map and workers.
-    workers: threads that serve the devices; default: as many as the plan says. Excludes
-        device_map.
-    timeout: seconds without any progress that end the engine; None: never.
-    inflight: executions of a graph at once, at most; default: what the plan says.
+        worker; excludes device_map and workers. None: this one alone.
+    workers: threads that serve the devices; None: as many as the plan says. Excludes device_map.
+    timeout: seconds above 0 without any progress that end the engine; None: never.
+    inflight: executions of a graph at once, at most; None: what the plan says.
     proved: whether to prove the plan first.
-    require_gpus: whether it is an error where the plan's gpus would be CPU threads.
+    require_gpus: whether it is an error where the plan's gpus would be CPU threads; excludes
+        proved=False.
     profile: whether to measure methods, for profile().
     results: "host", this machine's memory; or "device": a result that a GPU of this process makes
         stays in its memory.
     """
 
-    def __init__(self, plan, *, weights=None, libraries=(), device_map=None, processes=0,
-                 workers=0, timeout=DEFAULT_TIMEOUT, inflight=None, proved=True,
+    def __init__(self, plan, *, weights=None, libraries=(), device_map=None, processes=None,
+                 workers=None, timeout=DEFAULT_TIMEOUT, inflight=None, proved=True,
                  require_gpus=False, profile=False, results="host"):
-        _check_types(processes, workers, inflight, timeout)
-        if results not in ("host", "device"):
-            raise InputError(f'`results` is "host" or "device", and was given {results!r}')
-        _check_excluded(processes, device_map, workers)
+        options = {
+            "workers": _options.count("workers", workers, _runtime.MAX_WORKERS),
+            "processes": _options.processes(processes),
+            "inflight": _options.count("inflight", inflight, _runtime.MAX_INFLIGHT),
+            "timeout": _options.timeout(timeout),
+            "device_map": _options.device_map(device_map),
+            "results_on_gpus": _options.results_on_gpus(results)}
+        _options.check_flags(proved=proved, require_gpus=require_gpus, profile=profile)
+        _options.check_excluded(processes, device_map, workers, proved, require_gpus)
         if libraries is None:
             libraries = ()
         if isinstance(libraries, (str, os.PathLike, type)) or not isinstance(
@@ -66,24 +72,20 @@ class Engine:
         if not isinstance(plan, Plan):
             plan = load(plan)
         self._executor = None
-        self._measures = bool(profile)
+        self._measures = profile
         self.plan = plan
-        every = _runtime.PROCESS_PER_DEVICE if processes == "device" else processes or 0
+        weights = _options.weights(weights, plan.folder)
         libraries = [_library(each) for each in libraries]
         rank_program, rank_arguments = _rank_program(libraries, processes)
         try:
             self._runtime = _runtime.Engine.load(
-                plan._runtime, weights=os.fspath(plan.folder if weights is None else weights),
-                libraries=libraries,
-                device_map=_device_map(device_map), workers=workers or 0, processes=every,
-                inflight=inflight or 0, timeout=timeout or 0.0, proved=proved,
+                plan._runtime, weights=weights, libraries=libraries, proved=proved,
                 rank_program=rank_program, rank_arguments=rank_arguments, require_gpus=require_gpus,
-                profile=profile, results_on_gpus=results == "device")
+                profile=profile, **options)
         except Error as error:
-            said = _arguments.of_engine(str(error))
-            if said == str(error):
-                raise
-            raise type(error)(said) from None
+            files = [os.path.join(weights, name) for name in plan._runtime.weights()]
+            said = type(error)(_arguments.of_engine(str(error)))
+            raise of_absent_file(said, files) from None
         note = self._runtime.note_of_workers()
         if note:
             import warnings
@@ -108,7 +110,8 @@ class Engine:
 
     def stats(self):
         """What the engine has done: counts of executions and errors, bytes, its processes, and the
-        GPUs that the plan's devices run on."""
+        GPUs that the plan's devices run on. `ended`: why the engine has ended; None while it goes
+        on."""
         return self._runtime.stats()
 
     @property
@@ -127,7 +130,8 @@ class Engine:
                 name += ending
             raise InputError(f"states are written as .safetensors; name the file "
                              f"{name}.safetensors")
-        note = _runtime.save_states(self._runtime, os.fspath(path))
+        with absent_file(os.path.dirname(path)):
+            note = _runtime.save_states(self._runtime, os.fspath(path))
         if note:
             import warnings
             warnings.warn(note, RuntimeWarning, stacklevel=2)
@@ -137,7 +141,8 @@ class Engine:
         Returns the names of those that it lacks, which keep their values. Raises InputError where a
         tensor of the file is no state of the plan, or of another type, and ExecutionError where an
         object refuses what it is given; then nothing is set."""
-        return _runtime.load_states(self._runtime, os.fspath(path))
+        with absent_file(path):
+            return _runtime.load_states(self._runtime, os.fspath(path))
 
     def profile(self):
         """Mean nanoseconds for each method, by "Actor.method". It may be given to
@@ -147,7 +152,7 @@ class Engine:
         return dict(self._runtime.profile())
 
     def wait_report(self):
-        """Who waits for whom, right now, in words."""
+        """Who waits for whom, right now, in words; of an engine that has ended, why."""
         return self._runtime.wait_report()
 
     def __enter__(self):
@@ -187,33 +192,6 @@ class Engine:
             return self._executor
 
 
-def _check_types(processes, workers, inflight, timeout):
-    """Raises where a number is none, in words of what was asked for."""
-    for name, value in (("processes", processes), ("workers", workers), ("inflight", inflight)):
-        if value is None or (name == "processes" and value == "device"):
-            continue
-        if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 1 << 32:
-            also = ', or "device": one for each' if name == "processes" else ""
-            of = "executions" if name == "inflight" else name
-            raise InputError(f"`{name}` is a number of {of}{also}, and was given {value!r}")
-    if timeout is not None and (isinstance(timeout, bool) or not isinstance(timeout, (int, float))):
-        raise InputError(f"`timeout` is a number of seconds, or None: never, and was given "
-                         f"{timeout!r}")
-
-
-def _check_excluded(processes, device_map, workers):
-    """Raises where two arguments say the same thing in two ways, as cgrun refuses their flags."""
-    if processes and device_map:
-        raise InputError("`processes` excludes `device_map`: it deals the devices to processes by "
-                         "itself; leave one of the two out")
-    if processes and workers:
-        raise InputError("`processes` excludes `workers`: a process has one worker; leave one of "
-                         "the two out")
-    if device_map and workers:
-        raise InputError("`device_map` excludes `workers`: a core has one worker; leave one of the "
-                         "two out")
-
-
 def _library(given):
     """What the engine takes: a path, or "python:name" of a module, a class or a function."""
     if isinstance(given, types.ModuleType):
@@ -227,7 +205,8 @@ def _library(given):
     path = os.fspath(given)
     problem = _runtime.check_library(path)
     if problem:
-        raise PlanError(f"`libraries=[{path!r}]`: {problem}")
+        said = f"`libraries=[{path!r}]`: {problem}"
+        raise PlanError(said) if os.path.exists(path) else PlanFileNotFoundError(said, path)
     return path if path.startswith("python:") else os.path.abspath(path)
 
 
@@ -240,14 +219,6 @@ def _rank_program(libraries, processes):
                          "in other processes; put them into a module, a file of their own")
     from cgraph import _rank
     return sys.executable, _rank.program()
-
-
-def _device_map(given):
-    if not given:
-        return ""
-    if isinstance(given, str):
-        return given
-    return ",".join(f"{device}={where}" for device, where in given.items())
 
 
 def _document(info):

@@ -1,11 +1,15 @@
 """Plans: compiled from a source, loaded, saved, and shown."""
+import builtins
 import os
 
 from cgraph import _arguments, _commands
-from cgraph.errors import CompileError, CompileWarning, Error, InputError, PlanError
+from cgraph.errors import (CompileError, CompileWarning, Error, InputError, PlanError,
+                           PlanFileNotFoundError, SourceNotFoundError, absent_file)
 
 # What a source that was given as text is called in messages.
 TEXT_NAME = "source.cgraph"
+# How many graphs a plan is shown with.
+NAMES_SHOWN = 5
 
 
 class Port:
@@ -93,7 +97,8 @@ class Plan:
 
     def save(self, path):
         """Writes the plan to a file (.cgplan), whole or not at all."""
-        _write(path, self._runtime.bytes())
+        with absent_file(os.path.dirname(path)):
+            _write(path, self._runtime.bytes())
 
     def __bytes__(self):
         return self._runtime.bytes()
@@ -101,12 +106,16 @@ class Plan:
     def __reduce__(self):
         return Plan, (self._runtime.bytes(), self.folder)
 
-    def __str__(self):
+    def text(self):
+        """The whole plan as `cgc plan` lists it, a line for each instruction and buffer."""
         return self._runtime.text()
 
     def __repr__(self):
-        graphs = ", ".join(graph.signature for graph in self.graphs.values())
-        return f"<cgraph.Plan: {graphs}>"
+        names = list(self.graphs)
+        shown = ", ".join(names[:NAMES_SHOWN] + ["..."] * (len(names) > NAMES_SHOWN))
+        instructions, devices = self._runtime.counts()
+        return (f"<cgraph.Plan: {_counted(len(names), 'graph')}{names and f' ({shown})' or ''}, "
+                f"{_counted(instructions, 'instruction')}, {_counted(devices, 'device')}>")
 
     def simulate(self, *, graph=None, executions=1, workers=None, profile=None):
         """Predicts times without running. Returns a dict: `machine`; in `methods_without_cost`
@@ -123,7 +132,8 @@ class Plan:
                 profile = _write_profile(folder, profile)
             if profile is not None:
                 flags += ["--profile", os.fspath(profile)]
-            return self._json("simulate", flags)
+            with absent_file(*[profile] if profile is not None else []):
+                return self._json("simulate", flags)
 
     def prove(self):
         """Proves the plan once more: that it cannot deadlock, and that every read finds the value
@@ -144,7 +154,8 @@ class Plan:
         if done.returncode != 0:
             raise Error(_arguments.of_plan(_said(done)))
         if output is not None:
-            return _write(output, done.stdout)
+            with absent_file(os.path.dirname(output)):
+                return _write(output, done.stdout)
         return done.stdout if format in ("png", "pdf") else done.stdout.decode()
 
     def _repr_svg_(self):
@@ -168,6 +179,10 @@ class Plan:
         return json.loads(done.stdout)
 
 
+def _counted(count, noun):
+    return f"{count} {noun}{'s' * (count != 1)}"
+
+
 def _write(path, data):
     """Writes a file, whole or not at all; Error where it cannot be written."""
     from cgraph import _runtime
@@ -177,6 +192,7 @@ def _write(path, data):
 def load(path):
     """Reads a plan that was saved, or that cgc has written. PlanError where it is none."""
     path = os.fspath(path)
+    from cgraph import _runtime
     if _is_text(path):
         raise PlanError("this is the text of a program; cgraph.compile(text) makes a plan of it")
     if path.endswith(".cgraph") and os.path.exists(path):
@@ -184,6 +200,9 @@ def load(path):
     try:
         with open(path, "rb") as file:
             data = file.read()
+    except builtins.FileNotFoundError as error:
+        raise PlanFileNotFoundError(f"cannot read {path}: {error.strerror}"
+                                    f"{_runtime.near_plan_hint(path)}", path) from error
     except OSError as error:
         raise PlanError(f"cannot read {path}: {error.strerror}") from error
     return Plan(data, os.path.dirname(path) or ".")
@@ -234,7 +253,10 @@ def compile(source, *, graph=None, defines=None, topology=None, schedule=None,
     if isinstance(flags, str):
         raise InputError(f"`flags` is a list of words, {flags.split()}, and was given {flags!r}")
     words += flags
-    with tempfile.TemporaryDirectory(prefix="cgraph-") as folder:
+    files = [] if _is_text(source) else [source]
+    files += [topology] if str(topology).endswith(".cgraph") else []
+    files += [profile] if isinstance(profile, (str, os.PathLike)) else []
+    with absent_file(*files), tempfile.TemporaryDirectory(prefix="cgraph-") as folder:
         if isinstance(profile, dict):
             words += ["--profile", _write_profile(folder, profile)]
         if _is_text(source):
@@ -247,6 +269,10 @@ def compile(source, *, graph=None, defines=None, topology=None, schedule=None,
             weights = os.path.dirname(file) or "."
             if file.startswith("-"):  # which cgc would take for a flag
                 file = os.path.join(".", file)
+            if " " in file and not os.path.exists(file):
+                raise SourceNotFoundError(f"cannot read {file}: there is no such file; a text "
+                                          "without a line break or a brace is taken for a path",
+                                          file)
         return _compile(file, cwd, os.path.join(folder, "plan.cgplan"), weights, words,
                         dict(defines or {}))
 
