@@ -16,6 +16,12 @@
 namespace cgraph::elaborate {
 namespace {
 
+// Returns whether the text is a whole number, of however many digits.
+bool IsWhole(llvm::StringRef text) {
+  text.consume_front("-");
+  return !text.empty() && text.find_first_not_of("0123456789") == llvm::StringRef::npos;
+}
+
 // Shows `-D NAME=text` in a message; the text may be long, and be a mistake as a whole.
 std::string Shown(const std::string& name, const std::string& text) {
   constexpr size_t kMaxShown = 60;
@@ -38,8 +44,9 @@ std::optional<Value> DefinedValue(ElaborationContext& elaboration, const program
   if (usual.As<bool>() && (text == "true" || text == "false")) return Value(text == "true");
   if (usual.As<std::string>()) return Value(text);
   Report(elaboration, Code::kE0502, constant.range,
-         fmt::format("{}: `{}` is {} ({}), and the value given is not", Shown(constant.name, text),
-                     constant.name, KindText(usual), ScalarText(usual)));
+         fmt::format("{}: `{}` is {} ({}), and the value given is {}", Shown(constant.name, text),
+                     constant.name, KindText(usual), ScalarText(usual),
+                     usual.As<int64_t>() && IsWhole(digits) ? "beyond 64 bits" : "not"));
   return std::nullopt;
 }
 

@@ -97,7 +97,7 @@ void EndTimedOut(const Options& options, ranks::Peers* machines, Outcome& outcom
   std::optional<Measured> measured;
   if (Engine* loaded = engine; loaded != nullptr) measured.emplace(Measured{*loaded, graphs});
   const ExitCode code =
-      Conclude(options, outcome, /*interrupted=*/false, measured ? &*measured : nullptr);
+      Conclude(options, outcome, [] { return false; }, measured ? &*measured : nullptr);
   SayEnds(machines);
   std::fflush(nullptr);
   std::_Exit(code);
@@ -209,10 +209,11 @@ ExitCode RunAndConclude(Engine& engine, Work& work, const Options& options, rank
   } else {
     work.calls.Run(engine, options, outcome);
   }
-  signals.OnInterrupt(nullptr);
   signals.OnReport(nullptr);
   const Measured measured{engine, work.graphs};
-  const ExitCode code = Conclude(options, outcome, signals.interrupted(), &measured);
+  const ExitCode code =
+      Conclude(options, outcome, [&signals] { return signals.interrupted(); }, &measured);
+  signals.OnInterrupt(nullptr);
   if (options.verbose && !signals.interrupted()) SayStats(engine, options, processes.why_not);
   if (outcome.status.code() == StatusCode::kTimeout) {
     // A kernel that never returns cannot be joined, so nothing is destroyed.

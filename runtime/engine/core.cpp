@@ -18,6 +18,7 @@
 #include "runtime/plan/check.h"
 #include "runtime/plan/graph_index.h"
 #include "runtime/plan/prove.h"
+#include "runtime/status/text.h"
 #include "runtime/workers/partition.h"
 #include "runtime/workers/split_caller.h"
 
@@ -54,6 +55,14 @@ uint32_t Core::WorkersOf(const plan::Plan& plan, const EngineOptions& options) {
   }
   if (options.workers != 0) return options.workers;
   return std::min(std::max(1u, plan.workers), device::Cores());
+}
+
+std::string Core::NoteOfWorkers() const {
+  const uint32_t cores = device::Cores();
+  if (options_.workers == 0 || workers_.size() <= cores) return "";
+  return fmt::format("{} workers on {}: they take turns, and what one hands to another may wait "
+                     "for a core; leave out --workers for no more than this process has cores",
+                     workers_.size(), Counted(cores, "core"));
 }
 
 Status OutOfMemory() { return Status(StatusCode::kNotFound, "no memory left"); }

@@ -253,6 +253,7 @@ class Core {
   bool ReachesMemoryOf(uint32_t device) const;
   Status CopyStatesOut(uint32_t actor, uint64_t offset, std::span<uint8_t> to);
   Status CopyStatesIn(uint32_t actor, uint64_t offset, std::span<const uint8_t> from);
+  Status CheckCaller() const;
   Status AwaitIdle();
   Status DriveToIdle();
   Result<size_t> FindState(std::string_view name, uint64_t bytes);
@@ -308,9 +309,9 @@ class Core {
   void ResetFlags(Frame& frame, const LoadedGraph& graph, bool empty);
   void ClearPoison(Frame& frame);
   void AcceptRound(uint32_t graph, const RoundMessage& round, std::string_view extents);
-  Status FlushUntil(LoadedGraph& graph, uint64_t until);
+  Status FlushUntil(LoadedGraph& graph, uint64_t until, bool interruptible = false);
   void FlushWanted();  // takes submission_
-  Status AwaitOldest(LoadedGraph& graph);
+  Status AwaitOldest(LoadedGraph& graph, bool interruptible = false);
   Status SubmitEmpty(LoadedGraph& graph);
   Result<ExecutionState*> TakeRun(LoadedGraph& graph);
   Result<ExecutionState*> MakeRun(uint32_t graph);
@@ -324,7 +325,9 @@ class Core {
 
   // drive.cpp
   bool Pending() const;
-  void AwaitDone(const ExecutionState& run);
+  bool AwaitDone(const ExecutionState& run, bool interruptible);
+  template <typename Over>
+  void AwaitWithoutDriving(Over&& over, const device::Deadline& deadline);
   template <typename Until>
   void DriveUntil(Until&& until);
   void ReleaseDriverLock();
@@ -385,7 +388,9 @@ class Core {
   device::Mutex submission_;
   Waiter* waiters_ = nullptr;                   // in the order in which they came
   uint32_t pauses_ = 0;                         // of threads: while there are any, nothing begins
-  std::atomic<uint64_t> turns_{0};              // changes when one of them leaves
+  // Who holds the lock while libraries save and restore objects, which must not call the engine.
+  std::atomic<std::thread::id> snapshot_thread_{};
+  std::atomic<uint64_t> turns_{0};              // changes when one of them leaves, or a pause ends
   device::EventCount turn_;
   std::vector<const Input*> given_;             // per port, of the Execute() in progress
   std::vector<std::unique_ptr<ExecutionState>> runs_;      // all of them

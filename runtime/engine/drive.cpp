@@ -52,12 +52,28 @@ void Core::Await(ExecutionState& run) {
   DriveUntil([&] { return ended() || run.Over(); });
 }
 
-void Core::AwaitDone(const ExecutionState& run) {
-  DriveUntil([&] { return ended() || run.Done(); });
+// Returns false where the program was interrupted first: it is asked between slices, in which this
+// thread does not drive, since a kernel may take longer.
+bool Core::AwaitDone(const ExecutionState& run, bool interruptible) {
+  constexpr auto kSlice = std::chrono::milliseconds(100);
+  const auto over = [&] { return ended() || run.Done(); };
+  if (!interruptible || !options_.interrupted) {
+    DriveUntil(over);
+    return true;
+  }
+  while (!over()) {
+    AwaitWithoutDriving(over, Clock::now() + kSlice);
+    if (!over() && options_.interrupted()) return false;
+  }
+  return true;
 }
 
 void Core::AwaitUntil(ExecutionState& run, const device::Deadline& deadline) {
-  const auto over = [&] { return ended() || run.Over(); };
+  AwaitWithoutDriving([&] { return ended() || run.Over(); }, deadline);
+}
+
+template <typename Over>
+void Core::AwaitWithoutDriving(Over&& over, const device::Deadline& deadline) {
   while (!over()) {
     const bool unattended = !driver_lock_.held() && Pending();
     if (unattended) EnsureProgress();

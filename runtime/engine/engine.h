@@ -97,6 +97,9 @@ struct EngineOptions {
   // that never returns. The function may call anything of the engine, Teardown() too, but must not
   // destroy it.
   std::function<void(const Status&)> timed_out;
+  // Asked from time to time by a thread that waits before it reads or sets states, where it is
+  // given: whether the program does not wait any more. Then that fails with kFailed.
+  std::function<bool()> interrupted;
   // Called by Load() when it begins with a part of its work that may take long, with what it does
   // then, as "making kernels".
   std::function<void(const std::string&)> loading;
@@ -217,9 +220,11 @@ class Engine {
 
   // Submits an execution. A graph is named, or given as an index into plan().graphs (no lookup: the
   // fast way). Inputs come in any order; all ports must be given. kInvalid when a name, dtype, rank
-  // or dim does not fit; kCapacity when there is no room, with WhenFull::kError; kInvalid or
-  // kNotFound when there is no memory for one more result; kClosed after Teardown(); kTimeout after
-  // a time-out that ended the run.
+  // or dim does not fit; kCapacity when as many are in flight as the graph allows, with
+  // WhenFull::kError (which waits, even so, for another graph's execution that has to be over
+  // first, and for states that are being read or set); kUnsupported by a thread in which a library
+  // saves or restores an object; kInvalid or kNotFound when there is no memory for one more result;
+  // kClosed after Teardown(); kTimeout after a time-out that ended the run.
   Result<Execution> Execute(std::string_view graph, std::span<const Input> inputs,
                             WhenFull when_full = WhenFull::kWait);
   Result<Execution> Execute(uint32_t graph, std::span<const Input> inputs,

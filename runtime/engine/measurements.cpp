@@ -9,25 +9,13 @@
 #include <utility>
 #include <vector>
 
-#include <fmt/format.h>
-
-#include "runtime/device/sync/cores.h"
 #include "runtime/engine/core.h"
 #include "runtime/engine/load/communication/collectives.h"
 #include "runtime/plan/graph_index.h"
 #include "runtime/plan/print.h"
 #include "runtime/plan/trace.h"
-#include "runtime/status/text.h"
 
 namespace cgraph::engine {
-
-std::string Core::NoteOfWorkers() const {
-  const uint32_t cores = device::Cores();
-  if (options_.workers == 0 || workers_.size() <= cores) return "";
-  return fmt::format("{} workers on {}: they take turns, and what one hands to another may wait "
-                     "for a core; leave out --workers for no more than this process has cores",
-                     workers_.size(), Counted(cores, "core"));
-}
 
 Engine::Stats Core::GetStats() {
   GatherMeasurements();

@@ -391,7 +391,7 @@ int Core::Serve(uint32_t rank, std::shared_ptr<ranks::Region> region, ranks::Con
   if (core.AmongGpuRanks()) core.heads_teller_ = std::thread(&Core::RunHeadsTeller, &core);
   while (!core.ended()) {
     core.workers_[rank]->Drive(core.yields_, [&] { return core.ended() || core.IsAsked(); });
-    if (core.IsAsked()) core.Answer();
+    if (core.IsAsked() && !core.ended()) core.Answer();
   }
   if (core.AmongGpuRanks()) {
     core.heads_teller_.join();

@@ -27,6 +27,13 @@ void ReadFrom(Frame::InputBlock& input, const void* lent) {
   for (const Frame::Patch& patch : input.patches) *patch.where = from + patch.offset;
 }
 
+// Unlocked: gives a lock up for as long as it lives.
+struct Unlocked {
+  explicit Unlocked(device::Mutex& mutex) : mutex(mutex) { mutex.unlock(); }
+  ~Unlocked() { mutex.lock(); }
+  device::Mutex& mutex;
+};
+
 // Returns whether an execution reads the input where the caller has it.
 bool IsLent(const InputPort& port, const Input& input) {
   if (reinterpret_cast<uintptr_t>(input.data) % port.width != 0) return false;
@@ -45,6 +52,7 @@ Result<ExecutionState*> Core::Submit(uint32_t g, std::span<const Input> inputs,
                                      WhenFull when_full) {
   LoadedGraph& graph = *graphs_[g];
   CGRAPH_RETURN_IF_ERROR(AwaitProducers(inputs));
+  CGRAPH_RETURN_IF_ERROR(CheckCaller());
   std::lock_guard lock(submission_);
   if (ended()) return EndStatus();
   CGRAPH_RETURN_IF_ERROR(Match(graph, inputs));
@@ -168,11 +176,11 @@ Status Core::TryCapacity(LoadedGraph& graph, WhenFull when_full, Waiter& self, b
     Retire(graph);
     LoadedGraph* other = Conflicting(graph);
     bool overtakes = false;
-    if (other == nullptr && pauses_ == 0) {
+    if (other == nullptr) {
       const bool few = graph.in_progress < graph.inflight || Omits(Omission::kInflight);
       const bool room = !graph.full() || Omits(Omission::kFrame);
       overtakes = few && room && waiters_ != nullptr && Overtakes(graph, self, /*counts=*/false);
-      if (few && room && !overtakes) {
+      if (few && room && !overtakes && pauses_ == 0) {
         if (waiters_ != nullptr) Overtakes(graph, self, /*counts=*/true);
         return Status::Ok();
       }
@@ -218,9 +226,8 @@ bool Core::Overtakes(const LoadedGraph& graph, const Waiter& self, bool counts) 
 // worker 0. Gives the lock up meanwhile.
 void Core::AwaitTurn() {
   const uint64_t turns = turns_.load(std::memory_order_relaxed);
-  submission_.unlock();
+  const Unlocked unlocked(submission_);
   turn_.Wait([&] { return ended() || turns_.load(std::memory_order_acquire) != turns; });
-  submission_.lock();
 }
 
 void Core::Leave(const Waiter& self) {
@@ -247,18 +254,21 @@ LoadedGraph* Core::Conflicting(const LoadedGraph& graph) {
   return nullptr;
 }
 
-// Waits for the oldest execution; gives the lock up meanwhile.
-Status Core::AwaitOldest(LoadedGraph& graph) {
+// Waits for the oldest execution; gives the lock up meanwhile. `interruptible`: kFailed where the
+// program does not wait any more.
+Status Core::AwaitOldest(LoadedGraph& graph, bool interruptible) {
   while (graph.round() <= graph.retired) {
     CGRAPH_RETURN_IF_ERROR(SubmitEmpty(graph));
   }
   ExecutionState* oldest = graph.frames[graph.oldest_frame].run;
   oldest->Ref();
-  submission_.unlock();
-  AwaitDone(*oldest);
-  submission_.lock();
+  bool done = false;
+  {
+    const Unlocked unlocked(submission_);
+    done = AwaitDone(*oldest, interruptible);
+  }
   oldest->Unref();
-  return Status::Ok();
+  return done ? Status::Ok() : Status(StatusCode::kFailed, "the wait was interrupted");
 }
 
 // Submits a round for an execution that nobody asked for, which brings those before it nearer to
@@ -431,11 +441,11 @@ Status Core::Flush(const ExecutionState& run) {
 }
 
 // Submits the rounds that finish all executions before `until`; waits for room where there is none.
-Status Core::FlushUntil(LoadedGraph& graph, uint64_t until) {
+Status Core::FlushUntil(LoadedGraph& graph, uint64_t until, bool interruptible) {
   while (!ended() && graph.round() < until) {
     Retire(graph);
     const bool full = graph.full() && !Omits(Omission::kEmptyFrame);
-    CGRAPH_RETURN_IF_ERROR(full ? AwaitOldest(graph) : SubmitEmpty(graph));
+    CGRAPH_RETURN_IF_ERROR(full ? AwaitOldest(graph, interruptible) : SubmitEmpty(graph));
   }
   return Status::Ok();
 }

@@ -8,13 +8,16 @@
 
 #include <fmt/format.h>
 
+#include "runtime/status/files.h"
+
 namespace cgraph::files {
 namespace {
 
 Status CannotRead(const std::string& path, Patience patience = kForever) {
   const int error = errno;
   return {error == ETIMEDOUT ? StatusCode::kTimeout : StatusCode::kNotFound,
-          fmt::format("cannot read {}: {}", path, ReadErrorText(error, patience))};
+          fmt::format("cannot read {}: {}{}", path, ReadErrorText(error, patience),
+                      error == ENOENT ? NearFileHint(path, {".safetensors", ".npy"}) : "")};
 }
 
 }  // namespace

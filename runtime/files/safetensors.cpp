@@ -180,8 +180,8 @@ Status Safetensors::ReadHeader() {
     const bool zip = std::memcmp(length_bytes, "PK\3\4", 4) == 0;
     if (zip || (length_bytes[0] == 0x80 && length_bytes[1] <= 5)) {  // or a pickle
       return {StatusCode::kInvalid,
-              "it is no .safetensors file but like those of torch.save(); write one with "
-              "save_file() of safetensors.torch"};
+              "it is no .safetensors file but like those of torch.save() and numpy.savez(); write "
+              "one with save_file() of safetensors.torch or safetensors.numpy"};
     }
     if (std::memcmp(length_bytes, "\x93NUMPY", 6) == 0) {
       return {StatusCode::kInvalid,

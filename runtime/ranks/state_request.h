@@ -13,11 +13,11 @@ namespace cgraph::ranks {
 
 struct StateRequest {
   enum class Kind : uint32_t {
-    kRead,     // bytes of the actor's states
-    kWrite,    // them
-    kLook,     // whether its object can be saved
-    kSave,     // its object
-    kRestore,  // it
+    kRead,     // returns bytes of the actor's states
+    kWrite,    // sets bytes of the actor's states
+    kLook,     // says whether the actor's object can be saved
+    kSave,     // returns what the object keeps
+    kRestore,  // gives the object what it kept
   };
   static constexpr uint32_t kMostBytes = 1 << 20;  // of a piece
 
@@ -29,10 +29,11 @@ struct StateRequest {
   uint64_t bytes = 0, begin = 0;
   uint32_t piece_bytes = 0;  // of the piece that goes with it
   uint32_t storing = 0;      // native::Storing; the answer of kLook and kSave
-  // The answer: otherwise the piece is a text that says why. So it is where an object cannot be
-  // saved.
+  // The answer. Where it is not kOk, the piece is a text that says why; so it is where an object
+  // cannot be saved.
   StatusCode code = StatusCode::kOk;
 
+  // Returns whether the piece goes with the question, and not with the answer.
   bool HasPiece() const { return kind == Kind::kWrite || kind == Kind::kRestore; }
 };
 

@@ -18,7 +18,8 @@ struct Tally {
   std::vector<int64_t> numbers;
 };
 
-constexpr int64_t kUnsaved = 100, kFails = 101, kDies = 102, kHangs = 103;
+constexpr int64_t kUnsaved = 100, kFails = 101, kDies = 102, kHangs = 103,
+                  kSlow = 104;
 
 }  // namespace
 
@@ -42,6 +43,10 @@ int32_t Tally_save(void* object, const cgraph_saving* saving) {
   }
   if (last == kDies) _exit(5);
   while (last == kHangs) pause();
+  if (last == kSlow) {
+    std::fputs("saving\n", stderr);
+    sleep(2);
+  }
   const uint64_t half = numbers.size() / 2;  // in two writes
   saving->write(saving->to, numbers.data(), half * sizeof(int64_t));
   saving->write(saving->to, numbers.data() + half, (numbers.size() - half) * sizeof(int64_t));

@@ -11,6 +11,7 @@ import argparse
 import json
 import pathlib
 import re
+import signal
 import struct
 import subprocess
 import sys
@@ -171,7 +172,25 @@ def moods(runs):
         expect("cpu[1]) ended by itself with exit code 5" in done.stderr or runs.mpi, done.stderr)
         done = runs.run("--save-state", path, "--timeout", "1", x=103, program="dies.cgraph")
         expect(done.returncode != 0 and not path.exists() and
-               "has not answered about states or an object in 1 s" in done.stderr, done.stderr)
+               "asked to save the object of t[1], and has not answered in 1 s" in done.stderr and
+               f"{path} is not written, since" in done.stderr, done.stderr)
+
+
+def interrupted(runs):
+    """A run that is interrupted while an object is saved writes nothing, and says so."""
+    if runs.mpi:
+        return
+    path = runs.folder / "interrupted.safetensors"
+    words = [runs.args.cgrun, runs.folder / "p.cgraph", "--lib", runs.library, "--graph", "step",
+             "--input", "x=104", "--save-state", path, *runs.flags]
+    with subprocess.Popen([str(word) for word in words], stderr=subprocess.PIPE, text=True,
+                          stdout=subprocess.DEVNULL) as run:
+        while "saving" not in run.stderr.readline():
+            expect(run.poll() is None, "it has ended before it saves")
+        run.send_signal(signal.SIGINT)
+        said = run.stderr.read()
+    expect(run.returncode == 130 and not path.exists() and
+           f"{path} is not written, since the run was interrupted" in said, said)
 
 
 def one_of_two(runs):
@@ -193,7 +212,7 @@ def main():
     for flags in [()] if mpi else [(), ("--processes", "device")]:
         with tempfile.TemporaryDirectory() as folder:
             runs = Runs(args, pathlib.Path(folder), flags, mpi)
-            for test in (goes_on, absent, whole_or_not_at_all, moods, one_of_two):
+            for test in (goes_on, absent, whole_or_not_at_all, moods, interrupted, one_of_two):
                 test(runs)
     print(f"{expectations.checks} checks")
 

@@ -23,9 +23,11 @@ NUMBERS = """import std.tensor
 actor A() {
   state kept: f32 = 0.0
   method f(x: f32, y: f64, xs: [f32; 2]) -> f32 { return x + xs[0] }
+  method halves(x: f16, y: bf16) -> (f16, bf16) { return (x + x, y + y) }
 }
 place a = A() on cpu[0]
 graph g(x: f32, y: f64, xs: [f32; 2]) -> f32 { return a.f(x, y, xs) }
+graph halves(x: f16, y: bf16) -> (f16, bf16) { return a.halves(x, y) }
 """
 LOADING = """import std.tensor
 actor A() {
@@ -80,8 +82,8 @@ class Options(unittest.TestCase):
 
     def test_shortest_timeout(self):
         """Less than the runtime counts is not for ever."""
-        with cgraph.Engine(self.plan, timeout=1e-12) as engine:
-            with self.assertRaises(cgraph.TimeoutError):
+        with self.assertRaises(cgraph.TimeoutError):  # the initial states may be late already
+            with cgraph.Engine(self.plan, timeout=1e-12) as engine:
                 engine.late(np.ones(4, np.float32), 500)
 
     def test_excluded(self):
@@ -108,11 +110,24 @@ class Numbers(unittest.TestCase):
         self.refused(f"`x` is 3.4028236e+38; f32[] {holds}", x=3.4028236e38)
         self.refused(f"`x` is 1e+39; f32[] {holds}", x=10**39)
         self.refused(f"`xs[1]` is 1e+300; f32[] {holds}", xs=[1.0, 1e300])
-        self.refused("`y` is an int of more than 1024 bits; f64[] holds -1.7976931348623157e+308 "
+        self.refused("`y` is an int beyond all floats; f64[] holds -1.7976931348623157e+308 "
                      'to 1.7976931348623157e+308, and inf where that is meant: `float("inf")`',
                      y=10**400)
         with self.assertRaisesRegex(cgraph.InputError, r"`kept` is 1e\+300; f32\[\] holds "):
             self.engine.state["a"]["kept"] = 1e300
+
+    def test_halves(self):
+        """Rounded to the nearest; what would become inf is refused."""
+        for value in (0.1, 1, -2.5, 1e-7, 65504 / 2, float("inf"), -3):
+            x, y = self.engine.halves(value, value)
+            self.assertEqual(x.numpy(), np.float16(2) * np.float16(value))
+            self.assertAlmostEqual(y.tolist(), 2 * value, delta=abs(value) / 100)
+        for x, y, said in ((65520.0, 0.0, "`x` is 65520; f16[] holds -65504 to 65504, and inf"),
+                           (10**400, 0.0, "`x` is an int beyond all floats; f16[] holds -65504 "),
+                           (0.0, 3.4e38, "`y` is 3.4e+38; bf16[] holds -3.38953139e+38 to ")):
+            with self.assertRaises(cgraph.InputError) as raised:
+                self.engine.halves(x, y)
+            self.assertIn(said, str(raised.exception))
 
     def test_within(self):
         inf, most = float("inf"), float(np.finfo(np.float32).max)

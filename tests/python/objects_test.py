@@ -5,6 +5,7 @@
 import json
 import os
 import pathlib
+import signal
 import struct
 import subprocess
 import sys
@@ -259,6 +260,28 @@ class OneProcess(Base, unittest.TestCase):
                                            "states of the engine that calls it"):
                 self.engine.others(np.float32(1))
         self.assertEqual(self.engine.state["k[0]"]["w"].item(), 0)
+
+    def test_within_what_saves(self):
+        """Nor can an object that is saved use the engine that asks for it."""
+        import kept_stages
+        for ask in (lambda kept: self.engine.save_state(self.path),
+                    lambda kept: self.engine.up()):
+            with unittest.mock.patch.object(kept_stages, "DURING", ask), \
+                    self.assertRaisesRegex(cgraph.ExecutionError,
+                                           "cannot use the engine that asks"):
+                self.engine.save_state(self.path)
+        self.assertEqual([each.item() for each in self.engine.up()], [1, 1])
+
+    def test_ctrl_c_while_it_is_saved(self):
+        """Python's handler runs in state_dict(), which is no failure of that."""
+        import kept_stages
+
+        def interrupt(kept):
+            signal.raise_signal(signal.SIGINT)
+        with unittest.mock.patch.object(kept_stages, "DURING", interrupt), \
+                self.assertRaises(KeyboardInterrupt):
+            self.engine.save_state(self.path)
+        self.save(self.engine)
 
     def test_cgrun(self):
         """The files are those of cgrun."""

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <functional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -94,9 +95,9 @@ Status AddMeasurements(OutputFiles& files, const Options& options, const Measure
 }
 
 // Writes results and measurements. The files take their names together, when all of them are
-// complete.
+// complete, and not where the run is interrupted before that.
 Status WriteFiles(const Options& options, const Outcome& outcome, const Measured* run,
-                  std::string_view ended) {
+                  std::string_view ended, const std::function<bool()>& interrupted) {
   OutputFiles files;
   CGRAPH_RETURN_IF_ERROR(outcome.results.Add(files, options.outputs));
   if (run != nullptr) CGRAPH_RETURN_IF_ERROR(AddMeasurements(files, options, *run, ended));
@@ -105,6 +106,7 @@ Status WriteFiles(const Options& options, const Outcome& outcome, const Measured
     if (!note.ok()) return note.status();
     if (!note->empty() && !options.quiet) Say(fmt::format("cgrun: note: {}\n", *note));
   }
+  if (interrupted()) return {StatusCode::kClosed, "interrupted"};
   return files.Commit();
 }
 
@@ -207,19 +209,22 @@ std::string WeightsText(const char* verb, uint64_t bytes) {
   return bytes == 0 ? "" : fmt::format(", {} {} of weights", verb, BytesText(bytes));
 }
 
+ExitCode ConcludeInterrupted(const Options& options, const Measurements& measured,
+                             const Measured* run) {
+  WriteMeasurements(options, run, plan::kRunInterrupted);
+  SayOfLostResults(options, OutputFilesOf(options), "the run was interrupted");
+  const std::string executions = EndedEarlyText(measured);
+  return Fail(options, kInterrupted,
+              fmt::format("interrupted{}{}", executions.empty() ? "" : "; ", executions));
+}
+
 }  // namespace
 
-ExitCode Conclude(const Options& options, const Outcome& outcome, bool interrupted,
-                  const Measured* run) {
+ExitCode Conclude(const Options& options, const Outcome& outcome,
+                  const std::function<bool()>& interrupted, const Measured* run) {
   const Measurements& measured = outcome.measurements;
   ExitCode code = kSuccess;
-  if (interrupted) {
-    WriteMeasurements(options, run, plan::kRunInterrupted);
-    SayOfLostResults(options, OutputFilesOf(options), "the run was interrupted");
-    const std::string executions = EndedEarlyText(measured);
-    return Fail(options, kInterrupted,
-                fmt::format("interrupted{}{}", executions.empty() ? "" : "; ", executions));
-  }
+  if (interrupted()) return ConcludeInterrupted(options, measured, run);
   Status ended = outcome.status;
   if (!ended.ok()) {
     const std::string executions = EndedEarlyText(measured);
@@ -239,9 +244,14 @@ ExitCode Conclude(const Options& options, const Outcome& outcome, bool interrupt
                      "the run has failed");
   }
   if (ended.ok()) {
-    ended = WriteFiles(options, outcome, run, failed ? plan::kRunFailed : "");
-    if (!ended.ok()) code = Report(options, ended);
-    else if (failed && run != nullptr) SayOfFailedRun(options, plan::kRunFailed);
+    ended = WriteFiles(options, outcome, run, failed ? plan::kRunFailed : "", interrupted);
+    if (!ended.ok() && interrupted()) return ConcludeInterrupted(options, measured, run);
+    if (!ended.ok()) {
+      code = Report(options, ended);
+      SayOfLostResults(options, OutputFilesOf(options), "not all files could be written");
+    } else if (failed && run != nullptr) {
+      SayOfFailedRun(options, plan::kRunFailed);
+    }
   } else {
     WriteMeasurements(options, run, plan::kRunFailed);
   }

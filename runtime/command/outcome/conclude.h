@@ -3,6 +3,7 @@
 #define CGRAPH_RUNTIME_COMMAND_OUTCOME_CONCLUDE_H_
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "runtime/command/options.h"
@@ -21,9 +22,10 @@ struct Measured {
 };
 
 // Prints errors, outputs and the summary; returns the exit code of the command. Measurements are
-// written only with `run`; those of a run that failed or was interrupted say so.
-ExitCode Conclude(const Options& options, const Outcome& outcome, bool interrupted,
-                  const Measured* run);
+// written only with `run`; those of a run that failed or was interrupted say so. `interrupted`:
+// asked at first, and before files take their names.
+ExitCode Conclude(const Options& options, const Outcome& outcome,
+                  const std::function<bool()>& interrupted, const Measured* run);
 
 // Says that measurements were asked for and are not written, since nothing ran.
 void SayUnwritten(const Options& options);

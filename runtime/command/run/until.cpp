@@ -84,13 +84,15 @@ bool Until::Holds(const std::string& graph, const Outputs& outputs) const {
 
 std::string Until::NoteOfNone(const GraphCall& call, const Options& options) const {
   const auto found = of_graphs_.find(call.graph);
-  if (found == of_graphs_.end() || !plan::IsFloat(found->second.number.dtype)) return "";
-  return fmt::format(
-      "{} ended after {}, and {} == {} after none: what is computed in {} is seldom "
-      "exactly a number; return a comparison as an output, as x < 0.1, and end "
-      "where it is true",
-      call.graph, Counted(call.times, "execution"), options.until.first, options.until.second,
-      plan::DTypeName(found->second.number.dtype));
+  if (found == of_graphs_.end()) return "";
+  const plan::DType dtype = found->second.number.dtype;
+  const std::string after =
+      fmt::format("{} ended after {}, and {} == {} after none", call.graph,
+                  Counted(call.times, "execution"), options.until.first, options.until.second);
+  if (!plan::IsFloat(dtype)) return after;
+  return fmt::format("{}: what is computed in {} is seldom exactly a number; return a comparison "
+                     "as an output, as x < 0.1, and end where it is true",
+                     after, plan::DTypeName(dtype));
 }
 
 }  // namespace cgraph::command

@@ -1,7 +1,7 @@
 // RankReporter: a rank other than the first of an engine of several machines, towards rank 0. It
 // hears the rounds that rank 0 submits, and reports what its work queues have finished, which
-// executions have failed and, when it is asked, what it has measured and
-// what its actors keep. other_ranks.h is the other side.
+// executions have failed and, when it is asked, what it has measured and what its actors keep.
+// other_ranks.h is the other side.
 #ifndef CGRAPH_RUNTIME_ENGINE_MACHINES_RANK_REPORTER_H_
 #define CGRAPH_RUNTIME_ENGINE_MACHINES_RANK_REPORTER_H_
 
@@ -74,8 +74,9 @@ class RankReporter {
   std::mutex report_mutex_;                                       // of the next
   std::vector<Reported> reported_;                                // by work queue
   std::atomic<uint32_t> asked_clock_{0}, asked_measurements_{0};  // questions; 0: none
-  std::string states_;  // the question about states
+  std::string states_;                     // the question about states
   std::atomic<bool> asked_states_{false};  // it is there
+  std::vector<uint8_t> states_piece_;      // of it, and of the answer
   std::vector<size_t> traced_;  // by work queue: steps that were sent
 };
 

@@ -48,12 +48,13 @@ void OtherRanks::TakeStates(StateRequest& request, std::span<uint8_t> piece) {
 void RankReporter::AnswerStates(
     const std::function<void(StateRequest&, std::span<uint8_t> piece)>& answer) {
   StateRequest request;
-  std::vector<uint8_t> piece(StateRequest::kMostBytes);
+  states_piece_.resize(StateRequest::kMostBytes);
+  const std::span<uint8_t> piece(states_piece_);
   ReadText(states_, request, piece);
   asked_states_.store(false, std::memory_order_relaxed);
   answer(request, piece);
   SendMessage(messenger_, 0, {.kind = MachineMessage::kStates},
-              TextOf(request, std::span(piece).first(request.piece_bytes)));
+              TextOf(request, piece.first(request.piece_bytes)));
 }
 
 }  // namespace cgraph::engine

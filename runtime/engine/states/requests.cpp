@@ -1,5 +1,5 @@
 // Rank 0 asks other ranks about what their actors keep between executions, and these answer
-// (ranks/state_request.h), on their worker's thread, which has nothing else to do then.
+// (ranks/state_request.h). The thread that serves a rank answers: it has nothing else to do then.
 #include <algorithm>
 #include <cstring>
 #include <string_view>
@@ -20,6 +20,22 @@ using Clock = std::chrono::steady_clock;
 uint32_t PieceOf(uint64_t bytes, uint64_t begin) {
   const uint64_t rest = bytes - std::min(begin, bytes);
   return static_cast<uint32_t>(std::min<uint64_t>(rest, StateRequest::kMostBytes));
+}
+
+// Returns what a rank is asked to do, before the name of an actor.
+const char* TaskText(StateRequest::Kind kind) {
+  switch (kind) {
+    case StateRequest::Kind::kRead:
+      return "read states of";
+    case StateRequest::Kind::kWrite:
+      return "set states of";
+    case StateRequest::Kind::kLook:
+    case StateRequest::Kind::kSave:
+      return "save the object of";
+    case StateRequest::Kind::kRestore:
+      return "restore the object of";
+  }
+  return "";
 }
 
 // Puts a text into the piece: its beginning, where it is longer.
@@ -57,16 +73,19 @@ Status Core::AskInPieces(uint32_t rank, StateRequest& request, std::span<const u
       take(request.begin, answer);
       request.begin += answer.size();
     }
-  } while (request.begin < request.bytes && request.piece_bytes != 0);
+  } while (request.begin < request.bytes && (request.HasPiece() || request.piece_bytes != 0));
   return Status::Ok();
 }
 
 // Hands the request to a rank, and waits until its answer is there instead.
 Status Core::AskRank(uint32_t rank, StateRequest& request, std::span<uint8_t> piece) {
   constexpr auto kSlice = std::chrono::milliseconds(50);  // nobody notifies of an end
-  const auto begun = Clock::now();
-  const auto late = [&] {
-    return options_.stall_timeout.count() != 0 && Clock::now() - begun > options_.stall_timeout;
+  // The time that this process has seen pass: a while in which it was stopped counts little.
+  std::chrono::nanoseconds waited{0};
+  auto late = [&, last = Clock::now()]() mutable {
+    const auto now = Clock::now();
+    waited += std::min<std::chrono::nanoseconds>(now - std::exchange(last, now), 2 * kSlice);
+    return options_.stall_timeout.count() != 0 && waited > options_.stall_timeout;
   };
   bool answered = false;
   if (machines_ != nullptr) {
@@ -89,13 +108,17 @@ Status Core::AskRank(uint32_t rank, StateRequest& request, std::span<uint8_t> pi
     if (answered) request = shared.request;
   }
   if (answered) return Status::Ok();
+  const std::string asked = fmt::format("{} {}", TaskText(request.kind),
+                                        plan_->actors[request.actor]->name);
   if (!ended()) {
     End(Status(StatusCode::kTimeout,
-               fmt::format("{} has not answered about states or an object in {} s",
-                           RankText(rank),
-                           std::chrono::duration<double>(options_.stall_timeout).count())));
+               fmt::format("{} was asked to {}, and has not answered in {} s", RankText(rank),
+                           asked, std::chrono::duration<double>(options_.stall_timeout).count())));
+    return EndStatus();
   }
-  return EndStatus();
+  const Status end = EndStatus();
+  return Status(end.code(), fmt::format("{}\n{} was asked to {}", end.message(), RankText(rank),
+                                        asked));
 }
 
 // ---- the others ---------------------------------------------------------------------------------
@@ -138,6 +161,7 @@ void Core::AnswerPiece(StateRequest& request, std::span<uint8_t> piece) {
     status = OutOfMemory();
   }
   request.code = status.code();
+  if (request.HasPiece()) request.piece_bytes = 0;  // nothing to send back
   if (!status.ok()) SetText(status.message(), request, piece);
 }
 

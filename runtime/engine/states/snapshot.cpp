@@ -1,7 +1,9 @@
 // All states and objects of one moment: nothing is submitted while they are read or set. What is
 // set is set whole: objects come first, since a library may refuse the bytes; states are copies,
 // which fail where a device has failed, and then the engine is over.
+#include <atomic>
 #include <map>
+#include <thread>
 
 #include <fmt/format.h>
 
@@ -11,6 +13,19 @@
 namespace cgraph::engine {
 
 using native::Storing;
+
+namespace {
+
+// Calling: while it lives, libraries are called by this thread, which holds the engine's lock.
+struct Calling {
+  explicit Calling(std::atomic<std::thread::id>& thread) : thread(thread) {
+    thread.store(std::this_thread::get_id(), std::memory_order_relaxed);
+  }
+  ~Calling() { thread.store({}, std::memory_order_relaxed); }
+  std::atomic<std::thread::id>& thread;
+};
+
+}  // namespace
 
 // Restoring: where tensors of a snapshot go.
 struct Core::Restoring {
@@ -25,8 +40,10 @@ std::string Core::ObjectName(uint32_t actor) const {
 }
 
 Result<Engine::Snapshot> Core::TakeSnapshot() {
+  CGRAPH_RETURN_IF_ERROR(CheckCaller());
   std::lock_guard lock(submission_);
   CGRAPH_RETURN_IF_ERROR(AwaitIdle());
+  const Calling calling(snapshot_thread_);
   Engine::Snapshot snapshot;
   for (size_t s = 0; s < states_.size(); ++s) {
     auto& tensor = snapshot.tensors.emplace_back();
@@ -51,8 +68,10 @@ Result<Engine::Snapshot> Core::TakeSnapshot() {
 
 Result<std::vector<std::string>> Core::RestoreSnapshot(
     std::span<const Engine::Snapshot::Tensor> tensors) {
+  CGRAPH_RETURN_IF_ERROR(CheckCaller());
   std::lock_guard lock(submission_);
   CGRAPH_RETURN_IF_ERROR(AwaitIdle());
+  const Calling calling(snapshot_thread_);
   auto all = Assign(tensors);
   if (!all.ok()) return all.status();
   CGRAPH_RETURN_IF_ERROR(RestoreObjects(*all));

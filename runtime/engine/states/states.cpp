@@ -76,27 +76,41 @@ Status Core::AwaitIdle() {
                   "for its own execution");
   }
   if (Omits(Omission::kIdle)) return Status::Ok();
-  ++pauses_;
-  const Status idle = DriveToIdle();
-  --pauses_;
-  EndTurn();
-  return idle;
+  struct Pause {  // also where there is no memory left, and something throws
+    explicit Pause(Core* core) : core(core) { ++core->pauses_; }
+    ~Pause() {
+      --core->pauses_;
+      core->EndTurn();
+    }
+    Core* core;
+  };
+  const Pause pause(this);
+  return DriveToIdle();
+}
+
+// Returns kUnsupported where a library calls the engine that it saves or restores an object for.
+Status Core::CheckCaller() const {
+  const std::thread::id holder = snapshot_thread_.load(std::memory_order_relaxed);
+  if (holder == std::thread::id() || holder != std::this_thread::get_id()) return Status::Ok();
+  return Status(StatusCode::kUnsupported,
+                "what saves or restores an object cannot use the engine that asks for it: that "
+                "would wait for itself");
 }
 
 Status Core::DriveToIdle() {
   for (;;) {
-    if (ended()) return EndStatus();
     // Of a graph with lags an execution may wait for rounds that nobody has submitted yet.
     for (const auto& graph : graphs_) {
-      CGRAPH_RETURN_IF_ERROR(FlushUntil(*graph, graph->begun));
+      CGRAPH_RETURN_IF_ERROR(FlushUntil(*graph, graph->begun, /*interruptible=*/true));
     }
+    if (ended()) return EndStatus();
     LoadedGraph* busy = nullptr;
     for (const auto& graph : graphs_) {
       Retire(*graph);
       if (!graph->idle()) busy = graph.get();
     }
     if (busy == nullptr) return Status::Ok();
-    CGRAPH_RETURN_IF_ERROR(AwaitOldest(*busy));
+    CGRAPH_RETURN_IF_ERROR(AwaitOldest(*busy, /*interruptible=*/true));
   }
 }
 
@@ -119,6 +133,7 @@ Result<size_t> Core::FindState(std::string_view name, uint64_t bytes) {
 }
 
 Status Core::ReadState(std::string_view name, std::span<uint8_t> to) {
+  CGRAPH_RETURN_IF_ERROR(CheckCaller());
   std::lock_guard lock(submission_);
   const auto state = FindState(name, to.size());
   if (!state.ok()) return state.status();
@@ -128,6 +143,7 @@ Status Core::ReadState(std::string_view name, std::span<uint8_t> to) {
 }
 
 Status Core::WriteState(std::string_view name, std::span<const uint8_t> from) {
+  CGRAPH_RETURN_IF_ERROR(CheckCaller());
   std::lock_guard lock(submission_);
   const auto state = FindState(name, from.size());
   if (!state.ok()) return state.status();

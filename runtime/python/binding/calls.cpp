@@ -1,8 +1,5 @@
 #include "runtime/python/binding/calls.h"
 
-#include <sys/syscall.h>
-#include <unistd.h>
-
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -17,6 +14,7 @@
 #include "runtime/python/binding/tensors/array.h"
 #include "runtime/python/binding/errors.h"
 #include "runtime/python/binding/plan_handle.h"
+#include "runtime/python/binding/signals.h"
 #include "runtime/python/binding/without_gil.h"
 
 namespace nb = nanobind;
@@ -29,16 +27,6 @@ using Deadline = std::optional<Clock::time_point>;
 
 // What a person does not notice that Ctrl-C takes.
 constexpr std::chrono::nanoseconds kSlice = std::chrono::milliseconds(100);
-
-bool OnMainThread() {
-  static thread_local const bool on = syscall(SYS_gettid) == getpid();
-  return on;
-}
-
-// Runs Python's handlers of the signals that have come; raises what they raise.
-void CheckSignals() {
-  if (PyErr_CheckSignals() != 0) throw nb::python_error();
-}
 
 Deadline DeadlineAfter(std::optional<double> seconds) {
   if (!seconds) return std::nullopt;

@@ -25,6 +25,7 @@
 #include "runtime/python/binding/calls.h"
 #include "runtime/python/binding/errors.h"
 #include "runtime/python/binding/plan_handle.h"
+#include "runtime/python/binding/signals.h"
 #include "runtime/python/binding/without_gil.h"
 #include "runtime/ranks/launcher.h"
 #include "runtime/ranks/shared/control.h"
@@ -62,6 +63,11 @@ Result<EngineOptions> OptionsOf(const LoadArguments& arguments, plan::Plan& plan
   options.profile = arguments.profile;
   options.results_on_gpus = arguments.results_on_gpus;
   options.stall_timeout = Seconds(arguments.timeout);
+  options.interrupted = [] {
+    if (!OnMainThread()) return false;
+    const nb::gil_scoped_acquire gil;
+    return PyErr_CheckSignals() != 0;
+  };
   if (!arguments.device_map.empty()) {
     auto machines = engine::FindMachines(plan, nullptr);
     if (!machines.ok()) return machines.status();

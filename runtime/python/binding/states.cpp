@@ -29,6 +29,9 @@ namespace cgraph::python {
 namespace {
 
 void RaiseUnless(const Status& status, const EngineHandle& handle) {
+  if (!status.ok() && (PyErr_Occurred() != nullptr || PyErr_CheckSignals() != 0)) {
+    throw nb::python_error();  // Ctrl-C has ended it
+  }
   if (!status.ok()) handle.RaiseStatus(status, During::kSubmit);
 }
 
@@ -147,7 +150,7 @@ std::vector<std::string> LoadAll(EngineHandle& handle, const std::string& path) 
 void BindStates(nb::module_& module) {
   module.def("places", &Places);
   module.def("read_state", &ReadOne);
-  module.def("write_state", &WriteOne);
+  module.def("write_state", &WriteOne, nb::arg(), nb::arg(), nb::arg(), nb::arg().none());
   module.def("save_states", &SaveAll);
   module.def("load_states", &LoadAll);
 }

@@ -142,7 +142,7 @@ class Engine:
         tensor of the file is no state of the plan, or of another type, and ExecutionError where an
         object refuses what it is given; then nothing is set."""
         with absent_file(path):
-            return _runtime.load_states(self._runtime, os.fspath(path))
+            return _runtime.load_states(self._runtime, os.fsdecode(path))
 
     def profile(self):
         """Mean nanoseconds for each method, by "Actor.method". It may be given to

@@ -269,7 +269,7 @@ def compile(source, *, graph=None, defines=None, topology=None, schedule=None,
             weights = os.path.dirname(file) or "."
             if file.startswith("-"):  # which cgc would take for a flag
                 file = os.path.join(".", file)
-            if " " in file and not os.path.exists(file):
+            if " " in file and not file.endswith(".cgraph") and not os.path.exists(file):
                 raise SourceNotFoundError(f"cannot read {file}: there is no such file; a text "
                                           "without a line break or a brace is taken for a path",
                                           file)

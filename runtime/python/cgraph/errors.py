@@ -80,7 +80,7 @@ def of_absent_file(error, paths):
     none; else the error itself."""
     said = str(error)
     for path in map(os.fsdecode, paths):
-        if path and path in said and _is_absent(path):
+        if path and _names(said, path) and _is_absent(path):
             if isinstance(error, CompileError):
                 return SourceNotFoundError(said, path, error.diagnostics)
             kind = PlanFileNotFoundError if isinstance(error, PlanError) else FileNotFoundError
@@ -98,6 +98,12 @@ def absent_file(*paths):
         if made is error:
             raise
         raise made from None
+
+
+def _names(said, path):
+    """Whether the message has the path as a word of its own: `p`, not the p of `place`."""
+    import re
+    return re.search(rf"(?<![\w./-]){re.escape(path)}(?![\w/-])", said) is not None
 
 
 def _is_absent(path):

@@ -95,6 +95,8 @@ std::string TakeError() {
   const Reference held_type(type), error(value), held_trace(trace);
   if (helper == nullptr) return "the library's own code cannot be loaded";
   const Reference text = CallHelper("describe", error);
+  // Ctrl-C, which is the program's to hear, not the method's: it comes again.
+  if (PyErr_GivenExceptionMatches(error.get(), PyExc_KeyboardInterrupt) != 0) PyErr_SetInterrupt();
   const char* said = text ? PyUnicode_AsUTF8AndSize(text.get(), nullptr) : nullptr;
   if (said != nullptr) return said;
   PyErr_Clear();

@@ -108,8 +108,8 @@ class _Writer:
         numpy = sys.modules.get("numpy")
         if numpy is None or not isinstance(value, (numpy.ndarray, numpy.generic)):
             return None
-        if value.dtype.hasobject or value.dtype.names is not None:
-            return None
+        if value.dtype.hasobject or value.dtype.names is not None or hasattr(value, "mask"):
+            return None  # of a masked array the elements are not all
         kind = "array" if isinstance(value, numpy.ndarray) else "scalar"
         return {kind: [value.dtype.str, list(value.shape), *self.add(value.tobytes())]}
 

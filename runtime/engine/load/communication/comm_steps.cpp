@@ -11,6 +11,13 @@
 namespace cgraph::engine {
 namespace {
 
+// Adds `more` to checks; each is in them once, in the order of their numbers.
+void Join(const std::vector<uint32_t>& more, std::vector<uint32_t>& checks) {
+  checks.insert(checks.end(), more.begin(), more.end());
+  std::sort(checks.begin(), checks.end());
+  checks.erase(std::unique(checks.begin(), checks.end()), checks.end());
+}
+
 class CommStepMaker {
  public:
   CommStepMaker(const CommSource& source, uint32_t work_queue, bool has_operands,
@@ -159,14 +166,9 @@ class CommStepMaker {
       program_.givers.push_back(
           gives ? AddOthersOperands(part, {other.instruction, other.part}).first
                 : plan::kNone);
-      const std::vector<uint32_t>& more = poison_flags_.checks_of_part[other.part];
-      checks.insert(checks.end(), more.begin(), more.end());
+      Join(poison_flags_.checks_of_part[other.part], checks);
     }
-    if (members != 0) {
-      std::sort(checks.begin(), checks.end());
-      checks.erase(std::unique(checks.begin(), checks.end()), checks.end());
-      part.checks = program_.AddChecks(checks);
-    }
+    if (members != 0) part.checks = program_.AddChecks(checks);
     program_.parts.push_back(part);
     return members != 0 && p_.native->Of(number_, first) != nullptr;
   }
@@ -204,10 +206,7 @@ class CommStepMaker {
   // receives looks at what the sender looks at.
   std::vector<uint32_t> Joined(uint32_t p, uint32_t other) const {
     std::vector<uint32_t> checks = poison_flags_.checks_of_part[p];
-    const std::vector<uint32_t>& more = poison_flags_.checks_of_part[other];
-    checks.insert(checks.end(), more.begin(), more.end());
-    std::sort(checks.begin(), checks.end());
-    checks.erase(std::unique(checks.begin(), checks.end()), checks.end());
+    Join(poison_flags_.checks_of_part[other], checks);
     return checks;
   }
 

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "runtime/device/numbers/half.h"
 #include "runtime/plan/kinds.h"
 #include "runtime/python/binding/tensors/borrow.h"
 #include "runtime/python/binding/errors.h"
@@ -32,12 +33,14 @@ int64_t WholeOf(nb::handle object, const InputPort& port) {
 
 // Raises where a finite number would become inf.
 [[noreturn]] void RaiseTooLarge(const std::string& given, const InputPort& port) {
-  const bool is_f32 = port.dtype == plan::DType::f32;
-  const double most =
-      is_f32 ? std::numeric_limits<float>::max() : std::numeric_limits<double>::max();
+  const bool is_f64 = port.dtype == plan::DType::f64;
+  const double most = is_f64 ? std::numeric_limits<double>::max()
+                      : port.dtype == plan::DType::f32  ? std::numeric_limits<float>::max()
+                      : port.dtype == plan::DType::bf16 ? 0x1.fep127
+                                                        : 65504;
   Raise("InputError", fmt::format("`{0}` is {1}; {2} holds {3:.{4}g} to {5:.{4}g}, and inf where "
                                   "that is meant: `float(\"inf\")`",
-                                  port.name, given, port.type, -most, is_f32 ? 9 : 17, most));
+                                  port.name, given, port.type, -most, is_f64 ? 17 : 9, most));
 }
 
 }  // namespace
@@ -68,15 +71,24 @@ bool Borrowed::TakeNumber(nb::handle object, const InputPort& port) {
   const double value = PyFloat_AsDouble(object.ptr());
   if (value == -1 && PyErr_Occurred() != nullptr) {
     PyErr_Clear();
-    RaiseTooLarge("an int of more than 1024 bits", port);
+    RaiseTooLarge("an int beyond all floats", port);
   }
-  if (port.dtype == plan::DType::f32) {
-    const auto rounded = static_cast<float>(value);
-    if (std::isinf(rounded) && !std::isinf(value)) RaiseTooLarge(fmt::format("{}", value), port);
+  const auto hold_rounded = [&](auto rounded) {
+    if (std::isinf(static_cast<double>(rounded)) && !std::isinf(value)) {
+      RaiseTooLarge(fmt::format("{}", value), port);
+    }
     return hold(rounded);
+  };
+  switch (port.dtype) {
+    case plan::DType::f16:
+      return hold_rounded(device::F16(value));
+    case plan::DType::bf16:
+      return hold_rounded(device::BF16(value));
+    case plan::DType::f32:
+      return hold_rounded(static_cast<float>(value));
+    default:
+      return hold(value);
   }
-  if (port.dtype == plan::DType::f64) return hold(value);
-  return false;
 }
 
 }  // namespace cgraph::python
