@@ -86,6 +86,7 @@ std::string Until::NoteOfNone(const GraphCall& call, const Options& options) con
   const auto found = of_graphs_.find(call.graph);
   if (found == of_graphs_.end()) return "";
   const plan::DType dtype = found->second.number.dtype;
+  if (call.times == 1 && !plan::IsFloat(dtype)) return "";  // there was nothing to end
   const std::string after =
       fmt::format("{} ended after {}, and {} == {} after none", call.graph,
                   Counted(call.times, "execution"), options.until.first, options.until.second);
