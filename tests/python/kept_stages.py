@@ -30,6 +30,8 @@ class Kept:
             raise LookupError("not today")
         if self.steps == 102:
             os._exit(5)
+        if self.steps == 104:
+            return {"w": np.ma.array([1, 2], mask=[False, True])}
         return {"w": self.w, "steps": self.steps, "more": self.more()}
 
     def load_state_dict(self, state):

@@ -206,6 +206,9 @@ class Base:
                                     r"python: TypeError: state_dict\(\)\['parts'\]\[0\]\['names'\] "
                                     r"is of the type builtins.set"):
             self.engine.save_state(self.path)
+        self.engine.set(np.int64(104), np.int64(0))
+        with self.assertRaisesRegex(cgraph.ExecutionError, "of the type numpy.ma.core.MaskedArray"):
+            self.engine.save_state(self.path)
         self.engine.set(np.int64(101), np.int64(0))
         with self.assertRaisesRegex(cgraph.ExecutionError, "LookupError: not today") as raised:
             self.engine.save_state(self.path)
