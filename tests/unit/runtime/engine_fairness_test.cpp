@@ -1,8 +1,9 @@
 // Who waits in Execute is not overtaken for ever: by executions of the same graph, nor by those of
-// graphs over the same state, however many threads keep them coming.
+// graphs over the same state, however many threads keep them coming. Nor is who reads states.
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <memory>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -39,12 +40,16 @@ std::unique_ptr<plan::Plan> TwoGraphs() {
   return flow.Build();
 }
 
-Execution Start(Engine& engine, uint32_t graph) {
+Result<Execution> TryStart(Engine& engine, uint32_t graph, WhenFull when_full) {
   const float one = 1;
   const int64_t dims[] = {1};
   const int64_t ms = 1;
   const Input inputs[] = {{"one", &one, DType::f32, dims}, {"ms", &ms, DType::i64, {}}};
-  return std::move(*engine.Execute(graph, inputs));
+  return engine.Execute(graph, inputs, when_full);
+}
+
+Execution Start(Engine& engine, uint32_t graph) {
+  return std::move(*TryStart(engine, graph, WhenFull::kWait));
 }
 
 // How many executions of `theirs` three threads have had, each with always one in progress, when
@@ -86,6 +91,51 @@ TEST_CASE("an execution that waits for graphs over the same state is not overtak
 
 TEST_CASE("an execution that waits for room is not overtaken for ever") {
   CHECK(Overtaking(0, 0) < kMost / 2);
+}
+
+// Each execution counts, so a state that is read has as many as were submitted before, to the last.
+TEST_CASE("who reads states is not kept waiting, and reads what was submitted before") {
+  EngineOptions options;
+  options.workers = 1;
+  auto engine = Engine::Load(TwoGraphs(), options);
+  REQUIRE(engine.ok());
+  const std::string name = (*engine)->States()[0].name;
+  const auto read = [&] {
+    float value = -1;
+    CHECK((*engine)->ReadState(name, {reinterpret_cast<uint8_t*>(&value), sizeof value}).ok());
+    return static_cast<uint64_t>(value);
+  };
+  std::atomic<uint64_t> submitted{0}, completed{0};
+  std::atomic<bool> enough{false}, wrong{false};
+  std::vector<std::thread> threads;
+  for (uint32_t t = 0; t < 3; ++t) {
+    threads.emplace_back([&, t] {
+      const WhenFull when_full = t == 2 ? WhenFull::kError : WhenFull::kWait;
+      while (!enough && submitted < kMost) {
+        Result<Execution> execution = TryStart(**engine, t % 2, when_full);
+        if (!execution.ok()) {
+          if (execution.status().code() != StatusCode::kCapacity) wrong = true;
+          std::this_thread::yield();
+          continue;
+        }
+        ++submitted;
+        if (!execution->Get().ok()) wrong = true;
+        ++completed;
+      }
+    });
+  }
+  while (completed < 10) std::this_thread::yield();
+  for (int i = 0; i < 10; ++i) {
+    const uint64_t before = completed;
+    const uint64_t seen = read();
+    CHECK(seen >= before);
+    CHECK(seen <= submitted + 3);  // those whose threads have not counted them yet
+  }
+  CHECK(submitted < kMost);
+  enough = true;
+  for (std::thread& thread : threads) thread.join();
+  CHECK(!wrong);
+  CHECK(read() == submitted);
 }
 
 }  // namespace
