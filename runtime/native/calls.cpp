@@ -1,5 +1,6 @@
 #include "runtime/native/calls.h"
 
+#include <thread>
 #include <utility>
 
 #include <fmt/format.h>
@@ -65,10 +66,12 @@ bool MethodCall::Run(const Object* object, std::span<const Tensor> inputs,
                          SetText,
                          &error};
   int32_t code = 0;
+  object->caller.store(std::this_thread::get_id(), std::memory_order_relaxed);
   const bool failed = Fails(object->place, code_, ++calls_, error, [&] {
     code = method_.call(&call);
     return code != 0;
   });
+  object->caller.store({}, std::memory_order_relaxed);
   object->busy.store(false, std::memory_order_release);
   if (!failed && !error.empty()) return false;  // it has said why, whatever it returned
   if (failed && error.empty()) error = fmt::format("{} returned {}", code_, code);

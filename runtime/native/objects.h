@@ -3,12 +3,14 @@
 #ifndef CGRAPH_RUNTIME_NATIVE_OBJECTS_H_
 #define CGRAPH_RUNTIME_NATIVE_OBJECTS_H_
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <utility>
 
 namespace cgraph::native {
@@ -34,6 +36,7 @@ struct Object {
   const std::string actor, place;
   const MakeCurrent make_current;
   mutable std::atomic<bool> busy{false};  // a method of it is called
+  mutable std::atomic<std::thread::id> caller{};  // by this thread; none: by none
 };
 
 class Objects {
@@ -48,6 +51,13 @@ class Objects {
   // Returns the number of the object, from 1. By any thread.
   int64_t Add(void* made, const Library& library, std::string actor, std::string place,
               MakeCurrent make_current = {});
+  // Returns whether the calling thread is inside a method of one of them. Not while another thread
+  // adds.
+  bool AnyIsCalledHere() const {
+    return std::any_of(objects_.begin(), objects_.end(), [](const Object& each) {
+      return each.caller.load(std::memory_order_relaxed) == std::this_thread::get_id();
+    });
+  }
   // Returns null where there is no such number. Not while another thread adds.
   const Object* Find(int64_t number) const {
     return number >= 1 && number <= static_cast<int64_t>(objects_.size()) ? &objects_[number - 1]

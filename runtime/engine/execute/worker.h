@@ -4,7 +4,6 @@
 #define CGRAPH_RUNTIME_ENGINE_EXECUTE_WORKER_H_
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <optional>
@@ -46,7 +45,6 @@ struct Worker {
   // to time, at intervals that grow with the wait.
   template <typename Until>
   void Drive(bool yields, Until&& until) {
-    const Driving driving(driver_);
     device::Spinner spinner(yields);
     std::optional<Clock::time_point> waits_since;
     const auto moved = [&] {
@@ -67,22 +65,9 @@ struct Worker {
       }
     }
   }
-  // Returns whether the calling thread is inside Drive(): in a method, say.
-  bool IsDrivenHere() const {
-    return driver_.load(std::memory_order_relaxed) == std::this_thread::get_id();
-  }
 
  private:
   using Clock = std::chrono::steady_clock;
-
-  // Driving: notes which thread drives, until it goes.
-  struct Driving {
-    explicit Driving(std::atomic<std::thread::id>& driver) : driver(driver) {
-      driver.store(std::this_thread::get_id(), std::memory_order_relaxed);
-    }
-    ~Driving() { driver.store({}, std::memory_order_relaxed); }
-    std::atomic<std::thread::id>& driver;
-  };
 
   // Returns the time between two looks for messages: a small part of what was waited already, so
   // that a message is late by little of the wait, and a long wait takes little of the processor.
@@ -92,8 +77,6 @@ struct Worker {
     return std::clamp(waited / 64, kShortest, kLongest);
   }
   bool PollMachines();
-
-  std::atomic<std::thread::id> driver_{};  // none while nobody drives
 };
 
 }  // namespace cgraph::engine

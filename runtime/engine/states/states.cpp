@@ -69,8 +69,7 @@ Status Core::CopyStatesIn(uint32_t actor, uint64_t offset, std::span<const uint8
 // Waits until no execution is in flight. Gives the lock up meanwhile; `pauses_` keeps executions
 // from beginning then, so that this ends although other threads go on submitting.
 Status Core::AwaitIdle() {
-  const auto driven = [](const auto& worker) { return worker->IsDrivenHere(); };
-  if (std::any_of(workers_.begin(), workers_.end(), driven)) {
+  if (kernels_->objects().AnyIsCalledHere()) {
     return Status(StatusCode::kUnsupported,
                   "a method cannot read or set states of the engine that calls it: that would wait "
                   "for its own execution");
@@ -88,10 +87,10 @@ Status Core::AwaitIdle() {
   return DriveToIdle();
 }
 
-// Returns kUnsupported where a library calls the engine that it saves or restores an object for.
-Status Core::CheckCaller() const {
-  const std::thread::id holder = snapshot_thread_.load(std::memory_order_relaxed);
-  if (holder == std::thread::id() || holder != std::this_thread::get_id()) return Status::Ok();
+Status Core::CheckOtherCaller() const {
+  if (snapshot_thread_.load(std::memory_order_relaxed) != std::this_thread::get_id()) {
+    return Status::Ok();
+  }
   return Status(StatusCode::kUnsupported,
                 "what saves or restores an object cannot use the engine that asks for it: that "
                 "would wait for itself");
