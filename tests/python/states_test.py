@@ -237,7 +237,8 @@ class States(unittest.TestCase):
                 expected = {place: {name: value.tolist() for name, value in states.items()}
                             for place, states in engine.state.items()}
             with self.engine() as engine:  # tomorrow
-                self.assertEqual(engine.load_state(path), [])
+                self.assertEqual(engine.load_state(os.fsencode(path)), [])
+                engine.save_state(os.fsencode(path))
                 self.assertEqual({place: {name: value.tolist() for name, value in states.items()}
                                   for place, states in engine.state.items()}, expected)
             self.assertEqual(os.listdir(folder), ["states.safetensors"])

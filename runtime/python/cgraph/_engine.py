@@ -124,14 +124,15 @@ class Engine:
         """Writes all states, and what objects in native code and Python can save, as their
         state_dict() says, into a .safetensors file, whole or not at all. Warns of objects that
         cannot be saved. Raises ExecutionError where saving one fails."""
-        if not os.fspath(path).endswith(".safetensors"):
-            name, ending = os.path.splitext(os.fspath(path))
+        path = os.fsdecode(path)
+        if not path.endswith(".safetensors"):
+            name, ending = os.path.splitext(path)
             if ending not in (".npz", ".npy", ".pt", ".pth"):
                 name += ending
             raise InputError(f"states are written as .safetensors; name the file "
                              f"{name}.safetensors")
         with absent_file(os.path.dirname(path)):
-            note = _runtime.save_states(self._runtime, os.fspath(path))
+            note = _runtime.save_states(self._runtime, path)
         if note:
             import warnings
             warnings.warn(note, RuntimeWarning, stacklevel=2)
