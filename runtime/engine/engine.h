@@ -246,8 +246,9 @@ class Engine {
   // Copy a state's bytes out, as the executions up to now have left it, or in, for those that
   // follow (states/saved_states.h: all states, as a file). Waits for executions that are in flight,
   // those of other threads, too, and lets none begin meanwhile. kNotFound where there is no such
-  // state; kInvalid when its size differs; kUnsupported inside a method that the engine calls;
-  // kTimeout where another process does not answer within `stall_timeout`, which ends the engine.
+  // state; kInvalid when its size differs; kUnsupported inside a method that the engine calls, or
+  // what saves an object for it; kFailed where `interrupted` ends the wait; kTimeout where another
+  // process does not answer within `stall_timeout`, which ends the engine.
   Status ReadState(std::string_view name, std::span<uint8_t> to);
   Status WriteState(std::string_view name, std::span<const uint8_t> from);
 
