@@ -16,6 +16,9 @@ inline constexpr const char* kStartDimParameter = "start_dim";
 inline constexpr const char* kEndDimParameter = "end_dim";
 inline constexpr const char* kDimsParameter = "dims";
 
+// `grad by auto`: PyTorch differentiates the method in Python.
+inline constexpr const char* kGradientAuto = "auto";
+
 struct KnownKernel {
   const char* name;
   const char* declaration;

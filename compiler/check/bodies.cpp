@@ -7,6 +7,7 @@
 #include "compiler/check/checker.h"
 #include "compiler/check/clauses.h"
 #include "compiler/check/expressions/resolve.h"
+#include "compiler/check/gradients/gradients.h"
 #include "compiler/check/scope/scope.h"
 #include "compiler/check/statements/statements.h"
 #include "compiler/check/types/types.h"
@@ -124,6 +125,9 @@ void OpBody(Checker& checker, OpId id) {
   op.kernel = decl->kernel.empty() ? op.name : decl->kernel;
   OpTakes(checker, id);
   if (decl->deprecated.valid()) op.deprecated = ResolveValue(scope, decl->deprecated).id;
+  if (decl->gradient && checker.program.has_gradients) {
+    op.gradient = ResolveGradient(scope, *decl->gradient);
+  }
   op.effect = decl->effect ? decl->effect->text : "";
   op.fails = decl->fails;
   OpElementwise(checker, id);
@@ -292,6 +296,9 @@ void ResolveBodies(Checker& checker) {
     if (decl.deprecated.valid()) {
       fn.deprecated = ResolveValue(*checker.fn_scopes[id], decl.deprecated).id;
     }
+    if (decl.gradient && program.has_gradients) {
+      fn.gradient = ResolveGradient(*checker.fn_scopes[id], *decl.gradient);
+    }
     fn.body.statements = ResolveBody(*checker.fn_scopes[id], decl.body, decl.name);
   }
   for (ActorId id : program.actors.Ids()) ActorBody(checker, id);
@@ -304,6 +311,7 @@ void ResolveBodies(Checker& checker) {
     } else {
       method.body.statements = ResolveBody(*checker.method_scopes[id], decl.body, decl.name);
     }
+    ResolveGradientBy(checker, id);
   }
   for (PlaceId id : program.places.Ids()) PlaceBody(checker, id);
   for (GraphId id : program.graphs.Ids()) GraphBody(checker, id);

@@ -44,6 +44,8 @@ class Declarer {
                             decl.deprecated.valid()});
   }
 
+  void Visit(const syntax::OptimizerDecl&, Range) {}
+
   void Visit(const syntax::ActorDecl& decl, Range) {
     const ActorId id = AddRow(checker_.program.actors, checker_.actors, decl);
     AddName(decl.name, {id, decl.name.range});
@@ -54,7 +56,10 @@ class Declarer {
 
   void DeclareState(ActorId actor, const syntax::StateDecl& decl) {
     const StateId id = AddRow(checker_.program.states, checker_.states, decl);
-    checker_.program.states[id].actor = actor;
+    State& row = checker_.program.states[id];
+    row.actor = actor;
+    row.is_param = decl.is_param;
+    for (const syntax::Name& index : decl.along) row.along.push_back(index.text);
     auto [first, added] = checker_.state_names.emplace(std::pair(actor, decl.name.text), id);
     if (!added) ReportTwice(decl.name, checker_.program.states[first->second].range);
     checker_.program.actors[actor].states.push_back(id);
@@ -205,10 +210,17 @@ void FindOperatorOps(Checker& checker) {
   program.cast_op = FindOp(checker, "cast", missing);
   program.stack_op = FindOp(checker, "stack", missing);
   program.copy_op = FindOp(checker, "copy", missing);
+  if (program.has_gradients) {
+    program.zeros_op = FindOp(checker, "zeros", missing);
+    program.ones_op = FindOp(checker, "ones", missing);
+    program.sum_to_op = FindOp(checker, "sum_to", missing);
+    program.shaped_op = FindOp(checker, "shaped", missing);
+    program.update_op = FindOp(checker, "update", missing);
+  }
   if (missing.empty() || checker.names_missing) return;
   checker.diagnostics.Report(
       Code::kE0317, Range{checker.tensor->file.source, 0, 0},
-      fmt::format("std.tensor does not declare what operators stand for: {}",
+      fmt::format("std.tensor does not declare what operators and gradients stand for: {}",
                   llvm::join(missing, ", ")));
 }
 

@@ -14,6 +14,7 @@
 
 #include "compiler/base/limits.h"
 #include "compiler/check/checker.h"
+#include "compiler/check/gradients/gradients.h"
 #include "compiler/check/parsed_library.h"
 #include "compiler/syntax/parse.h"
 #include "llvm/ADT/STLExtras.h"
@@ -66,6 +67,7 @@ class Loader {
     // Modules are added at the end while the loop runs.
     for (size_t i = 0; i < checker_.modules.size(); ++i) ResolveImports(*checker_.modules[i]);
     FindCycles();
+    ReadGradients();
     return checker_.tensor != nullptr;
   }
 
@@ -118,6 +120,27 @@ class Loader {
     SourceId source = checker_.sources.Add(std::move(shown), std::move(text), kind);
     known->second = Add(ParseImported(source), std::move(name), path.parent_path());
     return known->second;
+  }
+
+  // Where a program asks for gradients, the files of the library see std.grad, which their rules are
+  // written with and which imports them: no circle that a user could make.
+  void ReadGradients() {
+    checker_.program.has_gradients = llvm::any_of(checker_.modules, [&](const auto& module) {
+      const bool library = checker_.sources[module->file.source].kind == SourceKind::kLibrary;
+      return !library && AsksForGradients(module->file);
+    });
+    if (!checker_.program.has_gradients) return;
+    const size_t loaded = checker_.modules.size();
+    const fs::path path = fs::path(checker_.options.library_dir) / "std" / "grad.cgraph";
+    const Module* gradients =
+        LoadFile(path, SourceKind::kLibrary, "<std>/grad.cgraph", "std.grad", Range());
+    for (size_t i = loaded; i < checker_.modules.size(); ++i) ResolveImports(*checker_.modules[i]);
+    for (const auto& module : checker_.modules) {
+      const bool library = checker_.sources[module->file.source].kind == SourceKind::kLibrary;
+      if (library && gradients != nullptr && module.get() != gradients) {
+        module->imports.push_back({gradients, "grad", true, Range()});
+      }
+    }
   }
 
   void ResolveImports(Module& module) {

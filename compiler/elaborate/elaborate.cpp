@@ -10,6 +10,8 @@
 #include "compiler/elaborate/calls/calls.h"
 #include "compiler/elaborate/calls/method_scope.h"
 #include "compiler/elaborate/expressions/evaluate.h"
+#include "compiler/elaborate/gradients/halves.h"
+#include "compiler/elaborate/gradients/tape.h"
 #include "compiler/elaborate/places/places.h"
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/steps.h"
@@ -133,6 +135,11 @@ void ElaborateGraph(ElaborationContext& elaboration, program::GraphId id) {
   graph.inflight = Inflight(elaboration, source);
   GraphBuilder builder(elaboration.module, graph, elaboration.budget);
   llvm::SaveAndRestore<GraphBuilder*> building(elaboration.builder, &builder);
+  Tape tape;
+  llvm::SaveAndRestore<Tape*> recording(elaboration.tape,
+                                        elaboration.program.has_gradients ? &tape : nullptr);
+  llvm::SaveAndRestore<bool> halving(elaboration.halved,
+                                     source.use && IsHalved(elaboration.program, *source.use));
   Frame frame(source.name, &source.signature, &source.body.locals);
   const std::vector<program::Parameter>& parameters = source.signature.parameters;
   for (const program::Parameter& parameter : parameters)
@@ -154,6 +161,7 @@ void ElaborateGraph(ElaborationContext& elaboration, program::GraphId id) {
   if (source.signature.result.valid()) AddOutputs(elaboration, result, "", range);
   if (elaboration.diagnostics.errors() > errors) return;
   for (const graph::Call& call : Prune(graph)) {
+    if (call.derived_from.valid()) continue;  // what `grad` makes in vain is no fault of the user's
     Report(elaboration, Code::kW0501, call.site,
            fmt::format("nothing reads what `{}` makes, and it has no effect: it is removed",
                        call.instance.valid()

@@ -23,7 +23,9 @@
 
 namespace cgraph::elaborate {
 
+struct DerivedCall;
 struct MethodScope;
+struct Tape;
 
 // ArithmeticMode: how numbers in dimensions and costs are computed.
 enum class ArithmeticMode {
@@ -79,6 +81,11 @@ struct ElaborationContext {
   GraphBuilder* builder = nullptr;
   bool in_start = false;
   MethodScope* method = nullptr;
+  // Of a graph in a program that asks for gradients; else none.
+  Tape* tape = nullptr;
+  const DerivedCall* derived = nullptr;  // while a derived call is being made
+  bool halved = false;        // derived calls of methods are two: see graph::Call::half
+  bool names_params = false;  // in `of:` of `grad`
   std::optional<graph::DeviceId> on;  // by the nearest `on`
   int64_t ops_placed = 0;             // by any `on` so far
   std::vector<graph::CallId> after;   // by all `after`s around

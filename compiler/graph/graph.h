@@ -141,6 +141,10 @@ struct Call {
   Range site;                    // the call in the graph's body
   DeviceId device;
   std::vector<CallId> after;     // earlier calls that must have ended: `x after y`, sorted
+  // Of a call that `grad` has made: the call whose gradients it computes, and which of them: all; or
+  // in two calls those of activations, and the rest.
+  CallId derived_from;
+  enum Half : uint8_t { kWhole, kInput, kWeight } half = kWhole;
 };
 
 struct Port {

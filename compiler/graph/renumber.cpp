@@ -70,6 +70,7 @@ void Renumber(Graph& graph, const Renumbering& ids) {
   }
   for (Call& call : graph.calls) {
     for (CallId& before : call.after) Follow(before, ids.calls);
+    Follow(call.derived_from, ids.calls);
     std::sort(call.after.begin(), call.after.end());
   }
   for (Port& port : graph.inputs) Follow(port.use.value, ids.values);

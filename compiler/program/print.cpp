@@ -108,12 +108,27 @@ class ProgramPrinter {
     if (!taken.empty()) out_ << "(" << llvm::join(taken, ", ") << ")";
     out_ << (op.fails ? " fails" : "") << (op.elementwise ? " elementwise" : "") << "\n";
     if (op.deprecated.valid()) out_ << "  deprecated " << text.Text(op.deprecated) << "\n";
+    if (op.gradient) PrintGradient(text, *op.gradient);
+  }
+
+  void PrintGradient(const TextPrinter& text, const Gradient& gradient) {
+    out_ << "  grad";
+    if (gradient.y.valid()) out_ << " " << text.Name(gradient.y) << ",";
+    if (gradient.gy.valid()) out_ << " " << text.Name(gradient.gy);
+    std::vector<std::string> of;
+    for (const Argument& argument : gradient.of) {
+      of.push_back(argument.label +
+                   (argument.value.valid() ? ": " + text.Text(argument.value) : ""));
+    }
+    out_ << " (" << llvm::join(of, ", ") << ")\n";
+    PrintStatements(text, gradient.body, 2);
   }
 
   void PrintFn(const Fn& fn) {
     TextPrinter text(program_, &fn.signature, &fn.body.locals);
     out_ << "fn " << fn.name << SignatureText(text, fn.signature) << "\n";
     if (fn.deprecated.valid()) out_ << "  deprecated " << text.Text(fn.deprecated) << "\n";
+    if (fn.gradient) PrintGradient(text, *fn.gradient);
     PrintStatements(text, fn.body.statements, 1);
   }
 
@@ -122,13 +137,15 @@ class ProgramPrinter {
     out_ << "actor " << actor.name << ParametersText(text, actor.parameters) << "\n";
     for (StateId id : actor.states) {
       const State& state = program_.states[id];
-      out_ << "  state " << state.name << ": " << text.Text(state.type) << " = "
-           << text.Text(state.value) << "\n";
+      out_ << (state.is_param ? "  param " : "  state ") << state.name << ": "
+           << text.Text(state.type) << " = " << text.Text(state.value)
+           << (state.along.empty() ? "" : " equal along " + llvm::join(state.along, ", ")) << "\n";
     }
     for (MethodId id : actor.methods) {
       const Method& method = program_.methods[id];
       TextPrinter body(program_, &method.signature, &method.body.locals);
       out_ << "  method " << method.name << SignatureText(body, method.signature) << "\n";
+      if (!method.gradient_by.empty()) out_ << "    grad by " << method.gradient_by << "\n";
       PrintStatements(body, method.body.statements, 2);
       if (method.native) PrintExtern(body, *method.native);
     }
@@ -161,7 +178,13 @@ class ProgramPrinter {
     const std::string actor = place.actor.valid() ? program_.actors[place.actor].name : "<error>";
     out_ << "place " << place.name
          << IndicesText(text, place.indices) << " = " << actor << "("
-         << text.Text(place.arguments) << ") on " << text.Text(place.device) << "\n";
+         << text.Text(place.arguments) << ") on " << text.Text(place.device)
+         << (place.along.empty() ? "" : " equal along " + llvm::join(place.along, ", "));
+    if (place.trained) {
+      out_ << " trained by " << program_.optimizers[place.trained->optimizer].name << "("
+           << text.Text(place.trained->arguments) << ")";
+    }
+    out_ << "\n";
   }
 
   void PrintGraph(const Graph& graph) {

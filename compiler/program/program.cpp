@@ -7,6 +7,9 @@ const char* Spelling(Builtin builtin) {
   switch (builtin) {
     case Builtin::kZip: return "zip";
     case Builtin::kLen: return "len";
+    case Builtin::kGrad: return "grad";
+    case Builtin::kUpdateAll: return "update_all";
+    case Builtin::kGlobalNorm: return "global_norm";
     case Builtin::kAssert: return "assert";
     case Builtin::kBroadcast: return "broadcast";
     case Builtin::kDrop: return "drop";

@@ -36,6 +36,7 @@ CGRAPH_ID(TransportId, "transport")
 CGRAPH_ID(OpId, "op")
 CGRAPH_ID(FnId, "fn")
 CGRAPH_ID(ActorId, "actor")
+CGRAPH_ID(OptimizerId, "optimizer")
 CGRAPH_ID(StateId, "state")
 CGRAPH_ID(MethodId, "method")
 CGRAPH_ID(PlaceId, "place")
@@ -113,6 +114,9 @@ struct Route {
 enum class Builtin : uint8_t {
   kZip,
   kLen,
+  kGrad,        // grad(loss, of: stage, from: gy): the label says which argument it is
+  kUpdateAll,   // update_all(places, gradients, rate: r)
+  kGlobalNorm,  // global_norm(gradients)
   kAssert,
   // of dimensions, in signatures and costs only
   kBroadcast, kDrop, kInsert, kPermuted, kInferred, kSize, kRank, kTotal, kWidth,
@@ -316,6 +320,15 @@ struct NamedTransport {
   Table<LocalId, Local> locals;   // of comprehensions in the options
   Range range;
 };
+// Gradient: what an op, or a fn whose body is then not looked into, says of its gradients, in the
+// frame of its own parameters. `of` are the parameters that have one, each with its value, or with
+// none where the body returns all of them as a tuple by their names.
+struct Gradient {
+  LocalId y, gy;  // the results and their gradients, where the rule names them
+  std::vector<Argument> of;
+  std::vector<StatementId> body;
+  Range range;
+};
 struct Op {
   std::string name;
   Signature signature;
@@ -329,6 +342,7 @@ struct Op {
   bool elementwise = false;      // element i of the result is made of elements i of the operands
   bool fails = false;
   ExprId deprecated;             // what is written instead; may be invalid
+  std::optional<Gradient> gradient;
   Range range;
 };
 struct Fn {
@@ -336,6 +350,7 @@ struct Fn {
   Signature signature;
   Body body;
   ExprId deprecated;  // what is written instead; may be invalid
+  std::optional<Gradient> gradient;
   Range range;
 };
 struct State {
@@ -343,6 +358,8 @@ struct State {
   ActorId actor;
   TypeId type;
   ExprId value;  // over the actor's parameters
+  bool is_param = false;
+  std::vector<std::string> along;  // indices of places along which the param is a copy
   Range range;
 };
 // Extern: a method in native code, a function of a library that is named when the plan runs.
@@ -358,6 +375,7 @@ struct Method {
   Signature signature;
   Body body;
   std::optional<Extern> native;  // instead of the body's statements
+  std::string gradient_by;       // the method that differentiates it; "auto"; empty: none is named
   Range range;
 };
 struct Actor {
@@ -375,6 +393,22 @@ struct IndexRange {  // i in a..b
   LocalId local;
   ExprId range;
 };
+// Optimizer: the update of one tensor. Its slots and their initial values are resolved in the scope
+// of `update`, whose first parameters are the tensor and its gradient.
+struct Optimizer {
+  std::string name;
+  std::vector<Parameter> parameters;  // compile-time; the first locals of `update`
+  std::vector<StateId> slots;
+  Signature signature;                // of `update`, with the optimizer's generics
+  Body update;
+  Range range;
+};
+// trained by adamw(decay: 0.1)
+struct Trained {
+  OptimizerId optimizer;
+  std::vector<Argument> arguments;
+  Range range;
+};
 struct Place {
   std::string name;
   std::vector<IndexRange> indices;
@@ -382,6 +416,8 @@ struct Place {
   ActorId actor;
   std::vector<Argument> arguments;
   ExprId device;
+  std::vector<std::string> along;  // indices along which all params are copies
+  std::optional<Trained> trained;
   Range range;
 };
 
@@ -501,6 +537,15 @@ struct Graph {
   ExprId inflight;              // may be invalid: 1
   std::optional<bool> overlap;  // overlap on | off
   uint64_t timeout_ps = 0;      // 0: none
+  // recompute f, g if p < 2: methods whose kept values are computed again. The condition is over
+  // variables of the calls.
+  struct Recompute {
+    std::vector<std::string> methods;
+    ExprId condition;  // may be invalid
+    Table<LocalId, Local> locals;
+    Range range;
+  };
+  std::optional<Recompute> recompute;
   Range range;
 };
 
@@ -515,6 +560,7 @@ struct Program {
   Table<OpId, Op> ops;
   Table<FnId, Fn> fns;
   Table<ActorId, Actor> actors;
+  Table<OptimizerId, Optimizer> optimizers;
   Table<StateId, State> states;
   Table<MethodId, Method> methods;
   Table<PlaceId, Place> places;
@@ -527,6 +573,9 @@ struct Program {
   // They are always there, whether or not the file imports std.tensor.
   std::map<BinaryOperator, OpId> operator_ops;
   OpId negate_op, not_op, cast_op, stack_op, copy_op;
+  // What gradients are put together with, where the program asks for one; else invalid.
+  bool has_gradients = false;
+  OpId zeros_op, ones_op, sum_to_op, shaped_op, update_op;
 };
 
 // Finds the method of an actor by name; invalid when there is none.

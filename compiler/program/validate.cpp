@@ -46,6 +46,7 @@ class Validator {
       const Context context{&fn.signature, &fn.body.locals, ActorId()};
       ValidateBody(context, fn.body);
       OptionalExpr(context, fn.deprecated);
+      ValidateGradient(context, fn.gradient);
     }
     for (ActorId id : program_.actors.Ids()) ValidateActor(id);
     for (const Place& place : program_.places) ValidatePlace(place);
@@ -80,9 +81,24 @@ class Validator {
     OptionalExpr(context, op.flops);
     OptionalExpr(context, op.bytes);
     OptionalExpr(context, op.deprecated);
+    ValidateGradient(context, op.gradient);
     PROGRAM_CHECK(!op.kernel.empty(), op.name + " has no kernel");
     PROGRAM_CHECK(op.inplace < static_cast<int>(op.signature.parameters.size()),
                   op.name + " is inplace of no parameter");
+  }
+
+  void ValidateGradient(const Context& context, const std::optional<Gradient>& gradient) {
+    if (!gradient) return;
+    for (LocalId local : {gradient->y, gradient->gy}) {
+      if (local.valid()) UseLocal(context, local);
+    }
+    for (const Argument& argument : gradient->of) {
+      PROGRAM_CHECK(argument.parameter >= 0, "a gradient of no parameter");
+      PROGRAM_CHECK(argument.value.valid() == gradient->body.empty(),
+                    "a gradient is given by itself or by the body");
+      OptionalExpr(context, argument.value);
+    }
+    Walk(context, gradient->body);
   }
 
   void ValidateActor(ActorId id) {

@@ -68,6 +68,7 @@ bool StartsItem(size_t type) {
     case Lexer::FN:
     case Lexer::OP:
     case Lexer::ACTOR:
+    case Lexer::OPTIMIZER:
     case Lexer::PLACE:
     case Lexer::GRAPH:
     case Lexer::SCHEDULE:

@@ -66,6 +66,7 @@ class Printer {
       Generics(node.generics);
       Signature(node.parameters, node.result);
       if (node.deprecated.valid()) Labelled("deprecated", node.deprecated);
+      if (node.gradient) PrintGradient(*node.gradient);
       Body("", node.body);
     });
   }
@@ -86,25 +87,46 @@ class Printer {
       if (node.fails) Line("fails");
       if (node.elementwise) Line("elementwise");
       if (node.deprecated.valid()) Labelled("deprecated", node.deprecated);
+      if (node.gradient) PrintGradient(*node.gradient);
     });
+  }
+  void PrintGradient(const Gradient& node) {
+    Line("grad" + (node.names.empty() ? "" : " " + Names(node.names, false)));
+    In([&] { node.has_body ? Body("", node.body) : Arguments(node.arguments); });
   }
   void PrintItem(const ActorDecl& node) {
     Line("actor " + node.name.text);
     In([&] {
       Parameters(node.parameters);
-      for (const StateDecl& state : node.states) {
-        Line("state " + state.name.text);
+      Members(node.states, node.methods);
+    });
+  }
+  void PrintItem(const OptimizerDecl& node) {
+    Line("optimizer " + node.name.text);
+    In([&] {
+      Generics(node.generics);
+      Parameters(node.parameters);
+      Members(node.states, node.methods);
+    });
+  }
+  void Along(const std::vector<Name>& names) {
+    if (!names.empty()) Line("equal along " + Names(names, false));
+  }
+  void Members(const std::vector<StateDecl>& states, const std::vector<MethodDecl>& methods) {
+      for (const StateDecl& state : states) {
+        Line((state.is_param ? "param " : "state ") + state.name.text);
         Part("type", state.type);
         Part("", state.value);
+        In([&] { Along(state.along); });
       }
-      for (const MethodDecl& method : node.methods) {
+      for (const MethodDecl& method : methods) {
         Line("method " + method.name.text);
         In([&] {
           Signature(method.parameters, method.result);
+          if (method.gradient_by) Line("grad by " + method.gradient_by->text);
           method.native ? Extern(*method.native) : Body("", method.body);
         });
       }
-    });
   }
   void PrintItem(const PlaceDecl& node) {
     Line("place " + node.name.text);
@@ -113,6 +135,8 @@ class Printer {
     });
     Part("actor", node.actor);
     Part("on", node.device);
+    In([&] { Along(node.along); });
+    Part("trained by", node.trained_by);
   }
   void PrintItem(const GraphDecl& node) {
     Line("graph " + node.name.text);
@@ -120,6 +144,8 @@ class Printer {
       Signature(node.parameters, node.result);
       for (const Attribute& attribute : node.attributes) {
         Labelled("attribute " + attribute.name.text, attribute.value);
+        if (!attribute.more.empty()) Line("and " + Names(attribute.more, false));
+        Part("if", attribute.condition);
       }
       for (const Using& use : node.usings) PrintUsing(use);
       Body("", node.body);

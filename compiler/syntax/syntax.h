@@ -229,12 +229,22 @@ struct TransportDecl {  // transport fast = nccl(protocol: "LL")
   Name base;
   std::vector<Argument> arguments;
 };
+// grad y, gy (x: gy * y), grad gy { ... return (x: ...) }: names of the results and of their
+// gradients (the last name), then the gradients of parameters, by label or as the body's result.
+struct Gradient {
+  std::vector<Name> names;
+  std::vector<Argument> arguments;
+  std::vector<StatementId> body;
+  bool has_body = false;
+  Range range;
+};
 struct FnDecl {
   Name name;
   std::vector<Generic> generics;
   std::vector<Parameter> parameters;
   Result result;
   ExprId deprecated;           // what is written instead; may be invalid
+  std::optional<Gradient> gradient;
   std::vector<StatementId> body;
 };
 struct OpDecl {
@@ -251,9 +261,12 @@ struct OpDecl {
   bool fails = false;
   std::optional<Range> elementwise;
   ExprId deprecated;           // what is written instead; may be invalid
+  std::optional<Gradient> gradient;
 };
-struct StateDecl {
+struct StateDecl {  // state w: f32 = 0, param w: f32 = 0 equal along t
   Name name;
+  bool is_param = false;
+  std::vector<Name> along;
   TypeId type;
   ExprId value;
   Range range;
@@ -271,10 +284,18 @@ struct MethodDecl {
   Result result;
   std::vector<StatementId> body;
   std::optional<ExternBody> native;  // instead of `body`
+  std::optional<Name> gradient_by;   // grad by m, grad by auto
   Range range;
 };
 struct ActorDecl {
   Name name;
+  std::vector<Parameter> parameters;
+  std::vector<StateDecl> states;
+  std::vector<MethodDecl> methods;
+};
+struct OptimizerDecl {  // of one tensor; its states are slots
+  Name name;
+  std::vector<Generic> generics;
   std::vector<Parameter> parameters;
   std::vector<StateDecl> states;
   std::vector<MethodDecl> methods;
@@ -288,6 +309,8 @@ struct PlaceDecl {
   std::vector<Index> indices;
   ExprId actor;   // a call: Stage(i)
   ExprId device;  // gpu[i]
+  std::vector<Name> along;  // equal along d: all params
+  ExprId trained_by;        // a call: adamw(decay: 0.1); may be invalid
 };
 // The rules of a schedule.
 struct Prefer {  // prefer A > B > C
@@ -331,9 +354,11 @@ struct Using {  // using one_f_one_b(P) with (mb = m)
   std::vector<Renaming> renamings;
   Range range;
 };
-struct Attribute {  // inflight 4, overlap off, timeout 5s
+struct Attribute {  // inflight 4, overlap off, timeout 5s, recompute f, g if p < 2
   Name name;
   ExprId value;
+  std::vector<Name> more;  // behind commas
+  ExprId condition;        // may be invalid
 };
 struct GraphDecl {
   Name name;
@@ -373,8 +398,8 @@ struct TopologyDecl {
 };
 
 struct Item {
-  std::variant<ImportDecl, ConstDecl, TransportDecl, FnDecl, OpDecl, ActorDecl, PlaceDecl,
-               GraphDecl, ScheduleDecl, TopologyDecl>
+  std::variant<ImportDecl, ConstDecl, TransportDecl, FnDecl, OpDecl, ActorDecl, OptimizerDecl,
+               PlaceDecl, GraphDecl, ScheduleDecl, TopologyDecl>
       node;
   Range range;
 };

@@ -146,7 +146,7 @@ bool Lex(llvm::StringRef text, uint32_t begin, uint32_t end, SyntaxErrors& error
 }
 
 bool IsName(size_t type) {
-  return type == Lexer::ID || (type >= Lexer::AS && type <= Lexer::WRITES);
+  return type == Lexer::ID || (type >= Lexer::ALONG && type <= Lexer::WRITES);
 }
 
 bool IsKeyword(size_t type) {
@@ -208,6 +208,9 @@ bool StartsDeclaration(const Lexemes& lexemes, size_t at) {
     case Lexer::SCHEDULE:
     case Lexer::TOPOLOGY:
       return true;
+    case Lexer::OPTIMIZER:
+      return lexeme.first_on_line || third == Lexer::LPAREN || third == Lexer::LT ||
+             third == Lexer::LBRACE;
     case Lexer::OP:
       return lexeme.first_on_line || third == Lexer::LPAREN || third == Lexer::LT;
     case Lexer::PLACE:
@@ -225,7 +228,8 @@ bool StartsMember(const Lexemes& lexemes, size_t at) {
   const bool untyped = third == Lexer::ASSIGN && lexemes[at].first_on_line &&
                        lexemes[at + 1].line == lexemes[at].line;
   return (type == Lexer::METHOD && third == Lexer::LPAREN) ||
-         (type == Lexer::STATE && (third == Lexer::COLON || untyped));
+         ((type == Lexer::STATE || type == Lexer::PARAM) &&
+          (third == Lexer::COLON || untyped));
 }
 
 bool StartsRule(const Lexemes& lexemes, size_t at) {

@@ -110,6 +110,7 @@ class Validator {
   void Roots(const FnDecl& node) {
     Signature(node.parameters, node.result);
     Maybe(node.deprecated);
+    Gradients(node.gradient);
     Body(node.body);
   }
   void Roots(const OpDecl& node) {
@@ -117,17 +118,30 @@ class Validator {
     Maybe(node.where);
     Arguments(node.cost);
     Maybe(node.deprecated);
+    Gradients(node.gradient);
+  }
+  void Gradients(const std::optional<Gradient>& node) {
+    if (!node) return;
+    Arguments(node->arguments);
+    Body(node->body);
   }
   void Roots(const ActorDecl& node) {
     Signature(node.parameters, {});
+    Members(node.states, node.methods);
+  }
+  void Roots(const OptimizerDecl& node) {
+    Signature(node.parameters, {});
+    Members(node.states, node.methods);
+  }
+  void Members(const std::vector<StateDecl>& states, const std::vector<MethodDecl>& methods) {
     const Range actor = parent_;
-    for (const StateDecl& state : node.states) {
+    for (const StateDecl& state : states) {
       CheckRange(state.range, actor);
       parent_ = state.range;
       (*this)(state.type);
       (*this)(state.value);
     }
-    for (const MethodDecl& method : node.methods) {
+    for (const MethodDecl& method : methods) {
       CheckRange(method.range, actor);
       parent_ = method.range;
       Signature(method.parameters, method.result);
@@ -140,10 +154,14 @@ class Validator {
     for (const Index& index : node.indices) (*this)(index.range);
     (*this)(node.actor);
     (*this)(node.device);
+    Maybe(node.trained_by);
   }
   void Roots(const GraphDecl& node) {
     Signature(node.parameters, node.result);
-    for (const Attribute& attribute : node.attributes) (*this)(attribute.value);
+    for (const Attribute& attribute : node.attributes) {
+      (*this)(attribute.value);
+      Maybe(attribute.condition);
+    }
     for (const Using& use : node.usings) {
       Arguments(use.arguments);
       for (const Using::Renaming& renaming : use.renamings) (*this)(renaming.value);

@@ -10,9 +10,11 @@
 #include "compiler/check/calls/overloads.h"
 #include "compiler/check/expressions/resolve.h"
 #include "compiler/check/expressions/visit.h"
+#include "compiler/check/gradients/gradients.h"
 #include "compiler/check/names.h"
 #include "compiler/check/scope/lookup.h"
 #include "compiler/check/scope/scope.h"
+#include "runtime/status/text.h"
 
 namespace cgraph::check {
 
@@ -161,6 +163,7 @@ Value CallName(Scope& scope, const syntax::CallExpr& node, const std::string& na
     ResolveArguments(scope, node.arguments);
     return scope.Poison(range);
   }
+  if (builtin && IsOfGradients(*builtin)) return ResolveGradientCall(scope, node, *builtin, range);
   if (builtin && !IsOfDimensions(*builtin)) return ResolveBuiltinCall(scope, node, *builtin, range);
   return CallUnknown(scope, node, name, name_range, range);
 }

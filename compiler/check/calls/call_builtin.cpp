@@ -69,6 +69,10 @@ StaticType BuiltinType(Scope& scope, Builtin builtin, const Arguments& given, Ra
                  : "a condition, such as h % parts == 0");
       expect(1, StaticType::kStr, "the text of the error as a string");
       return StaticType::Of(StaticType::kNothing);
+    case Builtin::kGrad:
+    case Builtin::kUpdateAll:
+    case Builtin::kGlobalNorm:
+      break;  // ResolveGradientCall
     case Builtin::kWidth:
       return StaticType::Of(StaticType::kInt);
     case Builtin::kTotal:
@@ -110,6 +114,9 @@ StaticType BuiltinType(Scope& scope, Builtin builtin, const Arguments& given, Ra
 std::optional<Builtin> FindBuiltin(const std::string& name) {
   static const std::map<std::string, Builtin> kBuiltins = {{"zip", Builtin::kZip},
                                                            {"len", Builtin::kLen},
+                                                           {"grad", Builtin::kGrad},
+                                                           {"update_all", Builtin::kUpdateAll},
+                                                           {"global_norm", Builtin::kGlobalNorm},
                                                            {"assert", Builtin::kAssert},
                                                            {"broadcast", Builtin::kBroadcast},
                                                            {"drop", Builtin::kDrop},
@@ -122,6 +129,11 @@ std::optional<Builtin> FindBuiltin(const std::string& name) {
                                                            {"width", Builtin::kWidth}};
   auto found = kBuiltins.find(name);
   return found == kBuiltins.end() ? std::nullopt : std::optional<Builtin>(found->second);
+}
+
+bool IsOfGradients(Builtin builtin) {
+  return builtin == Builtin::kGrad || builtin == Builtin::kUpdateAll ||
+         builtin == Builtin::kGlobalNorm;
 }
 
 bool IsOfDimensions(Builtin builtin) { return builtin > Builtin::kAssert; }

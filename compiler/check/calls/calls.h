@@ -26,6 +26,9 @@ void RefuseTypeArgument(Scope& scope, const syntax::CallExpr& node, const std::s
 // Those after kLen are functions of dimensions.
 std::optional<program::Builtin> FindBuiltin(const std::string& name);
 
+// Whether it asks for gradients, or does something with them (check/gradients).
+bool IsOfGradients(program::Builtin builtin);
+
 // Whether it can stand only in types and in the clauses of an op.
 bool IsOfDimensions(program::Builtin builtin);
 

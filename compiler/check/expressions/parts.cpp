@@ -40,12 +40,23 @@ StaticType FieldType(Scope& scope, const StaticType& base, const syntax::Name& n
                          ? scope.checker.state_names.find({base.actor, name.text})
                          : scope.checker.state_names.end();
   if (state != scope.checker.state_names.end()) {
+    const State& row = scope.program.states[state->second];
+    if (scope.names_params && row.is_param) return StaticOf(scope.program, row.type);
+    if (scope.names_params) {
+      scope
+          .Report(Code::kE0903, name.range,
+                  fmt::format("`of:` takes params, and `{0}` is a state, which is not trained; "
+                              "`param {0}: ...` declares it as a param",
+                              name.text))
+          .AddNote(row.range, "declared here");
+      return StaticType();
+    }
     scope
         .Report(Code::kE0313, name.range,
                 fmt::format("`{0}` is a state, which only the methods of its actor see; one that "
                             "returns it can be called: `method current() -> TYPE {{ return {0} }}`",
                             name.text))
-        .AddNote(scope.program.states[state->second].range, "declared here");
+        .AddNote(row.range, "declared here");
     return StaticType();
   }
   Diagnostic& diagnostic =

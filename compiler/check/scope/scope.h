@@ -64,6 +64,8 @@ struct Scope {
   // Set where names that nothing declares are variables of the calls that a schedule is about: each
   // is declared where it first stands, and added here.
   std::vector<program::LocalId>* call_variables = nullptr;
+  bool in_gradient = false;   // in the body of a rule, which returns gradients by name
+  bool names_params = false;  // in `of:` of `grad`, where `stage[0].w` is a param
   std::optional<PropertyUnit> unit;  // where numbers with a unit may stand, and of which kind
   const std::vector<syntax::StatementId>* body = nullptr;  // for names that stand further down
   // The names that the body declares, and where, from top to bottom; listed when the first name is

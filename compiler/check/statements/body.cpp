@@ -76,7 +76,7 @@ std::optional<Statement> VisitStatement(Scope& scope, const syntax::If& node, Ra
 
 std::optional<Statement> VisitStatement(Scope& scope, const syntax::Return& node, Range range) {
   Value value = ResolveValue(scope, node.value);
-  if (scope.signature->result.valid()) {
+  if (scope.signature->result.valid() && !scope.in_gradient) {
     ExpectType(scope, scope.signature->result, value.type, scope.Written(node.value).range,
                "the result", scope.program.types[scope.signature->result].range);
   }

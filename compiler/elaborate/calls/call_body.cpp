@@ -11,6 +11,7 @@
 #include "compiler/elaborate/elaboration_context.h"
 #include "compiler/elaborate/expressions/eval.h"
 #include "compiler/elaborate/expressions/evaluate.h"
+#include "compiler/elaborate/gradients/tape.h"
 #include "compiler/elaborate/places/places.h"
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/statements/statements.h"
@@ -94,7 +95,9 @@ Value Eval(ElaborationContext& elaboration, const program::CallFn& e, const Cont
       EvaluateArguments(elaboration, e.arguments, &fn.signature.parameters, callee, context.frame);
   if (!BindParameters(elaboration, fn.signature.parameters, actuals, callee, context.range))
     return Value();
-  return RunBody(elaboration, fn.signature, fn.body, callee, context.range);
+  const size_t interior = TapeSize(elaboration);
+  Value result = RunBody(elaboration, fn.signature, fn.body, callee, context.range);
+  return RecordFn(elaboration, e.fn, callee, std::move(result), interior, context.range);
 }
 
 Value Eval(ElaborationContext& elaboration, const program::CallGraph& e, const Context& context) {

@@ -6,6 +6,7 @@
 #include "compiler/elaborate/calls/method_scope.h"
 #include "compiler/elaborate/expressions/eval.h"
 #include "compiler/elaborate/expressions/evaluate.h"
+#include "compiler/elaborate/gradients/tape.h"
 #include "compiler/elaborate/places/places.h"
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/values/make.h"
@@ -101,12 +102,14 @@ Value Eval(ElaborationContext& elaboration, const program::CallMethod& e, const 
   }
   MethodScope scope{
       MakeCall(elaboration, *instance_id, method.name, instance.device, context.range)};
+  scope.first_node = TapeSize(elaboration);
   llvm::SaveAndRestore<MethodScope*> inside(elaboration.method, &scope);
   Value result = method.native
                      ? CallExtern(elaboration, method, callee, context.range)
                      : CallBody(elaboration, method.signature, method.body, callee, context.range);
   if (result.poisoned()) return result;
   result = LeaveMethod(elaboration, scope, result);
+  RecordMethod(elaboration, method_id, callee, result, scope.first_node, context.range);
   if (!scope.call_id.valid() && !method.signature.result.valid()) {
     Report(elaboration, Code::kW0501, context.range,
            fmt::format("`{}` does nothing here and is removed", callee.subject));

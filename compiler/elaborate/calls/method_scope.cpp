@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "compiler/base/limits.h"
+#include "compiler/elaborate/gradients/tape.h"
 #include "compiler/elaborate/places/places.h"
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/values/make.h"
@@ -14,7 +15,9 @@ namespace {
 Tensor Snapshot(ElaborationContext& elaboration, MethodScope& scope, const Tensor& tensor) {
   graph::Use use{tensor.value, tensor.via, tensor.use.valid() ? tensor.use : scope.call.site};
   CheckTransport(elaboration, use, scope.call.device);
-  return Tensor{elaboration.builder->AddCopy(CallOf(elaboration, scope), use, scope.call.site)};
+  const Tensor copy{elaboration.builder->AddCopy(CallOf(elaboration, scope), use, scope.call.site)};
+  RecordCopy(elaboration, tensor, copy.value, {}, scope.call.site);
+  return copy;
 }
 
 }  // namespace
@@ -27,6 +30,12 @@ graph::Call MakeCall(ElaborationContext& elaboration, graph::InstanceId instance
   call.device = device;
   call.site = site;
   call.after = elaboration.after;
+  if (elaboration.derived != nullptr) {
+    call.indices = elaboration.derived->indices;
+    call.index_names = elaboration.derived->index_names;
+    call.derived_from = elaboration.derived->forward;
+    return call;
+  }
   for (const Backtrace::Loop& loop : elaboration.backtrace.loops) {
     const std::optional<Value>& value = loop.frame->locals[loop.local.index];
     const int64_t* index = value ? value->As<int64_t>() : nullptr;
@@ -79,6 +88,8 @@ void CommitStates(ElaborationContext& elaboration, MethodScope& scope) {
     graph::Use use{tensor.value, tensor.via, tensor.use.valid() ? tensor.use : scope.call.site};
     CheckTransport(elaboration, use, scope.call.device);
     elaboration.builder->Commit(CallOf(elaboration, scope), state, use, scope.call.site);
+    RecordCopy(elaboration, tensor, elaboration.builder->CurrentState(state), state,
+               scope.call.site);
   }
 }
 

@@ -10,6 +10,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "compiler/elaborate/values/value.h"
 #include "compiler/graph/graph.h"
@@ -27,6 +28,14 @@ struct MethodScope {
   graph::Call call;
   graph::CallId call_id;                       // invalid until the first op
   OrderedMap<graph::StateId, Tensor> pending;  // in the order of their first assignment
+  size_t first_node = 0;                       // of the tape, within the method
+};
+
+// DerivedCall: the call whose gradients are being computed; derived calls have its indices.
+struct DerivedCall {
+  graph::CallId forward;
+  std::vector<int64_t> indices;
+  std::vector<std::string> index_names;
 };
 
 // Makes a call with the loop indices and the `after`s that surround it.

@@ -7,7 +7,7 @@
 #include "compiler/elaborate/budget.h"
 #include "compiler/elaborate/calls/arguments.h"
 #include "compiler/elaborate/expressions/eval.h"
-#include "compiler/elaborate/expressions/evaluate.h"
+#include "compiler/elaborate/gradients/gradients.h"
 #include "compiler/elaborate/places/places.h"
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/types/dims.h"
@@ -86,9 +86,8 @@ std::optional<std::vector<Value>> ListItems(ElaborationContext& elaboration, con
 
 Value Eval(ElaborationContext& elaboration, const program::CallBuiltin& e, const Context& context) {
   using program::Builtin;
-  if (e.builtin != Builtin::kZip && e.builtin != Builtin::kLen && e.builtin != Builtin::kAssert) {
-    return DimFunction(elaboration, e, context);
-  }
+  if (e.builtin > Builtin::kAssert) return DimFunction(elaboration, e, context);
+  if (e.builtin == Builtin::kGrad) return EvaluateGrad(elaboration, e, context);
   std::vector<Actual> actuals =
       EvaluateArguments(elaboration, e.arguments, nullptr, context.frame, context.frame);
   for (const Actual& actual : actuals) {

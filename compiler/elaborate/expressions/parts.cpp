@@ -5,6 +5,7 @@
 #include "compiler/elaborate/calls/calls.h"
 #include "compiler/elaborate/expressions/eval.h"
 #include "compiler/elaborate/expressions/evaluate.h"
+#include "compiler/elaborate/gradients/gradients.h"
 #include "compiler/elaborate/places/places.h"
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/values/make.h"
@@ -52,6 +53,9 @@ Value IndexList(ElaborationContext& elaboration, const std::vector<Value>& items
 
 Value FieldOf(ElaborationContext& elaboration, const Value& base, const program::Field& field) {
   if (base.poisoned()) return base;
+  if (const auto* instance = base.As<graph::InstanceId>(); instance && elaboration.names_params) {
+    return FieldOf(elaboration, ParamsOf(elaboration, *instance, field.name_range), field);
+  }
   const Tuple* tuple = base.As<Tuple>();
   if (tuple) {
     for (size_t i = 0; i < tuple->items->names.size(); ++i) {

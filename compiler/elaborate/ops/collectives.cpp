@@ -7,6 +7,7 @@
 #include "compiler/elaborate/calls/method_scope.h"
 #include "compiler/elaborate/expressions/eval.h"
 #include "compiler/elaborate/expressions/evaluate.h"
+#include "compiler/elaborate/gradients/tape.h"
 #include "compiler/elaborate/ops/participants.h"
 #include "compiler/elaborate/places/places.h"
 #include "compiler/elaborate/report.h"
@@ -32,16 +33,16 @@ Value InShape(ElaborationContext& elaboration, Range range, const Value& shape,
   });
 }
 
-bool CheckReduction(ElaborationContext& elaboration, const program::CallCollective& e,
-                    const Participants& found, Range range) {
-  if (!e.reduction) return true;
+bool CheckReduction(ElaborationContext& elaboration, const CollectiveCall& call,
+                    const Participants& found) {
+  if (!call.reduction) return true;
   for (const Tensor& tensor : found.tensors[0]) {
     const DType dtype = elaboration.builder->type(tensor.value).dtype;
     const DTypeClass of = ClassOf(dtype);
-    const bool average = *e.reduction == Reduction::kAvg;
+    const bool average = *call.reduction == Reduction::kAvg;
     if (of == DTypeClass::kFloating || (of == DTypeClass::kInteger && !average)) continue;
-    Report(elaboration, Code::kE0613, range,
-           fmt::format("{} reduces {}; this is of {}", ReductionName(*e.reduction),
+    Report(elaboration, Code::kE0613, call.range,
+           fmt::format("{} reduces {}; this is of {}", ReductionName(*call.reduction),
                        average ? "floats" : "numbers", DTypeName(dtype)));
     return false;
   }
@@ -50,9 +51,10 @@ bool CheckReduction(ElaborationContext& elaboration, const program::CallCollecti
 
 // Returns the result types by rank; nothing (reported) where dimension 0 cannot be cut or joined.
 std::optional<std::vector<graph::Type>> CollectiveResults(ElaborationContext& elaboration,
-                                                          const program::CallCollective& e,
-                                                          const Participants& found, Range range) {
-  const Traits& traits = TraitsOf(e.kind);
+                                                          const CollectiveCall& call,
+                                                          const Participants& found) {
+  const Traits& traits = TraitsOf(call.kind);
+  const Range range = call.range;
   const auto members = static_cast<int64_t>(found.devices.size());
   std::vector<graph::Type> types;
   if (found.tensors.empty()) return types;
@@ -149,6 +151,30 @@ Value ResultsOf(ElaborationContext& elaboration, Range range, const Traits& trai
 
 }  // namespace
 
+std::optional<graph::OpId> EmitCollective(ElaborationContext& elaboration,
+                                          const CollectiveCall& call, const Participants& found) {
+  const Traits& traits = TraitsOf(call.kind);
+  graph::Op op;
+  op.name = traits.name;
+  op.kernel = kCollectiveKernel;
+  op.device = found.devices[call.root];
+  op.effect = traits.from == Traits::kNobody;
+  op.range = call.range;
+  op.collective =
+      graph::Collective{call.kind, call.reduction, call.root, found.devices, call.via};
+  TakeOperands(elaboration, found, op);
+  std::optional<std::vector<graph::Type>> types = CollectiveResults(elaboration, call, found);
+  if (!types || !CheckReduction(elaboration, call, found)) return std::nullopt;
+  CheckGroupTransport(elaboration, *op.collective, call.range);
+  if (!CheckOperands(elaboration, op.name, op.operands.size(), types->size(), op.range)) {
+    return std::nullopt;
+  }
+  op.call = elaboration.builder->AddCall(MakeCall(elaboration, {}, op.name, op.device, call.range));
+  const graph::OpId id = elaboration.builder->AddCollective(std::move(op), std::move(*types));
+  RecordCollective(elaboration, id, call.range);
+  return id;
+}
+
 Value CallCollective(ElaborationContext& elaboration, const program::CallCollective& e,
                      Transport via, const Context& context) {
   const Traits& traits = TraitsOf(e.kind);
@@ -169,24 +195,10 @@ Value CallCollective(ElaborationContext& elaboration, const program::CallCollect
   }
   const std::optional<uint32_t> root = RootOf(elaboration, e, found, context.frame);
   if (!root) return Value();
-  graph::Op op;
-  op.name = traits.name;
-  op.kernel = kCollectiveKernel;
-  op.device = found.devices[*root];
-  op.effect = traits.from == Traits::kNobody;
-  op.range = context.range;
-  op.collective = graph::Collective{e.kind, e.reduction, *root, found.devices, via};
-  TakeOperands(elaboration, found, op);
-  std::optional<std::vector<graph::Type>> types =
-      CollectiveResults(elaboration, e, found, context.range);
-  if (!types || !CheckReduction(elaboration, e, found, context.range)) return Value();
-  CheckGroupTransport(elaboration, *op.collective, context.range);
-  if (!CheckOperands(elaboration, op.name, op.operands.size(), types->size(), op.range))
-    return Value();
-  op.call =
-      elaboration.builder->AddCall(MakeCall(elaboration, {}, op.name, op.device, context.range));
-  const graph::OpId id = elaboration.builder->AddCollective(std::move(op), std::move(*types));
-  const std::vector<graph::ValueId> results = elaboration.builder->graph().ops[id].results;
+  const std::optional<graph::OpId> id =
+      EmitCollective(elaboration, {e.kind, e.reduction, *root, via, context.range}, found);
+  if (!id) return Value();
+  const std::vector<graph::ValueId> results = elaboration.builder->graph().ops[*id].results;
   return ResultsOf(elaboration, context.range, traits, found, results);
 }
 

@@ -6,6 +6,7 @@
 #include "compiler/elaborate/budget.h"
 #include "compiler/elaborate/calls/method_scope.h"
 #include "compiler/elaborate/expressions/evaluate.h"
+#include "compiler/elaborate/gradients/tape.h"
 #include "compiler/elaborate/places/places.h"
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/types/dims.h"
@@ -204,7 +205,9 @@ Value EmitOp(ElaborationContext& elaboration, const OpCall& call, Frame& op_fram
   if (!op.signature.result.valid()) return Nothing();
   const std::vector<graph::ValueId> results = elaboration.builder->graph().ops[id].results;
   llvm::ArrayRef<graph::ValueId> rest = results;
-  return TakeResults(elaboration, op.signature.result, op_frame, call.range, rest);
+  Value result = TakeResults(elaboration, op.signature.result, op_frame, call.range, rest);
+  RecordOp(elaboration, call.op, op_frame, result, call.range);
+  return result;
 }
 
 }  // namespace cgraph::elaborate

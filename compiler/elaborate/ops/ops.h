@@ -8,6 +8,7 @@
 
 #include "compiler/elaborate/calls/arguments.h"
 #include "compiler/elaborate/expressions/evaluate.h"
+#include "compiler/elaborate/ops/participants.h"
 #include "llvm/ADT/ArrayRef.h"
 
 namespace cgraph::elaborate {
@@ -49,6 +50,19 @@ Value TakeResults(ElaborationContext& elaboration, program::TypeId type_id, Fram
 // A cost, 0 where none is given. One that does not fit becomes the largest number: costs order and
 // time ops, and give no sizes.
 int64_t CostOf(ElaborationContext& elaboration, program::ExprId expr, Frame& frame);
+
+// CollectiveCall: a collective whose participants are known. `root`: a rank, of what is rooted.
+struct CollectiveCall {
+  CollectiveKind kind;
+  std::optional<Reduction> reduction;
+  uint32_t root = 0;
+  Transport via = Transport::kAuto;
+  Range range;
+};
+
+// A collective goes into the graph, as a call of its own; nothing where that is reported.
+std::optional<graph::OpId> EmitCollective(ElaborationContext& elaboration,
+                                          const CollectiveCall& call, const Participants& found);
 
 // Collectives: what comes of them, by rank.
 Value CallCollective(ElaborationContext& elaboration, const program::CallCollective& e,

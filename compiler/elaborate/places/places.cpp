@@ -90,6 +90,13 @@ void CreateInstance(ElaborationContext& elaboration, program::PlaceId id,
                          : Value());
   }
   elaboration.backtrace.calls.pop_back();
+  for (size_t i = 0; i < layout.size(); ++i) {
+    if (!elaboration.program.states[actor.states[i]].is_param) continue;
+    MapLeaves(elaboration, place.range, layout[i], [&](const Value& leaf) {
+      elaboration.places.params.insert(leaf.As<StateLeaf>()->state);
+      return leaf;
+    });
+  }
   graph::StateId object;
   if (!actor.library.empty()) {
     object = elaboration.module.states.Add(

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "compiler/elaborate/frame.h"
@@ -33,6 +34,7 @@ struct InstanceDetails {
 struct Places {
   std::map<program::PlaceId, PlaceTable> tables;
   std::vector<InstanceDetails> instances;  // by InstanceId
+  std::set<graph::StateId> params;         // the states that are params
 };
 
 void CreatePlaces(ElaborationContext& elaboration);

@@ -105,6 +105,8 @@ void Builder::BuildItem(Grammar::ItemContext* context) {
     add(BuildOp(op));
   } else if (auto* actor = context->actorDecl()) {
     add(BuildActor(actor));
+  } else if (auto* optimizer = context->optimizerDecl()) {
+    add(BuildOptimizer(optimizer));
   } else if (auto* place = context->placeDecl()) {
     add(BuildPlace(place));
   } else if (auto* graph = context->graphDecl()) {
@@ -145,6 +147,7 @@ FnDecl Builder::BuildFn(Grammar::FnDeclContext* context) {
   if (context->deprecation() != nullptr) {
     node.deprecated = BuildExpr(context->deprecation()->expr());
   }
+  if (context->gradient() != nullptr) node.gradient = BuildGradient(context->gradient());
   node.body = BuildBlock(context->block());
   return node;
 }
@@ -200,6 +203,9 @@ void Builder::BuildOpClause(Grammar::OpClauseContext* context, OpDecl& op, uint6
     case Lexer::DEPRECATED:
       op.deprecated = BuildExpr(context->deprecation()->expr());
       break;
+    case Lexer::GRAD:
+      op.gradient = BuildGradient(context->gradient());
+      break;
     default:
       op.fails = true;
   }
@@ -216,19 +222,57 @@ std::string Builder::PlainString(antlr4::tree::TerminalNode* literal) {
   return std::move(decoded.texts[0]);
 }
 
+Gradient Builder::BuildGradient(Grammar::GradientContext* context) {
+  Gradient node;
+  for (Grammar::NameContext* name : context->name()) node.names.push_back(BuildName(name));
+  node.has_body = context->block() != nullptr;
+  if (node.has_body) {
+    node.body = BuildBlock(context->block());
+  } else {
+    node.arguments = BuildArguments(context->arguments()->argument());
+  }
+  node.range = RangeOf(context);
+  return node;
+}
+
+Name Builder::BuildGradientBy(Grammar::GradientByContext* context) {
+  return BuildName(context->name());
+}
+
 ActorDecl Builder::BuildActor(Grammar::ActorDeclContext* context) {
   ActorDecl node;
   node.name = BuildName(context->name());
   node.parameters = BuildParameters(context->parameters());
-  for (Grammar::MemberContext* member : context->members()->member()) {
+  BuildMembers(context->members(), node.states, node.methods);
+  return node;
+}
+
+OptimizerDecl Builder::BuildOptimizer(Grammar::OptimizerDeclContext* context) {
+  OptimizerDecl node;
+  node.name = BuildName(context->name());
+  node.generics = BuildGenerics(context->generics());
+  node.parameters = BuildParameters(context->parameters());
+  BuildMembers(context->members(), node.states, node.methods);
+  return node;
+}
+
+void Builder::BuildMembers(Grammar::MembersContext* context, std::vector<StateDecl>& states,
+                           std::vector<MethodDecl>& methods) {
+  for (Grammar::MemberContext* member : context->member()) {
     if (member->exception != nullptr) continue;
     if (member->stateDecl() != nullptr) {
-      node.states.push_back(BuildState(member->stateDecl()));
+      states.push_back(BuildState(member->stateDecl()));
     } else {
-      node.methods.push_back(BuildMethod(member->methodDecl()));
+      methods.push_back(BuildMethod(member->methodDecl()));
     }
   }
-  return node;
+}
+
+std::vector<Name> Builder::BuildAlong(Grammar::AlongContext* context) {
+  std::vector<Name> names;
+  if (context == nullptr) return names;
+  for (Grammar::NameContext* name : context->name()) names.push_back(BuildName(name));
+  return names;
 }
 
 StateDecl Builder::BuildState(Grammar::StateDeclContext* context) {
@@ -236,6 +280,8 @@ StateDecl Builder::BuildState(Grammar::StateDeclContext* context) {
   node.name = BuildName(context->name());
   node.type = BuildType(context->type());
   node.value = BuildExpr(context->expr());
+  node.is_param = context->PARAM() != nullptr;
+  node.along = BuildAlong(context->along());
   node.range = RangeOf(context);
   return node;
 }
@@ -246,15 +292,17 @@ MethodDecl Builder::BuildMethod(Grammar::MethodDeclContext* context) {
   node.parameters = BuildParameters(context->parameters());
   node.result = BuildResult(context->result());
   node.range = RangeOf(context);
+  if (context->gradientBy() != nullptr) node.gradient_by = BuildGradientBy(context->gradientBy());
   if (context->block() != nullptr) {
     node.body = BuildBlock(context->block());
   } else {
-    node.native = BuildExtern(context->externBody());
+    node.native = BuildExtern(context->externBody(), node.gradient_by);
   }
   return node;
 }
 
-ExternBody Builder::BuildExtern(Grammar::ExternBodyContext* context) {
+ExternBody Builder::BuildExtern(Grammar::ExternBodyContext* context,
+                                std::optional<Name>& gradient_by) {
   ExternBody node;
   const std::string text = PlainString(context->STRING());
   const size_t colon = text.find(':');
@@ -273,6 +321,10 @@ ExternBody Builder::BuildExtern(Grammar::ExternBodyContext* context) {
       node.cost = BuildArguments(clause->arguments()->argument());
       continue;
     }
+    if (clause->gradientBy() != nullptr) {
+      gradient_by = BuildGradientBy(clause->gradientBy());
+      continue;
+    }
     std::vector<Name> states;
     for (Grammar::NameContext* name : clause->name()) states.push_back(BuildName(name));
     (keyword->getType() == Lexer::READS ? node.reads : node.writes) = std::move(states);
@@ -287,6 +339,10 @@ PlaceDecl Builder::BuildPlace(Grammar::PlaceDeclContext* context) {
   const std::vector<Grammar::OperandContext*> operands = context->operand();
   node.actor = BuildOperand(operands[0]);
   node.device = BuildOperand(operands[1]);
+  node.along = BuildAlong(context->along());
+  if (context->trainedBy() != nullptr) {
+    node.trained_by = BuildOperand(context->trainedBy()->operand());
+  }
   return node;
 }
 
@@ -308,10 +364,13 @@ GraphDecl Builder::BuildGraph(Grammar::GraphDeclContext* context) {
 
 Attribute Builder::BuildAttribute(Grammar::AttributeContext* context) {
   Grammar::AttributeValueContext* value = context->attributeValue();
-  Attribute node{BuildName(context->name()), {}};
+  const std::vector<Grammar::NameContext*> names = context->name();
+  Attribute node{BuildName(names[0]), {}, {}, {}};
   node.value = value->literal() != nullptr
                    ? BuildLiteral(value->literal())
                    : Add(Expr{NameExpr{TextOf(value->start).str()}, RangeOf(value)});
+  for (size_t i = 1; i < names.size(); ++i) node.more.push_back(BuildName(names[i]));
+  if (context->expr() != nullptr) node.condition = BuildExpr(context->expr());
   return node;
 }
 

@@ -31,10 +31,16 @@ class Builder {
   FnDecl BuildFn(Grammar::FnDeclContext* context);
   OpDecl BuildOp(Grammar::OpDeclContext* context);
   void BuildOpClause(Grammar::OpClauseContext* context, OpDecl& op, uint64_t& seen);
+  Gradient BuildGradient(Grammar::GradientContext* context);
+  Name BuildGradientBy(Grammar::GradientByContext* context);
   ActorDecl BuildActor(Grammar::ActorDeclContext* context);
+  OptimizerDecl BuildOptimizer(Grammar::OptimizerDeclContext* context);
+  void BuildMembers(Grammar::MembersContext* context, std::vector<StateDecl>& states,
+                    std::vector<MethodDecl>& methods);
+  std::vector<Name> BuildAlong(Grammar::AlongContext* context);
   StateDecl BuildState(Grammar::StateDeclContext* context);
   MethodDecl BuildMethod(Grammar::MethodDeclContext* context);
-  ExternBody BuildExtern(Grammar::ExternBodyContext* context);
+  ExternBody BuildExtern(Grammar::ExternBodyContext* context, std::optional<Name>& gradient_by);
   void RefuseSecond(const antlr4::Token* keyword, const std::string& rule, uint64_t& seen);
   PlaceDecl BuildPlace(Grammar::PlaceDeclContext* context);
   GraphDecl BuildGraph(Grammar::GraphDeclContext* context);

@@ -96,7 +96,9 @@ class CommonMistakes {
   // `state w: f32[2] = zeros()`, `place a[i in 0..2] = ...`, `method f(x: f32[2])` in a body, where
   // the first words are names.
   bool MisplacedDeclaration() {
-    if (type() == Lexer::COLON && TypeAt(-2) == Lexer::STATE) return SayMisplaced(Lexer::STATE);
+    if (type() == Lexer::COLON && (TypeAt(-2) == Lexer::STATE || TypeAt(-2) == Lexer::PARAM)) {
+      return SayMisplaced(TypeAt(-2));
+    }
     const bool index = TypeAt(-2) == Lexer::LBRACKET && TypeAt(-4) == Lexer::PLACE;
     if (type() == Lexer::IN && index) return SayMisplaced(Lexer::PLACE);
     const bool parameter = type() == Lexer::DTYPE && TypeAt(-1) == Lexer::COLON &&
@@ -196,7 +198,7 @@ class CommonMistakes {
   // `state f32[2] w`, `graph g(f32[4] x)`, `fn f(f32[4])`
   bool TypeBeforeName() {
     if (type() != Lexer::DTYPE || TypeAt(1) == Lexer::COLON) return false;
-    const bool state = TypeAt(-1) == Lexer::STATE;
+    const bool state = TypeAt(-1) == Lexer::STATE || TypeAt(-1) == Lexer::PARAM;
     const bool parameter = rule_ == Grammar::RuleParameters &&
                            (TypeAt(-1) == Lexer::LPAREN || TypeAt(-1) == Lexer::COMMA);
     if (!state && !parameter) return false;
@@ -477,7 +479,7 @@ class CommonMistakes {
                                     TextAt(0).str()),
                         now().begin, now().begin, "const ");
     }
-    if (type() == Lexer::STATE || type() == Lexer::METHOD) {
+    if (type() == Lexer::STATE || type() == Lexer::PARAM || type() == Lexer::METHOD) {
       return Say(fmt::format("`{}` stands inside an actor", TextAt(0).str()));
     }
     const bool statement = type() == Lexer::LET || type() == Lexer::VAR || type() == Lexer::FOR ||
@@ -502,6 +504,7 @@ const char* DeclarationInBody(size_t word) {
       return "places are declared outside of graphs, fns and methods; move this line out of the "
              "body";
     case Lexer::STATE:
+    case Lexer::PARAM:
       return "states belong to actors; move this line into `actor NAME { ... }`, beside its "
              "methods";
     case Lexer::METHOD:

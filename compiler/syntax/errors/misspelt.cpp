@@ -8,8 +8,8 @@ namespace {
 
 constexpr size_t kDeclarations[] = {Lexer::IMPORT, Lexer::CONST, Lexer::TRANSPORT, Lexer::FN,
                                     Lexer::OP,     Lexer::ACTOR, Lexer::PLACE,     Lexer::GRAPH,
-                                    Lexer::SCHEDULE, Lexer::TOPOLOGY};
-constexpr size_t kMembers[] = {Lexer::STATE, Lexer::METHOD};
+                                    Lexer::SCHEDULE, Lexer::TOPOLOGY, Lexer::OPTIMIZER};
+constexpr size_t kMembers[] = {Lexer::STATE, Lexer::PARAM, Lexer::METHOD};
 constexpr size_t kRules[] = {Lexer::PREFER, Lexer::ORDER, Lexer::LIMIT, Lexer::FUSE, Lexer::MEMORY};
 constexpr size_t kParts[] = {Lexer::DEVICE, Lexer::RESOURCE, Lexer::LINK};
 

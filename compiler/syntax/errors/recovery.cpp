@@ -33,7 +33,9 @@ struct Elements {
   bool (*starts)(const Lexemes&, size_t);
 };
 
-bool IsMemberWord(size_t type) { return type == Lexer::STATE || type == Lexer::METHOD; }
+bool IsMemberWord(size_t type) {
+  return type == Lexer::STATE || type == Lexer::PARAM || type == Lexer::METHOD;
+}
 bool IsRuleWord(size_t type) {
   return type == Lexer::PREFER || type == Lexer::ORDER || type == Lexer::LIMIT ||
          type == Lexer::FUSE || type == Lexer::MEMORY;

@@ -1,0 +1,155 @@
+#include <fmt/format.h>
+
+#include "compiler/base/kernels.h"
+#include "compiler/check/expressions/resolve.h"
+#include "compiler/check/gradients/gradients.h"
+#include "compiler/check/statements/statements.h"
+#include "llvm/ADT/STLExtras.h"
+#include "runtime/kinds/native.h"
+
+namespace cgraph::check {
+
+using namespace program;
+
+namespace {
+
+// Returns whether a parameter holds tensors: only these have gradients.
+bool HoldsTensors(const Program& program, TypeId id) {
+  const auto& type = program.types[id].node;
+  if (const auto* list = std::get_if<ListType>(&type)) return HoldsTensors(program, list->element);
+  if (const auto* tuple = std::get_if<TupleType>(&type)) {
+    return llvm::any_of(tuple->fields,
+                        [&](const auto& field) { return HoldsTensors(program, field.type); });
+  }
+  return std::holds_alternative<TensorType>(type);
+}
+
+// Returns which parameter a gradient is of, by its label; -1 and a report where it is of none.
+int ParameterOf(Scope& scope, const std::optional<syntax::Name>& label, Range range) {
+  const std::vector<Parameter>& parameters = scope.signature->parameters;
+  const auto found = llvm::find_if(parameters, [&](const Parameter& parameter) {
+    return label && parameter.name == label->text;
+  });
+  if (found != parameters.end() && HoldsTensors(scope.program, found->type)) {
+    return static_cast<int>(found - parameters.begin());
+  }
+  std::vector<std::string> names;
+  for (const Parameter& parameter : parameters) {
+    if (HoldsTensors(scope.program, parameter.type)) names.push_back(parameter.name);
+  }
+  Diagnostic& diagnostic = scope.Report(
+      Code::kE0424, label ? label->range : range,
+      label ? fmt::format("a rule gives the gradients of tensor parameters by their names, and "
+                          "`{}` is none",
+                          label->text)
+            : "a rule gives gradients by the names of the parameters that they are of: "
+              "grad gy (x: gy)");
+  if (label) scope.checker.Suggest(diagnostic, label->range, label->text, names);
+  return -1;
+}
+
+void AddGradient(Scope& scope, const syntax::Argument& written, bool resolve, Gradient& gradient) {
+  const Range range = scope.Written(written.value).range;
+  const int parameter = ParameterOf(scope, written.label, range);
+  if (parameter < 0) return;
+  const auto given = llvm::find_if(
+      gradient.of, [&](const Argument& other) { return other.parameter == parameter; });
+  if (given != gradient.of.end()) {
+    scope.Report(Code::kE0404, written.label->range,
+                 fmt::format("`{}` is given twice", written.label->text))
+        .AddNote(given->range, "the first time here");
+    return;
+  }
+  const ExprId value = resolve ? ResolveValue(scope, written.value).id : ExprId();
+  gradient.of.push_back({written.label->text, value, written.label->range, parameter});
+}
+
+// Finds the tuple that a rule's body returns: its names say which gradients there are.
+void NameReturned(Scope& scope, const syntax::Gradient& written, Gradient& gradient) {
+  const auto* last =
+      written.body.empty()
+          ? nullptr
+          : std::get_if<syntax::Return>(&scope.module.file.statements[written.body.back()].node);
+  const auto* tuple =
+      last ? std::get_if<syntax::TupleExpr>(&scope.Written(last->value).node) : nullptr;
+  if (tuple == nullptr) {
+    scope.Report(Code::kE0424, written.range,
+                 "the body of a rule ends with the gradients by the names of their parameters: "
+                 "return (x: gx, gain: ggain)");
+    return;
+  }
+  for (const syntax::Argument& field : tuple->fields) AddGradient(scope, field, false, gradient);
+}
+
+}  // namespace
+
+bool AsksForGradients(const syntax::File& file) {
+  const bool declares = llvm::any_of(file.items, [](const syntax::Item& item) {
+    if (std::holds_alternative<syntax::OptimizerDecl>(item.node)) return true;
+    if (const auto* op = std::get_if<syntax::OpDecl>(&item.node)) return op->gradient.has_value();
+    if (const auto* fn = std::get_if<syntax::FnDecl>(&item.node)) return fn->gradient.has_value();
+    const auto* place = std::get_if<syntax::PlaceDecl>(&item.node);
+    return place != nullptr && place->trained_by.valid();
+  });
+  return declares || llvm::any_of(file.exprs, [&](const syntax::Expr& expr) {
+           const auto* call = std::get_if<syntax::CallExpr>(&expr.node);
+           const auto* name =
+               call ? std::get_if<syntax::NameExpr>(&file.exprs[call->callee].node) : nullptr;
+           return name != nullptr && name->name == Spelling(Builtin::kGrad);
+         });
+}
+
+Gradient ResolveGradient(Scope& scope, const syntax::Gradient& written) {
+  Gradient gradient;
+  gradient.range = written.range;
+  scope.names.OpenBlock();
+  for (const syntax::Name& name : written.names) {
+    const LocalId local = DeclareLocal(scope, name, StaticType(), false);
+    const bool is_last = &name == &written.names.back();
+    (is_last ? gradient.gy : gradient.y) = local;
+  }
+  for (const syntax::Argument& argument : written.arguments) {
+    AddGradient(scope, argument, true, gradient);
+  }
+  if (written.has_body) {
+    NameReturned(scope, written, gradient);
+    const auto* body = scope.body;
+    scope.in_gradient = true;
+    gradient.body = ResolveBody(scope, written.body, {"grad", written.range});
+    scope.in_gradient = false;
+    scope.body = body;
+    scope.declared_in_body.reset();
+  }
+  scope.names.CloseBlock();
+  return gradient;
+}
+
+void ResolveGradientBy(Checker& checker, MethodId id) {
+  const std::optional<syntax::Name>& written = checker.methods[id].decl->gradient_by;
+  if (!written) return;
+  Method& method = checker.program.methods[id];
+  method.gradient_by = written->text;
+  const Actor& actor = checker.program.actors[method.actor];
+  const bool in_python = method.native && method.native->library == kPythonLibrary;
+  if (written->text == kGradientAuto) {
+    if (in_python) return;
+    checker.diagnostics.Report(
+        Code::kE0424, written->range,
+        "`grad by auto` lets PyTorch differentiate a method in Python; this one is none, so name "
+        "the method that computes the gradients");
+    return;
+  }
+  const MethodId by = FindMethod(checker.program, method.actor, written->text);
+  if (by.valid() && by != id) return;
+  std::vector<std::string> names;
+  for (MethodId other : actor.methods) names.push_back(checker.program.methods[other].name);
+  Diagnostic& diagnostic = checker.diagnostics.Report(
+      Code::kE0312, written->range,
+      by == id ? fmt::format("`{}` cannot differentiate itself; another method of `{}` does",
+                             method.name, actor.name)
+               : fmt::format("actor `{}` has no method `{}`, which is to differentiate `{}`",
+                             actor.name, written->text, method.name));
+  if (by != id) checker.Suggest(diagnostic, written->range, written->text, names);
+}
+
+}  // namespace cgraph::check

@@ -1,0 +1,484 @@
+// Deriver: one derived call after the other.
+#include <functional>
+#include <map>
+#include <queue>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "compiler/base/kernels.h"
+#include "compiler/elaborate/calls/calls.h"
+#include "compiler/elaborate/calls/method_scope.h"
+#include "compiler/elaborate/gradients/activity.h"
+#include "compiler/elaborate/gradients/gradients.h"
+#include "compiler/elaborate/gradients/halves.h"
+#include "compiler/elaborate/gradients/rules.h"
+#include "compiler/elaborate/gradients/sums.h"
+#include "compiler/elaborate/gradients/transpose.h"
+#include "compiler/elaborate/report.h"
+#include "compiler/elaborate/values/make.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/SaveAndRestore.h"
+
+namespace cgraph::elaborate {
+namespace {
+
+using graph::CallId;
+using graph::ValueId;
+
+// A derived call is of the same kind for all forward calls that have made something active; within
+// a method there is one, the method's own.
+class Deriver {
+ public:
+  Deriver(ElaborationContext& elaboration, Range range)
+      : elaboration_(elaboration),
+        builder_(*elaboration.builder),
+        maker_(elaboration, range),
+        range_(range) {}
+
+  bool Run(const Tensor& loss, const std::optional<Tensor>& from,
+           const std::set<ValueId>& targets) {
+    const size_t first = elaboration_.method ? elaboration_.method->first_node : 0;
+    std::optional<Activity> activity =
+        FindActivity(elaboration_, first, loss.value, targets, range_);
+    if (!activity) return false;
+    activity_ = std::move(*activity);
+    if (!activity_.IsActive(Root(loss.value))) return true;
+    if (!Seed(loss, from)) return false;
+    return elaboration_.method ? DeriveNodes(activity_.nodes, nullptr) : Walk();
+  }
+
+  // Returns the sum of what came for a target, where it is; nothing where the loss does not depend
+  // on it.
+  std::optional<Tensor> Found(ValueId target) {
+    const ValueId root = Root(target);
+    const auto sums = sums_.find(root);
+    if (sums == sums_.end()) return std::nullopt;
+    std::optional<Tensor> total;
+    OnDevice(builder_.value(root).home, [&] { total = Total(maker_, sums->second); });
+    const graph::Value& value = builder_.value(target);
+    if (!total || !total->value.valid() || !value.base.valid()) return total;
+    const graph::Type type = value.type;
+    return Tensor{builder_.AddView(total->value, value.offset, type, range_)};
+  }
+
+  OpMaker& maker() { return maker_; }
+
+  // Runs `make` for ops that stand alone on a device; within a method it is the method's.
+  template <typename Make>
+  void OnDevice(graph::DeviceId device, Make make) {
+    if (elaboration_.method != nullptr) return make();
+    llvm::SaveAndRestore<std::optional<graph::DeviceId>> on(elaboration_.on, device);
+    make();
+  }
+
+ private:
+  ValueId Root(ValueId id) const { return graph::RootOf(builder_.graph(), id); }
+  const TapeNode& node(size_t at) const { return elaboration_.tape->nodes[at]; }
+
+  bool Seed(const Tensor& loss, const std::optional<Tensor>& from) {
+    bool made = false;
+    const graph::Value value = builder_.value(loss.value);
+    OnDevice(value.home, [&] {
+      const Tensor seed = from ? *from : maker_.Ones(value.type);
+      made = sums_[Root(loss.value)][value.home].Add(maker_, loss.value, seed);
+    });
+    return made;
+  }
+
+  CallId CallOf(size_t at) const {
+    CallId call;
+    ForEachTensor(node(at).result, [&](const Tensor& tensor) {
+      if (!call.valid()) call = graph::MakerOf(builder_.graph(), tensor.value);
+    });
+    return call;
+  }
+
+  // Derives the calls whose consumers' derived calls are all made, the first forward call first: so
+  // micro-batches go up, as in a pipeline by hand.
+  bool Walk() {
+    std::map<CallId, std::vector<size_t>> nodes;
+    std::map<CallId, std::set<CallId>> feeds, consumers;
+    for (size_t at : activity_.nodes) nodes[CallOf(at)].push_back(at);
+    for (const auto& [call, own] : nodes) {
+      for (size_t at : own) {
+        for (const Value& argument : node(at).arguments) {
+          ForEachTensor(argument, [&, call = call](const Tensor& tensor) {
+            const ValueId root = Root(tensor.value);
+            const CallId maker = graph::MakerOf(builder_.graph(), root);
+            if (!activity_.IsActive(root) || !maker.valid() || maker == call) return;
+            feeds[call].insert(maker);
+            consumers[maker].insert(call);
+          });
+        }
+      }
+    }
+    std::priority_queue<CallId, std::vector<CallId>, std::greater<>> ready;
+    std::map<CallId, size_t> waits;
+    for (const auto& [call, own] : nodes) {
+      waits[call] = consumers[call].size();
+      if (waits[call] == 0) ready.push(call);
+    }
+    while (!ready.empty()) {
+      const CallId call = ready.top();
+      ready.pop();
+      if (!DeriveCall(call, nodes[call])) return false;
+      for (CallId before : feeds[call]) {
+        if (--waits[before] == 0) ready.push(before);
+      }
+    }
+    return true;
+  }
+
+  bool DeriveCall(CallId id, const std::vector<size_t>& nodes) {
+    const graph::Call forward = builder_.graph().calls[id];
+    const DerivedCall derived{id, forward.indices, forward.index_names};
+    llvm::SaveAndRestore<const DerivedCall*> of(elaboration_.derived, &derived);
+    if (!forward.instance.valid()) {
+      if (std::holds_alternative<TapeNode::Collective>(node(nodes[0]).callee)) {
+        return DeriveCollective(nodes[0]);
+      }
+      llvm::SaveAndRestore<std::optional<graph::DeviceId>> on(elaboration_.on, forward.device);
+      return DeriveNodes(nodes, &forward);
+    }
+    if (!CheckName(forward)) return false;
+    const std::string by = GradientBy(nodes);
+    const TailMark before(builder_.graph());
+    MethodScope scope{MakeCall(elaboration_, forward.instance,
+                               by.empty() ? DerivedName(forward.method) : by, forward.device,
+                               forward.site)};
+    scope.call.derived_from = id;
+    {
+      llvm::SaveAndRestore<MethodScope*> inside(elaboration_.method, &scope);
+      if (!DeriveNodes(nodes, &forward)) return false;
+      if (!scope.call_id.valid() && !KeepCall()) return false;
+      CommitStates(elaboration_, scope);
+    }
+    before.SetRanges(builder_.graph(), forward.site);
+    return !elaboration_.halved || Halve(elaboration_, scope, before, Activations(), incoming_);
+  }
+
+  // Returns the method that computes the gradients of these nodes; empty where rules do.
+  std::string GradientBy(const std::vector<size_t>& nodes) const {
+    const auto* method = std::get_if<program::MethodId>(&node(nodes[0]).callee);
+    if (method == nullptr) return "";
+    const std::string& by = elaboration_.program.methods[*method].gradient_by;
+    return by == kGradientAuto ? "" : by;
+  }
+
+  // Keeps a copy of what came in where a derived call computes nothing, so that a schedule can count
+  // it.
+  bool KeepCall() {
+    for (Outgoing& part : outgoing_) {
+      Sum& sum = sums_[part.root][part.device];
+      if (!sum.value) continue;
+      sum.value = maker_.Copy(*sum.value);
+      return sum.value->value.valid();
+    }
+    return true;
+  }
+
+  bool CheckName(const graph::Call& forward) {
+    const std::string name = DerivedName(forward.method);
+    const program::ActorId actor = elaboration_.places.instances[forward.instance.index].actor;
+    const program::MethodId method = FindMethod(elaboration_.program, actor, forward.method);
+    const program::MethodId other = FindMethod(elaboration_.program, actor, name);
+    if (!other.valid() || elaboration_.program.methods[method].gradient_by == name) return true;
+    Report(elaboration_, Code::kE0905, range_,
+           fmt::format("the calls that `grad` derives of `{}` are named `{}`, and `{}` has a method "
+                       "of that name: rename it, or say that it computes the gradients: `method "
+                       "{}(...) grad by {}`",
+                       forward.method, name, elaboration_.program.actors[actor].name,
+                       forward.method, name))
+        .AddNote(elaboration_.program.methods[other].range, "declared here");
+    return false;
+  }
+
+  // Goes through the ops of one call backwards.
+  bool DeriveNodes(const std::vector<size_t>& nodes, const graph::Call* forward) {
+    own_.clear();
+    outgoing_.clear();
+    incoming_.clear();
+    std::set<size_t> group(nodes.begin(), nodes.end());
+    group_ = &group;
+    for (size_t at : llvm::reverse(nodes)) {
+      if (!Step(elaboration_, range_, 1) || !DeriveNode(at, forward)) return false;
+    }
+    return true;
+  }
+
+  bool DeriveNode(size_t at, const graph::Call* forward) {
+    const TapeNode& own = node(at);
+    std::map<ValueId, Tensor> gradients;  // of the results, by the value itself
+    bool failed = false;
+    ForEachTensor(own.result, [&](const Tensor& tensor) {
+      const std::optional<Tensor> total = TotalOf(tensor.value, failed);
+      if (total) gradients.emplace(tensor.value, *total);
+    });
+    if (failed) return false;
+    if (gradients.empty()) return true;
+    const RuleContext rule{own, gradients, activity_, range_, forward};
+    return ApplyRule(elaboration_, maker_, rule,
+                     [&](const Tensor& of, Tensor part) { return Contribute(of, part); });
+  }
+
+  // Returns what has come for a result of the call: from its own ops, and from elsewhere.
+  std::optional<Tensor> TotalOf(ValueId result, bool& failed) {
+    const ValueId root = Root(result);
+    if (!activity_.IsActive(root)) return std::nullopt;
+    std::optional<Tensor> total;
+    if (const auto sums = sums_.find(root); sums != sums_.end()) {
+      total = Total(maker_, sums->second);
+      if (total) incoming_.push_back(*total);
+    }
+    if (const auto sum = own_.find(root); sum != own_.end() && sum->second.value) {
+      total = total ? maker_.Add(*total, *sum->second.value) : *sum->second.value;
+    }
+    failed = failed || (total && !total->value.valid());
+    return total;
+  }
+
+  // Adds a part of the gradient of an operand: to what its maker, in the same call, goes on with,
+  // or to the sum of this device.
+  bool Contribute(const Tensor& of, Tensor part) {
+    const ValueId root = Root(of.value);
+    if (!activity_.IsActive(root)) return true;
+    graph::Type type = builder_.type(of.value);
+    const graph::StateId state = builder_.value(root).state;
+    const bool is_param = state.valid() && elaboration_.places.params.count(state) != 0;
+    const bool is_short = type.dtype == DType::kF16 || type.dtype == DType::kBF16;
+    if (is_param && is_short) type.dtype = DType::kF32;
+    part = maker_.Adapt(part, type);
+    if (!part.value.valid()) return false;
+    part.via = of.via;
+    const size_t maker = activity_.maker[root.index];
+    if (maker != Activity::kNoNode && group_->count(maker) != 0) {
+      return own_[root].Add(maker_, of.value, part);
+    }
+    const graph::DeviceId device = elaboration_.method ? elaboration_.method->call.device
+                                   : elaboration_.on   ? *elaboration_.on
+                                                       : kCaller;
+    if (is_param && !MadeHere(part.value)) part = maker_.Copy(part);
+    if (!sums_[root][device].Add(maker_, of.value, part)) return false;
+    outgoing_.push_back({root, device});
+    return true;
+  }
+
+  // Returns whether the current call has made a value, rather than passing on what came in.
+  bool MadeHere(ValueId id) const {
+    if (elaboration_.method == nullptr) return true;
+    const CallId maker = graph::MakerOf(builder_.graph(), id);
+    return maker.valid() && maker == elaboration_.method->call_id;
+  }
+
+  bool DeriveCollective(size_t at) {
+    const TapeNode& own = node(at);
+    std::vector<std::optional<Tensor>> gradients;
+    bool failed = false;
+    ForEachTensor(own.result, [&](const Tensor& tensor) {
+      OnDevice(builder_.value(tensor.value).home,
+               [&] { gradients.push_back(TotalOf(tensor.value, failed)); });
+    });
+    if (failed) return false;
+    std::set<size_t> group{at};
+    group_ = &group;
+    return Transpose(elaboration_, maker_, own, gradients, activity_, range_,
+                     [&](const Tensor& of, Tensor part) {
+                       const graph::DeviceId home = builder_.value(part.value).home;
+                       llvm::SaveAndRestore<std::optional<graph::DeviceId>> on(elaboration_.on,
+                                                                               home);
+                       return Contribute(of, part);
+                     });
+  }
+
+  // Returns what this derived call has made that is the gradient of an activation.
+  std::set<ValueId> Activations() const {
+    std::set<ValueId> values;
+    for (const Outgoing& part : outgoing_) {
+      if (!activity_.from_input[part.root.index]) continue;
+      values.insert(Root(sums_.at(part.root).at(part.device).value->value));
+    }
+    for (const auto& [root, sum] : own_) {
+      if (activity_.from_input[root.index] && sum.value) values.insert(Root(sum.value->value));
+    }
+    return values;
+  }
+
+  struct Outgoing {
+    ValueId root;
+    graph::DeviceId device;
+  };
+
+  ElaborationContext& elaboration_;
+  GraphBuilder& builder_;
+  OpMaker maker_;
+  const Range range_;
+  Activity activity_;
+  std::map<ValueId, Sums> sums_;      // by root: of what other calls have made
+  // Of the call that is being derived:
+  const std::set<size_t>* group_ = nullptr;  // its nodes
+  std::map<ValueId, Sum> own_;        // by root: of what it has made itself
+  std::vector<Outgoing> outgoing_;    // the sums that it has added to
+  std::vector<Tensor> incoming_;      // what came for its results
+};
+
+// ---- `of:` and the results ------------------------------------------------------------------------
+
+// Returns `of:` as a tree of the tensors that it means.
+Value TargetsOf(ElaborationContext& elaboration, const Value& of, Range range) {
+  if (of.As<Tensor>() || of.poisoned()) return of;
+  if (const auto* instance = of.As<graph::InstanceId>()) {
+    return ParamsOf(elaboration, *instance, range);
+  }
+  if (const Tuple* tuple = of.As<Tuple>()) {
+    std::vector<Value> values;
+    for (const Value& item : tuple->items->values) {
+      values.push_back(TargetsOf(elaboration, item, range));
+    }
+    return MakeTuple(elaboration, range, tuple->items->names, std::move(values));
+  }
+  if (of.As<List>() || of.As<PlaceArray>()) {
+    std::optional<std::vector<Value>> items = ListItems(elaboration, of, range);
+    if (!items) return Value();
+    for (Value& item : *items) item = TargetsOf(elaboration, item, range);
+    return MakeList(elaboration, range, std::move(*items));
+  }
+  Report(elaboration, Code::kE0903, range,
+         fmt::format("`of:` takes places with params, params and tensors; this is {}",
+                     Describe(elaboration, of)));
+  return Value();
+}
+
+bool IsPoisoned(const Value& value) {
+  if (const List* list = value.As<List>()) return llvm::any_of(*list->items, IsPoisoned);
+  if (const Tuple* tuple = value.As<Tuple>()) return llvm::any_of(tuple->items->values, IsPoisoned);
+  return value.poisoned();
+}
+
+// Collects the tensors of a tree; false (reported) where one is not of floats.
+bool CollectTargets(ElaborationContext& elaboration, const Value& tree, std::set<ValueId>& targets,
+                    Range range) {
+  bool floats = true;
+  ForEachTensor(tree, [&](const Tensor& tensor) {
+    const graph::Type& type = elaboration.builder->type(tensor.value);
+    targets.insert(graph::RootOf(elaboration.builder->graph(), tensor.value));
+    if (ClassOf(type.dtype) == DTypeClass::kFloating || !floats) return;
+    floats = false;
+    Report(elaboration, Code::kE0903, range,
+           fmt::format("gradients are of floats, and this is {}", Text(elaboration, type)));
+  });
+  return floats && !IsPoisoned(tree);
+}
+
+bool CheckLoss(ElaborationContext& elaboration, const Value& value,
+               const std::optional<Tensor>& from, Range range) {
+  const Tensor* loss = value.As<Tensor>();
+  if (loss == nullptr) {
+    if (!value.poisoned()) {
+      Report(elaboration, Code::kE0902, range,
+             fmt::format("`grad` takes the gradient of a tensor; this is {}",
+                         Describe(elaboration, value)));
+    }
+    return false;
+  }
+  const graph::Type& type = elaboration.builder->type(loss->value);
+  if (ClassOf(type.dtype) != DTypeClass::kFloating || (!from && !type.dims.empty())) {
+    Report(elaboration, Code::kE0902, range,
+           fmt::format("`grad` takes a loss of one float; this is {}: sum() or mean() it, or say "
+                       "`from:`",
+                       Text(elaboration, type)));
+    return false;
+  }
+  if (!from || elaboration.builder->type(from->value) == type) return true;
+  Report(elaboration, Code::kE0902, range,
+         fmt::format("`from:` is the gradient of what is differentiated, {}; this is {}",
+                     Text(elaboration, type),
+                     Text(elaboration, elaboration.builder->type(from->value))));
+  return false;
+}
+
+// Returns zeros for what the loss does not depend on, and says so.
+Value NoGradient(ElaborationContext& elaboration, Deriver& deriver, const Tensor& target,
+                 Range range) {
+  const graph::Value value = elaboration.builder->value(target.value);
+  Report(elaboration, Code::kW0506, range,
+         fmt::format("the loss does not depend on `{}`: its gradient is zeros",
+                     value.name.empty() ? Text(elaboration, value.type) : value.name));
+  Tensor zeros;
+  deriver.OnDevice(value.home, [&] { zeros = deriver.maker().Zeros(value.type); });
+  return zeros.value.valid() ? Value(zeros) : Value();
+}
+
+}  // namespace
+
+std::string DerivedName(const std::string& method) {
+  return method == "forward" ? "backward" : method + "_backward";
+}
+
+Value ParamsOf(ElaborationContext& elaboration, graph::InstanceId id, Range range) {
+  const InstanceDetails& details = elaboration.places.instances[id.index];
+  const program::Actor& actor = elaboration.program.actors[details.actor];
+  std::vector<std::string> names;
+  std::vector<Value> values;
+  for (size_t i = 0; i < actor.states.size(); ++i) {
+    const program::State& state = elaboration.program.states[actor.states[i]];
+    if (!state.is_param) continue;
+    names.push_back(state.name);
+    values.push_back(ReadStates(elaboration, range, details.layout[i]));
+  }
+  if (values.empty()) {
+    Report(elaboration, Code::kE0903, range,
+           fmt::format("`of:` takes places with params, params and tensors; `{}` has no param{}",
+                       actor.name, actor.states.empty() ? "" : ", only states"))
+        .AddNote(actor.range, "declared here");
+    return Value();
+  }
+  return MakeTuple(elaboration, range, std::move(names), std::move(values));
+}
+
+Value EvaluateGrad(ElaborationContext& elaboration, const program::CallBuiltin& e,
+                   const Context& context) {
+  Value loss, of;
+  std::optional<Tensor> from;
+  Range at = context.range, of_range = context.range;
+  for (const program::Argument& argument : e.arguments) {
+    llvm::SaveAndRestore<bool> naming(elaboration.names_params, argument.label == "of");
+    const Value value = Evaluate(elaboration, argument.value, context.frame);
+    if (value.poisoned()) return Value();
+    const Range range = elaboration.program.exprs[argument.value].range;
+    if (argument.label == "of") {
+      of = value;
+      of_range = range;
+    } else if (argument.label.empty()) {
+      loss = value;
+      at = range;
+    } else if (const Tensor* tensor = value.As<Tensor>()) {
+      from = *tensor;
+    }
+  }
+  if (elaboration.builder == nullptr || elaboration.tape == nullptr) {
+    if (!elaboration.speculative) {
+      Report(elaboration, Code::kE0406, context.range,
+             "`grad` differentiates what a graph computes; a value known at compile time is needed "
+             "here");
+    }
+    return Value();
+  }
+  if (!CheckLoss(elaboration, loss, from, at)) return Value();
+  const Value tree = TargetsOf(elaboration, of, of_range);
+  std::set<ValueId> targets;
+  if (!CollectTargets(elaboration, tree, targets, of_range)) return Value();
+  // What stands alone is derived, too: nobody is blamed for what nothing reads.
+  const DerivedCall derived{graph::MakerOf(elaboration.builder->graph(), loss.As<Tensor>()->value)};
+  llvm::SaveAndRestore<const DerivedCall*> of_loss(elaboration.derived, &derived);
+  Deriver deriver(elaboration, context.range);
+  if (!deriver.Run(*loss.As<Tensor>(), from, targets)) return Value();
+  return MapLeaves(elaboration, context.range, tree, [&](const Value& leaf) {
+    const Tensor& target = *leaf.As<Tensor>();
+    const std::optional<Tensor> found = deriver.Found(target.value);
+    if (!found) return NoGradient(elaboration, deriver, target, context.range);
+    return found->value.valid() ? Value(*found) : Value();
+  });
+}
+
+}  // namespace cgraph::elaborate

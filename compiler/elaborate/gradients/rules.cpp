@@ -1,0 +1,366 @@
+#include "compiler/elaborate/gradients/rules.h"
+
+#include <fmt/format.h>
+
+#include "compiler/elaborate/calls/arguments.h"
+#include "compiler/elaborate/calls/calls.h"
+#include "compiler/elaborate/calls/method_scope.h"
+#include "compiler/elaborate/expressions/evaluate.h"
+#include "compiler/elaborate/report.h"
+#include "compiler/elaborate/statements/statements.h"
+#include "compiler/elaborate/values/make.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/ScopeExit.h"
+
+namespace cgraph::elaborate {
+namespace {
+
+using graph::ValueId;
+
+class RuleApplier {
+ public:
+  RuleApplier(ElaborationContext& elaboration, OpMaker& maker, const RuleContext& context,
+              Contribute contribute)
+      : elaboration_(elaboration), maker_(maker), context_(context), contribute_(contribute) {}
+
+  bool Run() {
+    const TapeNode& node = context_.node;
+    if (const auto* op = std::get_if<program::OpId>(&node.callee)) {
+      const program::Op& row = elaboration_.program.ops[*op];
+      if (!row.gradient) return ReportNone("op", row.name, row.range);
+      Frame frame(row.name, &row.signature, &row.locals);
+      return ByRule(*row.gradient, frame, row.where, &row);
+    }
+    if (const auto* fn = std::get_if<program::FnId>(&node.callee)) {
+      const program::Fn& row = elaboration_.program.fns[*fn];
+      Frame frame(row.name, &row.signature, &row.body.locals);
+      return ByRule(*row.gradient, frame, {}, nullptr);
+    }
+    if (const auto* method = std::get_if<program::MethodId>(&node.callee)) return ByMethod(*method);
+    const Tensor& from = *node.arguments[0].As<Tensor>();
+    return contribute_(from, context_.gradients.begin()->second);
+  }
+
+ private:
+  // ---- ops and fns ------------------------------------------------------------------------------
+
+  bool ByRule(const program::Gradient& rule, Frame& frame, program::ExprId where,
+              const program::Op* op) {
+    const std::vector<program::Parameter>& parameters = frame.signature->parameters;
+    std::vector<Actual> actuals;
+    for (size_t i = 0; i < parameters.size(); ++i) {
+      std::optional<Value> kept = Kept(context_.node.arguments[i]);
+      if (!kept) return false;
+      actuals.push_back({parameters[i].name, std::move(*kept), context_.node.range, {},
+                         static_cast<int>(i)});
+    }
+    elaboration_.backtrace.calls.push_back({&frame, context_.node.range, op});
+    auto leave = llvm::make_scope_exit([&] { elaboration_.backtrace.calls.pop_back(); });
+    if (!BindParameters(elaboration_, parameters, actuals, frame, context_.node.range, where) ||
+        !BindResults(rule, frame)) {
+      return false;
+    }
+    return rule.body.empty() ? EachOf(rule, frame) : AllOf(rule, frame);
+  }
+
+  bool BindResults(const program::Gradient& rule, Frame& frame) {
+    if (rule.y.valid()) {
+      std::optional<Value> kept = Kept(context_.node.result);
+      if (!kept) return false;
+      frame.locals[rule.y.index] = std::move(*kept);
+    }
+    if (!rule.gy.valid()) return true;
+    std::optional<Value> gradients = Gradients();
+    if (!gradients) return false;
+    frame.locals[rule.gy.index] = std::move(*gradients);
+    return true;
+  }
+
+  // Returns the gradients in the shape of the results: zeros where nothing came.
+  std::optional<Value> Gradients() {
+    bool made = true;
+    Value gradients = MapLeaves(
+        elaboration_, context_.node.range, context_.node.result, [&](const Value& leaf) {
+          const Tensor& tensor = *leaf.As<Tensor>();
+          const auto found = context_.gradients.find(tensor.value);
+          if (found != context_.gradients.end()) return Value(found->second);
+          const graph::Type type = maker_.type(tensor);
+          if (ClassOf(type.dtype) != DTypeClass::kFloating) return Value(None());
+          const Tensor zeros = maker_.Zeros(type);
+          made = made && zeros.value.valid();
+          return Value(zeros);
+        });
+    if (!made) return std::nullopt;
+    return gradients;
+  }
+
+  // Evaluates the gradients that are needed, one by one.
+  bool EachOf(const program::Gradient& rule, Frame& frame) {
+    const std::vector<program::Parameter>& parameters = frame.signature->parameters;
+    for (const program::Argument& argument : rule.of) {
+      const Value& operand = context_.node.arguments[argument.parameter];
+      if (!HasActive(operand)) continue;
+      const Value gradient = Evaluate(elaboration_, argument.value, frame,
+                                      {parameters[argument.parameter].type, &frame});
+      if (!ContributeAll(operand, gradient, argument)) return false;
+    }
+    return CheckAllGiven(rule, *frame.signature, frame.subject);
+  }
+
+  bool AllOf(const program::Gradient& rule, Frame& frame) {
+    ExecuteBlock(elaboration_, rule.body, frame);
+    if (!frame.result || frame.result->poisoned()) return false;
+    const Tuple* tuple = frame.result->As<Tuple>();
+    for (const program::Argument& argument : rule.of) {
+      const Value& operand = context_.node.arguments[argument.parameter];
+      if (!HasActive(operand)) continue;
+      const auto at = llvm::find(tuple->items->names, argument.label);
+      const Value& gradient = tuple->items->values[at - tuple->items->names.begin()];
+      if (!ContributeAll(operand, gradient, argument)) return false;
+    }
+    return CheckAllGiven(rule, *frame.signature, frame.subject);
+  }
+
+  // Hands on a gradient that has the structure of its operand.
+  bool ContributeAll(const Value& operand, const Value& gradient,
+                     const program::Argument& argument) {
+    if (gradient.poisoned()) return false;
+    if (const Tensor* of = operand.As<Tensor>()) {
+      if (!IsActive(*of)) return true;
+      const Tensor* part = gradient.As<Tensor>();
+      return part ? contribute_(*of, *part) : ReportShape(operand, gradient, argument);
+    }
+    const std::vector<Value>* operands = ItemsOf(operand);
+    if (operands == nullptr) return true;
+    const std::vector<Value>* gradients = ItemsOf(gradient);
+    if (gradients == nullptr || gradients->size() != operands->size()) {
+      return ReportShape(operand, gradient, argument);
+    }
+    for (size_t i = 0; i < operands->size(); ++i) {
+      if (!ContributeAll((*operands)[i], (*gradients)[i], argument)) return false;
+    }
+    return true;
+  }
+
+  static const std::vector<Value>* ItemsOf(const Value& value) {
+    if (const List* list = value.As<List>()) return list->items.get();
+    const Tuple* tuple = value.As<Tuple>();
+    return tuple ? &tuple->items->values : nullptr;
+  }
+
+  bool ReportShape(const Value& operand, const Value& gradient,
+                   const program::Argument& argument) {
+    Report(elaboration_, Code::kE0901, argument.range,
+           fmt::format("the gradient of `{}` has its structure, {}; this is {}", argument.label,
+                       Describe(elaboration_, operand), Describe(elaboration_, gradient)));
+    return false;
+  }
+
+  // Reports an operand on the way to the loss of which the rule says nothing.
+  bool CheckAllGiven(const program::Gradient& rule, const program::Signature& signature,
+                     const std::string& name) {
+    for (size_t i = 0; i < signature.parameters.size(); ++i) {
+      const bool given = llvm::any_of(rule.of, [&](const program::Argument& argument) {
+        return argument.parameter == static_cast<int>(i);
+      });
+      if (given || !HasActive(context_.node.arguments[i])) continue;
+      const std::string& operand = signature.parameters[i].name;
+      Report(elaboration_, Code::kE0901, context_.node.range,
+             fmt::format("`{0}` has no gradient of `{1}`, and the loss depends on what `of:` names "
+                         "by way of it; stop_gradient({1}) counts it as a constant",
+                         name, operand))
+          .AddNote(context_.range, "the gradient is asked for here");
+      return false;
+    }
+    return true;
+  }
+
+  bool ReportNone(const char* what, const std::string& name, Range declared) {
+    Report(elaboration_, Code::kE0901, context_.node.range,
+           fmt::format("{} `{}` declares no gradient, and the loss depends on what `of:` names by "
+                       "way of it; declare one, or stop_gradient(x) its operand",
+                       what, name))
+        .AddNote(declared, "declared here")
+        .AddNote(context_.range, "the gradient is asked for here");
+    return false;
+  }
+
+  // ---- methods ----------------------------------------------------------------------------------
+
+  // Calls the method that computes the gradients, with the arguments that its parameters name.
+  bool ByMethod(program::MethodId id) {
+    const program::Method& method = elaboration_.program.methods[id];
+    const std::string place = elaboration_.module.instances[context_.node.instance].name;
+    if (method.gradient_by.empty()) {
+      Report(elaboration_, Code::kE0907, context_.node.range,
+             fmt::format("`{}.{}` is native code, and no `grad by` says how it is differentiated",
+                         place, method.name))
+          .AddNote(method.range, "declared here")
+          .AddNote(context_.range, "the gradient is asked for here");
+      return false;
+    }
+    const program::MethodId by =
+        FindMethod(elaboration_.program, method.actor, method.gradient_by);
+    if (!by.valid()) return false;
+    const program::Method& derived = elaboration_.program.methods[by];
+    Frame callee = FrameOf(elaboration_, derived, context_.node.instance);
+    std::optional<std::vector<Actual>> actuals = ActualsOf(method, derived);
+    if (!actuals || !BindParameters(elaboration_, derived.signature.parameters, *actuals, callee,
+                                    context_.node.range)) {
+      return false;
+    }
+    const Range site = context_.node.range;
+    const Value result = derived.native
+                             ? CallExtern(elaboration_, derived, callee, site)
+                             : CallBody(elaboration_, derived.signature, derived.body, callee, site);
+    if (result.poisoned()) return false;
+    return ContributeByName(method, derived, result);
+  }
+
+  // Names what a method that computes gradients may take: the parameters of the other, its results
+  // and their gradients, `y` and `gy` where it has one without a name.
+  std::optional<std::vector<Actual>> ActualsOf(const program::Method& method,
+                                               const program::Method& derived) {
+    std::vector<std::pair<std::string, Value>> known;
+    const std::vector<program::Parameter>& parameters = method.signature.parameters;
+    for (size_t i = 0; i < parameters.size(); ++i) {
+      known.emplace_back(parameters[i].name, context_.node.arguments[i]);
+    }
+    std::optional<Value> gradients = Gradients();
+    if (!gradients) return std::nullopt;
+    const Tuple* tuple = context_.node.result.As<Tuple>();
+    if (tuple == nullptr) {
+      known.emplace_back("y", context_.node.result);
+      known.emplace_back("gy", *gradients);
+    }
+    for (size_t i = 0; tuple && i < tuple->items->names.size(); ++i) {
+      known.emplace_back(tuple->items->names[i], tuple->items->values[i]);
+      known.emplace_back("g_" + tuple->items->names[i],
+                         gradients->As<Tuple>()->items->values[i]);
+    }
+    std::vector<Actual> actuals;
+    for (size_t i = 0; i < derived.signature.parameters.size(); ++i) {
+      const program::Parameter& parameter = derived.signature.parameters[i];
+      const auto found = llvm::find_if(
+          known, [&](const auto& each) { return each.first == parameter.name; });
+      if (found == known.end()) {
+        if (parameter.default_value.valid()) continue;
+        ReportNoSuchArgument(method, derived, parameter, known);
+        return std::nullopt;
+      }
+      std::optional<Value> kept = Kept(found->second);
+      if (!kept) return std::nullopt;
+      actuals.push_back({parameter.name, std::move(*kept), context_.node.range, {},
+                         static_cast<int>(i)});
+    }
+    return actuals;
+  }
+
+  void ReportNoSuchArgument(const program::Method& method, const program::Method& derived,
+                            const program::Parameter& parameter,
+                            const std::vector<std::pair<std::string, Value>>& known) {
+    std::string names;
+    for (const auto& [name, value] : known) names += (names.empty() ? "`" : ", `") + name + "`";
+    Report(elaboration_, Code::kE0907, parameter.range,
+           fmt::format("`{}` computes the gradients of `{}` and may take {}; `{}` is none of these",
+                       derived.name, method.name, names, parameter.name));
+  }
+
+  bool ContributeByName(const program::Method& method, const program::Method& derived,
+                        const Value& result) {
+    const Tuple* tuple = result.As<Tuple>();
+    const std::vector<program::Parameter>& parameters = method.signature.parameters;
+    for (size_t i = 0; i < parameters.size(); ++i) {
+      const Value& operand = context_.node.arguments[i];
+      if (!HasActive(operand)) continue;
+      const program::Argument argument{parameters[i].name, {}, derived.range, static_cast<int>(i)};
+      if (tuple == nullptr && parameters.size() == 1) {
+        return ContributeAll(operand, result, argument);
+      }
+      const auto at = tuple ? llvm::find(tuple->items->names, parameters[i].name)
+                            : std::vector<std::string>::iterator();
+      if (tuple == nullptr || at == tuple->items->names.end()) {
+        Report(elaboration_, Code::kE0907, context_.node.range,
+               fmt::format("`{}` returns no gradient of `{}`, which the loss depends on; it "
+                           "returns gradients by the names of parameters: (x: ..., y: ...)",
+                           derived.name, parameters[i].name))
+            .AddNote(derived.range, "declared here");
+        return false;
+      }
+      const Value& gradient = tuple->items->values[at - tuple->items->names.begin()];
+      if (!ContributeAll(operand, gradient, argument)) return false;
+    }
+    return true;
+  }
+
+  // ---- kept values ------------------------------------------------------------------------------
+
+  // Returns a value as a derived call reads it. Nothing (reported): a state in it is gone.
+  std::optional<Value> Kept(const Value& value) {
+    bool there = true;
+    Value kept = MapLeaves(elaboration_, context_.node.range, value, [&](const Value& leaf) {
+      const std::optional<Tensor> tensor = Kept(*leaf.As<Tensor>());
+      there = there && tensor.has_value();
+      return tensor ? Value(*tensor) : Value();
+    });
+    if (!there) return std::nullopt;
+    return kept;
+  }
+
+  // A state that was written since is read as the value that was written to it.
+  std::optional<Tensor> Kept(Tensor tensor) {
+    GraphBuilder& builder = *elaboration_.builder;
+    const graph::Graph& graph = builder.graph();
+    const graph::Value value = builder.value(tensor.value);
+    if (value.storage != graph::Value::kState) return tensor;
+    const ValueId root = graph::RootOf(graph, tensor.value);
+    if (builder.CurrentState(value.state) == root) return tensor;
+    if (!value.producer.valid()) return ReportGone(value.state);
+    const ValueId source = graph.ops[value.producer].operands[0].value;
+    tensor.value = root == tensor.value
+                       ? source
+                       : builder.AddView(source, value.offset, value.type, context_.node.range);
+    return Kept(tensor);
+  }
+
+  std::optional<Tensor> ReportGone(graph::StateId id) {
+    const graph::State& state = elaboration_.module.states[id];
+    const graph::Instance& instance = elaboration_.module.instances[state.instance];
+    const std::string call =
+        context_.forward ? fmt::format("`{}.{}`", instance.name, context_.forward->method)
+                         : "this";
+    Report(elaboration_, Code::kE0904, context_.node.range,
+           fmt::format("the gradient of {0} needs `{1}.{2}` as the execution found it, and it has "
+                       "been written since; `let old = copy({2})` keeps it",
+                       call, instance.name, state.name))
+        .AddNote(context_.range, "the gradient is asked for here");
+    return std::nullopt;
+  }
+
+  // ---- activity ---------------------------------------------------------------------------------
+
+  bool IsActive(const Tensor& tensor) const {
+    return context_.activity.IsActive(
+        graph::RootOf(elaboration_.builder->graph(), tensor.value));
+  }
+
+  bool HasActive(const Value& value) const {
+    bool has = false;
+    ForEachTensor(value, [&](const Tensor& tensor) { has = has || IsActive(tensor); });
+    return has;
+  }
+
+  ElaborationContext& elaboration_;
+  OpMaker& maker_;
+  const RuleContext& context_;
+  Contribute contribute_;
+};
+
+}  // namespace
+
+bool ApplyRule(ElaborationContext& elaboration, OpMaker& maker, const RuleContext& context,
+               Contribute contribute) {
+  return RuleApplier(elaboration, maker, context, contribute).Run();
+}
+
+}  // namespace cgraph::elaborate

@@ -1,0 +1,81 @@
+#include "compiler/elaborate/gradients/sums.h"
+
+#include <algorithm>
+
+namespace cgraph::elaborate {
+namespace {
+
+// Rows: a view as a part of its base that is contiguous: from `at` on, of the shape `type`.
+struct Rows {
+  graph::Type type;
+  std::vector<int64_t> at;
+};
+
+// Returns a view as rows of its base. It begins at an element of dimension `j` and takes whole
+// elements of it; before dimension `j` it has one element of each.
+Rows RowsOf(const graph::Value& base, const graph::Value& view) {
+  Rows rows;
+  rows.type = base.type;
+  int64_t offset = view.offset, length = view.type.bytes();
+  int64_t stride = base.type.bytes();
+  bool whole = false;  // from here on all of each dimension
+  for (graph::Dim& dim : rows.type.dims) {
+    if (whole || dim.extent == 0) {
+      rows.at.push_back(0);
+      continue;
+    }
+    stride /= dim.extent;
+    rows.at.push_back(offset / stride);
+    offset %= stride;
+    const int64_t count = std::max<int64_t>(length / stride, 1);
+    whole = length >= stride;
+    dim.extent = whole ? count : 1;
+  }
+  return rows;
+}
+
+}  // namespace
+
+bool Sum::Add(OpMaker& maker, graph::ValueId of, Tensor part) {
+  GraphBuilder& builder = *maker.elaboration().builder;
+  if (!part.value.valid()) return false;
+  const graph::Value view = builder.value(of);
+  if (!view.base.valid()) {
+    value = value ? maker.Add(*value, part) : part;
+    filled.clear();
+    return value->value.valid();
+  }
+  const graph::Value base = builder.value(view.base);
+  Rows rows = RowsOf(base, view);
+  graph::Type base_type = base.type;
+  const int64_t width = DTypeBytes(base_type.dtype);
+  base_type.dtype = rows.type.dtype = maker.type(part).dtype;  // f32 of an f16 param
+  const std::pair<int64_t, int64_t> bytes{view.offset, view.offset + view.type.bytes()};
+  const bool is_whole = value && filled.empty();
+  const bool overlaps =
+      is_whole || std::any_of(filled.begin(), filled.end(), [&](const auto& other) {
+        return bytes.first < other.second && other.first < bytes.second;
+      });
+  if (!value) value = maker.Zeros(base_type);
+  if (!value->value.valid()) return false;
+  if (maker.type(part) != rows.type) part = maker.Shaped(part, rows.type);
+  if (overlaps) {
+    const int64_t offset = view.offset / width * DTypeBytes(base_type.dtype);
+    const Tensor there{builder.AddView(value->value, offset, rows.type, maker.range())};
+    part = maker.Add(there, part);
+  }
+  value = maker.Update(*value, part, rows.at);
+  if (!is_whole) filled.push_back(bytes);
+  return value->value.valid();
+}
+
+std::optional<Tensor> Total(OpMaker& maker, const Sums& sums) {
+  std::optional<Tensor> total;
+  for (const auto& [device, sum] : sums) {
+    if (!sum.value) continue;
+    total = total ? maker.Add(*total, *sum.value) : *sum.value;
+  }
+  return total;
+}
+
+}  // namespace cgraph::elaborate
