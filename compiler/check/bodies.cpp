@@ -184,6 +184,17 @@ void PlaceBody(Checker& checker, PlaceId id) {
   } else if (place.actor.valid()) {
     place.arguments = ResolveActorArguments(scope, call->arguments, place.actor, actor.range);
   }
+  for (const syntax::Name& name : decl->along) {
+    place.along.push_back(name.text);
+    const auto is_index = [&](const syntax::Index& index) { return index.name.text == name.text; };
+    if (llvm::any_of(decl->indices, is_index)) continue;
+    std::vector<std::string> indices;
+    for (const syntax::Index& index : decl->indices) indices.push_back(index.name.text);
+    Diagnostic& diagnostic = checker.diagnostics.Report(
+        Code::kE0301, name.range,
+        fmt::format("`equal along` names an index of the place, and `{}` is none", name.text));
+    checker.Suggest(diagnostic, name.range, name.text, indices);
+  }
   Value device = ResolveValue(scope, decl->device);
   place.device = device.id;
   if (device.type.known() && device.type.kind != StaticType::kDevice) {
@@ -213,6 +224,33 @@ uint64_t TimeoutOf(Checker& checker, const syntax::Expr& value) {
   return 0;
 }
 
+// Resolves `recompute f, g if p < 2`: the condition is over variables of the calls.
+void Recompute(Checker& checker, GraphId id, const syntax::Attribute& attribute) {
+  const Module& module = *checker.graphs[id].module;
+  Graph::Recompute& row = checker.program.graphs[id].recompute.emplace();
+  row.range = attribute.name.range;
+  std::vector<syntax::Name> names = attribute.more;
+  const syntax::Expr& first = module.file.exprs[attribute.value];
+  const auto* word = std::get_if<syntax::NameExpr>(&first.node);
+  names.insert(names.begin(), {word ? word->name : "", first.range});
+  for (const syntax::Name& name : names) {
+    const auto has_name = [&](const Method& method) { return method.name == name.text; };
+    row.methods.push_back(name.text);
+    if (llvm::any_of(checker.program.methods, has_name) || checker.names_missing) continue;
+    std::vector<std::string> methods;
+    for (const Method& method : checker.program.methods) methods.push_back(method.name);
+    Diagnostic& diagnostic = checker.diagnostics.Report(
+        Code::kE0312, name.range,
+        "`recompute` names methods whose values are made again for their gradients, and no actor "
+        "has this one");
+    checker.Suggest(diagnostic, name.range, name.text, methods);
+  }
+  if (!attribute.condition.valid()) return;
+  Scope scope(checker, module, Site::kConst, nullptr, &row.locals);
+  scope.call_variables = &row.variables;
+  row.condition = ResolveCondition(scope, attribute.condition).id;
+}
+
 void Inflight(Checker& checker, GraphId id, syntax::ExprId value) {
   Scope& scope = *checker.graph_scopes[id];
   scope.names.Hide(true);
@@ -239,9 +277,17 @@ constexpr std::pair<const char*, void (*)(Checker&, GraphId, syntax::ExprId)> kA
     {"inflight", Inflight}, {"overlap", Overlap}, {"timeout", Timeout}};
 
 void GraphAttribute(Checker& checker, GraphId id, const syntax::Attribute& attribute) {
-  std::vector<std::string> names;
+  if (attribute.name.text == "recompute") return Recompute(checker, id, attribute);
+  std::vector<std::string> names = {"recompute"};
   for (const auto& [name, resolve] : kAttributes) {
-    if (attribute.name.text == name) return resolve(checker, id, attribute.value);
+    if (attribute.name.text == name && attribute.more.empty() && !attribute.condition.valid()) {
+      return resolve(checker, id, attribute.value);
+    }
+    if (attribute.name.text == name) {
+      checker.diagnostics.Report(Code::kE0419, attribute.name.range,
+                                 fmt::format("`{}` has one value, and no condition", name));
+      return;
+    }
     names.push_back(name);
   }
   const Range at = attribute.name.range;

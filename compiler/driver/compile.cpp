@@ -11,6 +11,7 @@
 #include "compiler/emit/emit.h"
 #include "compiler/graph/fuse/fuse.h"
 #include "compiler/graph/graph.h"
+#include "compiler/graph/recompute.h"
 #include "compiler/graph/rewrite.h"
 #include "compiler/pipeline/order.h"
 #include "compiler/program/program.h"
@@ -305,6 +306,7 @@ std::optional<graph::Module> Phases::MakeGraph(const program::Program& program) 
   if (IsChecked(module)) return std::nullopt;
   if (!diagnostics_.has_errors()) {
     Validate(module, "elaborate");
+    Recompute(module);
     result_.rewritten = Rewrite(module, RewriteOptionsOf(options_, TopologyOf()));
     clock_.Done("rewrite");
     Validate(module, "rewrite");

@@ -14,6 +14,7 @@
 #include "compiler/elaborate/gradients/tape.h"
 #include "compiler/elaborate/places/places.h"
 #include "compiler/elaborate/report.h"
+#include "compiler/elaborate/rules/call_variables.h"
 #include "compiler/elaborate/steps.h"
 #include "compiler/elaborate/types/coerce.h"
 #include "compiler/elaborate/elaboration_context.h"
@@ -114,6 +115,36 @@ int64_t Inflight(ElaborationContext& elaboration, const program::Graph& source) 
   return 1;
 }
 
+// Marks the calls whose kept values are made again: of the methods that `recompute` names, where its
+// condition holds.
+void MarkRecomputed(ElaborationContext& elaboration, const program::Graph::Recompute& rule,
+                    graph::Graph& graph) {
+  Frame frame("recompute", nullptr, &rule.locals);
+  for (graph::Call& call : graph.calls) {
+    if (!call.instance.valid() || !llvm::is_contained(rule.methods, call.method)) continue;
+    for (program::LocalId variable : rule.variables) {
+      const std::string& name = rule.locals[variable].name;
+      std::optional<int64_t> value = VariableOf(elaboration, call, name);
+      if (!value) {
+        Report(elaboration, Code::kE0533, rule.range,
+               fmt::format("`recompute`: a call of `{}` has no loop variable, and no index of its "
+                           "place, that is called `{}`",
+                           call.method, name))
+            .AddNote(call.site, "the call");
+        return;
+      }
+      frame.locals[variable.index] = Value(*value);
+    }
+    if (!rule.condition.valid()) {
+      call.recompute = true;
+      continue;
+    }
+    const std::optional<bool> holds = EvaluateCondition(elaboration, rule.condition, frame);
+    if (!holds) return;
+    call.recompute = *holds;
+  }
+}
+
 // Warns of an input with a default, which a run takes no account of.
 void WarnOfDefault(ElaborationContext& elaboration, const program::Graph& graph,
                    const program::Parameter& parameter) {
@@ -168,6 +199,7 @@ void ElaborateGraph(ElaborationContext& elaboration, program::GraphId id) {
                            ? elaboration.module.instances[call.instance].name + "." + call.method
                            : call.method));
   }
+  if (source.recompute) MarkRecomputed(elaboration, *source.recompute, graph);
   if (source.use) graph.rules = ElaborateRules(elaboration, *source.use, graph);
   elaboration.module.graphs.push_back(std::move(graph));
 }

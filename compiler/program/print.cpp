@@ -194,6 +194,13 @@ class ProgramPrinter {
     if (graph.overlap) out_ << " overlap " << (*graph.overlap ? "on" : "off");
     if (graph.timeout_ps != 0) out_ << " timeout " << graph.timeout_ps << "ps";
     if (graph.use) out_ << " using " << UsingText(*graph.use);
+    if (graph.recompute) {
+      const TextPrinter condition(program_, nullptr, &graph.recompute->locals);
+      out_ << " recompute " << llvm::join(graph.recompute->methods, ", ");
+      if (graph.recompute->condition.valid()) {
+        out_ << " if " << condition.Text(graph.recompute->condition);
+      }
+    }
     out_ << "\n";
     PrintStatements(text, graph.body.statements, 1);
   }

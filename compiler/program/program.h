@@ -543,6 +543,7 @@ struct Graph {
     std::vector<std::string> methods;
     ExprId condition;  // may be invalid
     Table<LocalId, Local> locals;
+    std::vector<LocalId> variables;  // of the calls
     Range range;
   };
   std::optional<Recompute> recompute;
@@ -577,6 +578,10 @@ struct Program {
   bool has_gradients = false;
   OpId zeros_op, ones_op, sum_to_op, shaped_op, update_op;
 };
+
+// Returns whether a schedule's kind of this name means calls that `grad` derives of its `forward`,
+// where no method has the name: backward, backward_input, backward_weight.
+bool IsDerivedKind(const std::string& name);
 
 // Finds the method of an actor by name; invalid when there is none.
 MethodId FindMethod(const Program& program, ActorId actor, const std::string& name);

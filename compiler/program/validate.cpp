@@ -55,6 +55,9 @@ class Validator {
       ValidateBody(context, graph.body);
       OptionalExpr(context, graph.inflight);
       if (graph.use) ValidateUsing(*graph.use);
+      if (graph.recompute) {
+        OptionalExpr({nullptr, &graph.recompute->locals, ActorId()}, graph.recompute->condition);
+      }
     }
     for (const Schedule& schedule : program_.schedules) ValidateSchedule(schedule);
     for (const Topology& topology : program_.topologies) ValidateTopology(topology);

@@ -10,6 +10,7 @@
 #include "compiler/check/names.h"
 #include "compiler/check/schedules/rules.h"
 #include "compiler/check/scope/scope.h"
+#include "llvm/ADT/StringRef.h"
 #include "runtime/status/text.h"
 
 namespace cgraph::check {
@@ -69,7 +70,7 @@ class UsingReader {
                            "names cannot mean one method; `with ({3} = NAME)` takes another",
                            method.name, schedule().name, schedule().kinds[first->second].name,
                            schedule().kinds[kind].name));
-      } else if (!Exists(method)) {
+      } else if (!Exists(method) && !IsDerived(kind, method)) {
         ReportNoMethod(kind, method);
       }
     }
@@ -206,6 +207,20 @@ class UsingReader {
     if (method.actor.valid()) return FindMethod(program, method.actor, method.name).valid();
     return std::any_of(program.methods.begin(), program.methods.end(),
                        [&](const Method& other) { return other.name == method.name; });
+  }
+
+  // Returns whether a name means the calls that `grad` derives: those of the schedule's own
+  // `forward`, whatever it is called here, or those of a method by their name.
+  bool IsDerived(KindId kind, const Using::Method& method) const {
+    if (!checker_.program.has_gradients) return false;
+    const bool renamed = method.range.begin != written_.range.begin;
+    if (!renamed && IsDerivedKind(schedule().kinds[kind].name)) return true;
+    llvm::StringRef name = method.name;
+    for (const char* suffix : {"_input", "_weight"}) name.consume_back(suffix);
+    const std::string of = name == "backward" ? "forward" : name.str();
+    name = of;
+    return (of == "forward" || name.consume_back("_backward")) &&
+           Exists({method.actor, name.str(), method.range});
   }
 
   std::string KindNames() const {

@@ -10,6 +10,7 @@
 #include "compiler/elaborate/calls/calls.h"
 #include "compiler/elaborate/calls/method_scope.h"
 #include "compiler/elaborate/gradients/activity.h"
+#include "compiler/elaborate/gradients/copies.h"
 #include "compiler/elaborate/gradients/gradients.h"
 #include "compiler/elaborate/gradients/halves.h"
 #include "compiler/elaborate/gradients/rules.h"
@@ -199,8 +200,7 @@ class Deriver {
     own_.clear();
     outgoing_.clear();
     incoming_.clear();
-    std::set<size_t> group(nodes.begin(), nodes.end());
-    group_ = &group;
+    group_ = {nodes.begin(), nodes.end()};
     for (size_t at : llvm::reverse(nodes)) {
       if (!Step(elaboration_, range_, 1) || !DeriveNode(at, forward)) return false;
     }
@@ -252,7 +252,7 @@ class Deriver {
     if (!part.value.valid()) return false;
     part.via = of.via;
     const size_t maker = activity_.maker[root.index];
-    if (maker != Activity::kNoNode && group_->count(maker) != 0) {
+    if (maker != Activity::kNoNode && group_.count(maker) != 0) {
       return own_[root].Add(maker_, of.value, part);
     }
     const graph::DeviceId device = elaboration_.method ? elaboration_.method->call.device
@@ -280,8 +280,7 @@ class Deriver {
                [&] { gradients.push_back(TotalOf(tensor.value, failed)); });
     });
     if (failed) return false;
-    std::set<size_t> group{at};
-    group_ = &group;
+    group_ = {at};
     return Transpose(elaboration_, maker_, own, gradients, activity_, range_,
                      [&](const Tensor& of, Tensor part) {
                        const graph::DeviceId home = builder_.value(part.value).home;
@@ -316,7 +315,7 @@ class Deriver {
   Activity activity_;
   std::map<ValueId, Sums> sums_;      // by root: of what other calls have made
   // Of the call that is being derived:
-  const std::set<size_t>* group_ = nullptr;  // its nodes
+  std::set<size_t> group_;            // its nodes
   std::map<ValueId, Sum> own_;        // by root: of what it has made itself
   std::vector<Outgoing> outgoing_;    // the sums that it has added to
   std::vector<Tensor> incoming_;      // what came for its results
@@ -473,11 +472,19 @@ Value EvaluateGrad(ElaborationContext& elaboration, const program::CallBuiltin& 
   llvm::SaveAndRestore<const DerivedCall*> of_loss(elaboration.derived, &derived);
   Deriver deriver(elaboration, context.range);
   if (!deriver.Run(*loss.As<Tensor>(), from, targets)) return Value();
+  FoundGradients found;
+  ForEachTensor(tree, [&](const Tensor& target) {
+    found.emplace(target.value, deriver.Found(target.value));
+  });
+  if (elaboration.method == nullptr) {
+    WarnOfUndeclaredCopies(elaboration, found, context.range);
+    if (!SumCopies(elaboration, deriver.maker(), found)) return Value();
+  }
   return MapLeaves(elaboration, context.range, tree, [&](const Value& leaf) {
     const Tensor& target = *leaf.As<Tensor>();
-    const std::optional<Tensor> found = deriver.Found(target.value);
-    if (!found) return NoGradient(elaboration, deriver, target, context.range);
-    return found->value.valid() ? Value(*found) : Value();
+    const std::optional<Tensor>& gradient = found[target.value];
+    if (!gradient) return NoGradient(elaboration, deriver, target, context.range);
+    return gradient->value.valid() ? Value(*gradient) : Value();
   });
 }
 

@@ -106,7 +106,7 @@ void CreateInstance(ElaborationContext& elaboration, program::PlaceId id,
   std::vector<std::pair<std::string, int64_t>> named;
   for (size_t i = 0; i < indices.size(); ++i) named.emplace_back(place.indices[i].name, indices[i]);
   elaboration.places.instances.push_back(
-      {place.actor, std::move(parameters), std::move(named), std::move(layout), object});
+      {place.actor, id, std::move(parameters), std::move(named), std::move(layout), object});
   elaboration.backtrace.loops.resize(elaboration.backtrace.loops.size() - indices.size());
 }
 

@@ -25,6 +25,7 @@ struct PlaceTable {
 // InstanceDetails: the data of an instance that the graph's Instance does not need.
 struct InstanceDetails {
   program::ActorId actor;
+  program::PlaceId place;
   Frame frame;                // the actor's parameters
   std::vector<std::pair<std::string, int64_t>> indices;  // of its place
   std::vector<Value> layout;  // per state of the actor: a tree with StateLeaf leaves

@@ -11,6 +11,17 @@
 
 namespace cgraph::elaborate {
 
+std::optional<int64_t> VariableOf(const ElaborationContext& elaboration, const graph::Call& call,
+                                  const std::string& name) {
+  for (size_t i = call.indices.size(); i-- > 0;) {
+    if (call.index_names[i] == name) return call.indices[i];
+  }
+  for (const auto& [index, value] : elaboration.places.instances[call.instance.index].indices) {
+    if (index == name) return value;
+  }
+  return std::nullopt;
+}
+
 CallVariables::CallVariables(ElaborationContext& elaboration, const program::Using& use,
                              const program::Schedule& schedule)
     : elaboration_(elaboration),
@@ -40,14 +51,9 @@ std::string CallVariables::CallText(const graph::Call& call) const {
 
 std::optional<int64_t> CallVariables::Find(const graph::Call& call, const std::string& name,
                                            Range rule) {
-  for (size_t i = call.indices.size(); i-- > 0;) {
-    if (call.index_names[i] == name) return call.indices[i];
-  }
-  for (const auto& [index, value] : elaboration_.places.instances[call.instance.index].indices) {
-    if (index == name) return value;
-  }
-  ReportMissing(call, name, rule);
-  return std::nullopt;
+  const std::optional<int64_t> value = VariableOf(elaboration_, call, name);
+  if (!value) ReportMissing(call, name, rule);
+  return value;
 }
 
 void CallVariables::ReportMissing(const graph::Call& call, const std::string& name, Range rule) {

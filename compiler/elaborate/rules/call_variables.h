@@ -13,6 +13,10 @@ namespace cgraph::elaborate {
 
 struct ElaborationContext;
 
+// Returns a call's loop variable, or an index of its place, by name; nothing where it has none.
+std::optional<int64_t> VariableOf(const ElaborationContext& elaboration, const graph::Call& call,
+                                  const std::string& name);
+
 class CallVariables {
  public:
   CallVariables(ElaborationContext& elaboration, const program::Using& use,

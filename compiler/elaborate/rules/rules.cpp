@@ -68,6 +68,7 @@ class RuleMaker {
       const program::Using::Method& method = use_.methods[id];
       kinds.emplace(std::pair(method.actor, method.name), id.index);
       rules_.kinds.push_back({.name = kind.name, .rank = kind.rank});
+      if (MeansDerived(method, kind.name)) derived_kinds_.insert(id.index);
     }
     rules_.calls.resize(graph_.calls.size());
     for (CallId id : graph_.calls.Ids()) {
@@ -76,9 +77,31 @@ class RuleMaker {
       const program::ActorId actor = elaboration_.places.instances[call.instance.index].actor;
       auto found = kinds.find({actor, call.method});
       if (found == kinds.end()) found = kinds.find({program::ActorId(), call.method});
-      if (found == kinds.end()) continue;
-      rules_.calls[id.index].kind = found->second;
+      const std::optional<uint32_t> derived = DerivedKind(call);
+      if (!derived && found == kinds.end()) continue;
+      rules_.calls[id.index].kind = derived ? *derived : found->second;
     }
+  }
+
+  // Returns whether a kind means derived calls of the schedule's `forward`: `with` gives it no other
+  // name, and no method has it.
+  bool MeansDerived(const program::Using::Method& method, const std::string& kind) const {
+    return program::IsDerivedKind(kind) && method.name == kind && !method.actor.valid() &&
+           std::none_of(elaboration_.program.methods.begin(), elaboration_.program.methods.end(),
+                        [&](const program::Method& other) { return other.name == kind; });
+  }
+
+  // Returns the kind of a call by what it is derived of: its forward call comes before it, and has
+  // its kind already.
+  std::optional<uint32_t> DerivedKind(const graph::Call& call) const {
+    if (!call.derived_from.valid()) return std::nullopt;
+    const uint32_t forward = rules_.calls[call.derived_from.index].kind;
+    if (forward == graph::kNoKind || rules_.kinds[forward].name != "forward") return std::nullopt;
+    static constexpr const char* kNames[] = {"backward", "backward_input", "backward_weight"};
+    for (uint32_t kind : derived_kinds_) {
+      if (rules_.kinds[kind].name == kNames[call.half]) return kind;
+    }
+    return std::nullopt;
   }
 
   // Notes the called kinds, for CheckSchedules when all graphs are there.
@@ -140,11 +163,27 @@ class RuleMaker {
   void AddLimit(const program::LimitRule& limit) {
     graph::Limit made{limit.minuend.index, limit.subtrahend.index, limit.at_most,
                       PerDevice(limit.bound, "a limit"), limit.range};
+    DropWithoutDerived(made);
     if (limit.condition.valid()) {
       made.minuend = Part(limit, limit.minuend);
       made.subtrahend = Part(limit, limit.subtrahend);
     }
     rules_.limits.push_back(std::move(made));
+  }
+
+  // Drops a limit on derived calls where a device lacks those of one of its kinds: a frozen stage
+  // has no gradients of weights that could ever catch up.
+  void DropWithoutDerived(graph::Limit& limit) {
+    if (!derived_kinds_.count(limit.minuend) && !derived_kinds_.count(limit.subtrahend)) return;
+    for (const auto& [device, position] : positions_) {
+      bool has[2] = {};
+      for (CallId id : graph_.calls.Ids()) {
+        if (graph_.calls[id].device != device) continue;
+        has[0] |= rules_.calls[id.index].kind == limit.minuend;
+        has[1] |= rules_.calls[id.index].kind == limit.subtrahend;
+      }
+      if (!has[0] || !has[1]) limit.bounds[device.index].reset();
+    }
   }
 
   // Makes a kind of its own of those calls of a kind that meet the limit's condition.
@@ -272,6 +311,8 @@ class RuleMaker {
     for (CallId id : graph_.calls.Ids()) {
       if (rules_.calls[id.index].kind != rule.first.index) continue;
       std::deque<CallId>& queue = seconds[key(graph_.calls[id])];
+      // A derived call whose place has no params has no second half.
+      if (queue.empty() && graph_.calls[id].derived_from.valid()) continue;
       if (queue.empty() || queue.front() < id) return ReportNoPair(rule, id, !queue.empty());
       rules_.calls[id.index].fused = queue.front();
       follows_.insert(queue.front());
@@ -311,6 +352,7 @@ class RuleMaker {
   const graph::Graph& graph_;
   Frame frame_;
   CallVariables variables_;
+  std::set<uint32_t> derived_kinds_;       // that mean calls which `grad` has derived
   std::map<DeviceId, int64_t> positions_;  // of covered devices
   std::set<CallId> follows_;               // calls that run right after another, as one with it
   graph::Rules rules_;

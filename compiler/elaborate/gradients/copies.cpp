@@ -1,0 +1,380 @@
+#include "compiler/elaborate/gradients/copies.h"
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "compiler/cost/costs.h"
+#include "compiler/elaborate/gradients/value_numbers.h"
+#include "compiler/elaborate/ops/ops.h"
+#include "compiler/elaborate/report.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/SaveAndRestore.h"
+
+namespace cgraph::elaborate {
+namespace {
+
+using graph::DeviceId;
+using graph::StateId;
+using graph::ValueId;
+
+using Indices = std::vector<std::pair<std::string, int64_t>>;
+
+const graph::Instance& InstanceOf(const ElaborationContext& elaboration, StateId state) {
+  return elaboration.module.instances[elaboration.module.states[state].instance];
+}
+
+const InstanceDetails& DetailsOf(const ElaborationContext& elaboration, StateId state) {
+  return elaboration.places.instances[elaboration.module.states[state].instance.index];
+}
+
+// Variable: what several params are copies of: a place's param, and the indices that tell it from
+// others.
+using Variable = std::tuple<program::PlaceId, std::string, Indices>;
+
+Variable VariableOf(const ElaborationContext& elaboration, StateId state,
+                    const std::vector<std::string>& along) {
+  const InstanceDetails& details = DetailsOf(elaboration, state);
+  Indices others;
+  for (const auto& index : details.indices) {
+    if (!llvm::is_contained(along, index.first)) others.push_back(index);
+  }
+  return {details.place, elaboration.module.states[state].name, std::move(others)};
+}
+
+class CopySummer {
+ public:
+  CopySummer(ElaborationContext& elaboration, OpMaker& maker, FoundGradients& found)
+      : elaboration_(elaboration), maker_(maker), found_(found) {}
+
+  bool Run() {
+    if (!FindGroups() || !CheckBeginnings()) return false;
+    std::map<std::vector<DeviceId>, std::vector<Group*>> by_devices;
+    for (Group& group : groups_) {
+      if (!AddOnDevices(group)) return false;
+      if (group.sums.size() > 1) by_devices[DevicesOf(group)].push_back(&group);
+    }
+    for (auto& [devices, groups] : by_devices) {
+      if (!Reduce(devices, groups)) return false;
+    }
+    for (const Group& group : groups_) {
+      for (ValueId param : group.params) {
+        const DeviceId home = elaboration_.builder->value(param).home;
+        found_[param] = group.sums.at(home);
+      }
+    }
+    return true;
+  }
+
+ private:
+  struct Group {
+    std::vector<ValueId> params;
+    std::map<DeviceId, Tensor> sums;  // of the copies on a device; after Reduce of all
+    int64_t bytes = 0;
+    uint32_t done = 0;                // the last op that makes one of the sums
+  };
+
+  static std::vector<DeviceId> DevicesOf(const Group& group) {
+    std::vector<DeviceId> devices;
+    for (const auto& [device, sum] : group.sums) devices.push_back(device);
+    return devices;
+  }
+
+  // Groups the params that are declared as copies, of which all must have been asked for. Where the
+  // loss depends on none of them they stay without a gradient.
+  bool FindGroups() {
+    std::map<Variable, std::vector<ValueId>> copies;
+    for (const auto& [param, gradient] : found_) {
+      const StateId state = elaboration_.builder->value(param).state;
+      if (!state.valid() || !elaboration_.places.params.count(state)) continue;
+      const std::vector<std::string> along = AlongOf(elaboration_, state);
+      if (!along.empty()) copies[VariableOf(elaboration_, state, along)].push_back(param);
+    }
+    for (const auto& [variable, params] : copies) {
+      if (!CheckAll(variable, params)) return false;
+      const bool has =
+          llvm::any_of(params, [&](ValueId param) { return found_[param].has_value(); });
+      if (has) groups_.push_back({params, {}, 0, 0});
+    }
+    return true;
+  }
+
+  // Reports a copy that `of:` leaves out.
+  bool CheckAll(const Variable& variable, const std::vector<ValueId>& params) {
+    const StateId first = elaboration_.builder->value(params[0]).state;
+    const std::vector<std::string> along = AlongOf(elaboration_, first);
+    for (StateId other : elaboration_.module.states.Ids()) {
+      if (!elaboration_.places.params.count(other) ||
+          VariableOf(elaboration_, other, along) != variable ||
+          llvm::any_of(params, [&](ValueId param) {
+            return elaboration_.builder->value(param).state == other;
+          })) {
+        continue;
+      }
+      Report(elaboration_, Code::kE0906, maker_.range(),
+             fmt::format("`{0}.{2}` and `{1}.{2}` are copies of one variable, and `of:` has the "
+                         "first and not the other",
+                         InstanceOf(elaboration_, first).name,
+                         InstanceOf(elaboration_, other).name,
+                         elaboration_.module.states[other].name));
+      return false;
+    }
+    return true;
+  }
+
+  // Reports copies that begin with different values.
+  bool CheckBeginnings() {
+    if (groups_.empty()) return true;
+    const graph::Module& module = elaboration_.module;
+    const std::vector<std::string> begins =
+        ValueNumbers(module.start).StateTexts(module.states.size());
+    for (const Group& group : groups_) {
+      const StateId first = elaboration_.builder->value(group.params[0]).state;
+      for (ValueId param : group.params) {
+        const StateId state = elaboration_.builder->value(param).state;
+        if (begins[state.index] == begins[first.index]) continue;
+        Report(elaboration_, Code::kE0906, InstanceOf(elaboration_, state).range,
+               fmt::format("`{0}.{2}` and `{1}.{2}` are declared equal along {3}, and their initial "
+                           "values differ",
+                           InstanceOf(elaboration_, first).name,
+                           InstanceOf(elaboration_, state).name, module.states[state].name,
+                           fmt::join(AlongOf(elaboration_, state), ", ")));
+        return false;
+      }
+    }
+    return true;
+  }
+
+  // Adds the gradients of copies that are on one device; zeros where there are none.
+  bool AddOnDevices(Group& group) {
+    for (ValueId param : group.params) {
+      const graph::Value value = elaboration_.builder->value(param);
+      llvm::SaveAndRestore<std::optional<DeviceId>> on(elaboration_.on, value.home);
+      const std::optional<Tensor>& gradient = found_[param];
+      const auto known = group.sums.find(value.home);
+      if (!gradient && known != group.sums.end()) continue;
+      Tensor sum = gradient ? *gradient : ZerosLike(group, value);
+      if (sum.value.valid() && elaboration_.builder->value(sum.value).home != value.home) {
+        sum = maker_.Copy(sum);
+      }
+      if (known != group.sums.end()) sum = maker_.Add(known->second, sum);
+      if (!sum.value.valid()) return false;
+      group.sums[value.home] = sum;
+      group.bytes = maker_.type(sum).bytes();
+      const graph::OpId producer = elaboration_.builder->value(sum.value).producer;
+      if (producer.valid()) group.done = std::max(group.done, producer.index);
+    }
+    return true;
+  }
+
+  Tensor ZerosLike(const Group& group, const graph::Value& param) {
+    graph::Type type = param.type;
+    for (ValueId other : group.params) {
+      if (found_[other]) type = maker_.type(*found_[other]);  // f32 of an f16 param
+    }
+    return maker_.Zeros(type);
+  }
+
+  // Sums over devices, several variables at once: as many bytes as take ten latencies, so that each
+  // sum begins soon and the latency counts for little.
+  bool Reduce(const std::vector<DeviceId>& devices, std::vector<Group*>& groups) {
+    llvm::stable_sort(groups, [](Group* a, Group* b) { return a->done < b->done; });
+    const int64_t bucket = BucketBytes(devices);
+    for (size_t begin = 0, end = 0; begin < groups.size(); begin = end) {
+      for (int64_t bytes = 0; end < groups.size() && (bytes < bucket || end == begin); ++end) {
+        bytes += groups[end]->bytes;
+      }
+      if (!ReduceBucket(devices, {groups.begin() + begin, groups.begin() + end})) return false;
+    }
+    return true;
+  }
+
+  bool ReduceBucket(const std::vector<DeviceId>& devices, const std::vector<Group*>& groups) {
+    Participants given;
+    given.devices = devices;
+    given.ranges.assign(devices.size(), maker_.range());
+    for (DeviceId device : devices) {
+      given.tensors.emplace_back();
+      for (const Group* group : groups) given.tensors.back().push_back(group->sums.at(device));
+    }
+    const std::optional<graph::OpId> made = EmitCollective(
+        elaboration_,
+        {CollectiveKind::kAllReduce, Reduction::kSum, 0, Transport::kAuto, maker_.range()}, given);
+    if (!made) return false;
+    const std::vector<ValueId> results = elaboration_.builder->graph().ops[*made].results;
+    for (size_t rank = 0; rank < devices.size(); ++rank) {
+      for (size_t i = 0; i < groups.size(); ++i) {
+        groups[i]->sums[devices[rank]] = Tensor{results[rank * groups.size() + i]};
+      }
+    }
+    return true;
+  }
+
+  int64_t BucketBytes(const std::vector<DeviceId>& ids) {
+    constexpr int64_t kLatencies = 10, kLeast = 64 << 10, kMost = 256 << 20;
+    if (!topology_) {
+      topology_ = ElaborateTopology(elaboration_.program, elaboration_.options,
+                                    elaboration_.diagnostics);
+    }
+    if (!topology_) return kMost;
+    std::vector<LogicalDevice> devices;
+    for (DeviceId id : ids) devices.push_back(elaboration_.module.devices[id]);
+    const bool gpus = llvm::all_of(
+        devices, [](const LogicalDevice& device) { return device.kind == DeviceKind::kGpu; });
+    const cost::Costs costs(*topology_);
+    const auto time = [&](int64_t bytes) {
+      return costs.Collective(CollectiveKind::kAllReduce, devices, gpus, bytes).ps;
+    };
+    const uint64_t enough = kLatencies * time(1);
+    int64_t bytes = kLeast;
+    while (bytes < kMost && time(bytes) < enough) bytes *= 2;
+    return bytes;
+  }
+
+  ElaborationContext& elaboration_;
+  OpMaker& maker_;
+  FoundGradients& found_;
+  std::vector<Group> groups_;
+  std::optional<cost::Topology> topology_;
+};
+
+// ---- copies that are not declared -----------------------------------------------------------------
+
+class CopyFinder {
+ public:
+  CopyFinder(ElaborationContext& elaboration, const FoundGradients& found, Range range)
+      : elaboration_(elaboration), range_(range) {
+    for (const auto& [param, gradient] : found) {
+      const StateId state = elaboration.builder->value(param).state;
+      if (state.valid() && elaboration.places.params.count(state)) params_.insert(state);
+    }
+  }
+
+  void Run() {
+    if (!HasCandidates()) return;
+    begins_ = ValueNumbers(elaboration_.module.start).StateTexts(elaboration_.module.states.size());
+    FindByReaders();
+    FindByBeginnings();
+  }
+
+ private:
+  // Two places on different devices have params of one name that are not declared as copies.
+  bool HasCandidates() const {
+    std::map<std::pair<program::ActorId, std::string>, DeviceId> devices;
+    return llvm::any_of(params_, [&](StateId state) {
+      const DeviceId device = InstanceOf(elaboration_, state).device;
+      const auto [known, added] = devices.emplace(
+          std::pair(DetailsOf(elaboration_, state).actor, elaboration_.module.states[state].name),
+          device);
+      return !added && known->second != device;
+    });
+  }
+
+  // Finds params whose readers make the same value at two places.
+  void FindByReaders() {
+    const graph::Graph& graph = elaboration_.builder->graph();
+    const ValueNumbers numbers(graph, &begins_);
+    std::map<std::pair<uint32_t, std::string>, StateId> readers;
+    for (const graph::Op& op : graph.ops) {
+      if (op.collective || op.results.empty()) continue;
+      for (const graph::Use& use : op.operands) {
+        const graph::Value& value = graph.values[graph::RootOf(graph, use.value)];
+        const bool is_param = value.storage == graph::Value::kState && !value.producer.valid() &&
+                              params_.count(value.state) != 0;
+        if (!is_param) continue;
+        const auto [first, added] =
+            readers.emplace(std::pair(numbers[op.results[0]], begins_[value.state.index]),
+                            value.state);
+        if (!added) Suspect(first->second, value.state);
+      }
+    }
+  }
+
+  // Finds places all of whose params begin alike.
+  void FindByBeginnings() {
+    std::map<graph::InstanceId, std::vector<StateId>> instances;
+    for (StateId state : params_) instances[elaboration_.module.states[state].instance].push_back(state);
+    std::map<std::pair<program::ActorId, std::vector<std::string>>, const std::vector<StateId>*> seen;
+    for (const auto& [instance, states] : instances) {
+      std::vector<std::string> texts;
+      for (StateId state : states) {
+        texts.push_back(elaboration_.module.states[state].name + "=" + begins_[state.index]);
+      }
+      const auto [first, added] = seen.emplace(
+          std::pair(elaboration_.places.instances[instance.index].actor, texts), &states);
+      if (added) continue;
+      for (size_t i = 0; i < states.size(); ++i) Suspect((*first->second)[i], states[i]);
+    }
+  }
+
+  // Warns once for each param of an actor, where the two are no declared copies.
+  void Suspect(StateId a, StateId b) {
+    const graph::Instance &first = InstanceOf(elaboration_, a), &second = InstanceOf(elaboration_, b);
+    const std::string& name = elaboration_.module.states[a].name;
+    if (first.device == second.device || name != elaboration_.module.states[b].name) return;
+    const std::vector<std::string> along = AlongOf(elaboration_, a);
+    if (!along.empty() &&
+        VariableOf(elaboration_, a, along) == VariableOf(elaboration_, b, along)) {
+      return;
+    }
+    if (!reported_.insert({DetailsOf(elaboration_, a).actor, name}).second) return;
+    const std::string index = Differing(a, b);
+    Report(elaboration_, Code::kW0507, range_,
+           fmt::format("`{}` of {} and of {} are copies of one variable, and are trained apart{}",
+                       name, first.name, second.name,
+                       index.empty() ? "" : "; declare them `equal along " + index + "`"))
+        .AddNote(elaboration_.program.actors[DetailsOf(elaboration_, a).actor].range,
+                 "the actor is declared here");
+  }
+
+  // Returns the index in which two places of one array differ; empty where there is no one.
+  std::string Differing(StateId a, StateId b) const {
+    const InstanceDetails &first = DetailsOf(elaboration_, a), &second = DetailsOf(elaboration_, b);
+    if (first.place != second.place) return "";
+    std::string differing;
+    for (size_t i = 0; i < first.indices.size(); ++i) {
+      if (first.indices[i].second == second.indices[i].second) continue;
+      if (!differing.empty()) return "";
+      differing = first.indices[i].first;
+    }
+    return differing;
+  }
+
+  ElaborationContext& elaboration_;
+  const Range range_;
+  std::set<StateId> params_;
+  std::vector<std::string> begins_;  // by StateId: equal where the initial values are
+  std::set<std::pair<program::ActorId, std::string>> reported_;
+};
+
+}  // namespace
+
+std::vector<std::string> AlongOf(const ElaborationContext& elaboration, StateId id) {
+  const InstanceDetails& details = DetailsOf(elaboration, id);
+  std::vector<std::string> along = elaboration.program.places[details.place].along;
+  const std::string& name = elaboration.module.states[id].name;
+  for (program::StateId state : elaboration.program.actors[details.actor].states) {
+    const program::State& row = elaboration.program.states[state];
+    const bool owns = name == row.name || name.rfind(row.name + "[", 0) == 0 ||
+                      name.rfind(row.name + ".", 0) == 0;
+    if (owns) along.insert(along.end(), row.along.begin(), row.along.end());
+  }
+  llvm::erase_if(along, [&](const std::string& index) {
+    return llvm::none_of(details.indices, [&](const auto& has) { return has.first == index; });
+  });
+  return along;
+}
+
+bool SumCopies(ElaborationContext& elaboration, OpMaker& maker, FoundGradients& found) {
+  return CopySummer(elaboration, maker, found).Run();
+}
+
+void WarnOfUndeclaredCopies(ElaborationContext& elaboration, const FoundGradients& found,
+                            Range range) {
+  CopyFinder(elaboration, found, range).Run();
+}
+
+}  // namespace cgraph::elaborate

@@ -1,0 +1,29 @@
+// Copies: params that are one variable at several places (`equal along t`), whose gradients are
+// summed; and those that look like it and are not declared so.
+#ifndef CGRAPH_COMPILER_ELABORATE_GRADIENTS_COPIES_H_
+#define CGRAPH_COMPILER_ELABORATE_GRADIENTS_COPIES_H_
+
+#include <map>
+#include <optional>
+
+#include "compiler/elaborate/gradients/make_op.h"
+
+namespace cgraph::elaborate {
+
+// Gradients by the value whose they are; nothing where the loss does not depend on it.
+using FoundGradients = std::map<graph::ValueId, std::optional<Tensor>>;
+
+// Replaces the gradients of copies by their sum: one all_reduce for as many as its link moves in ten
+// latencies, in the order in which they are done. False: an error was reported.
+bool SumCopies(ElaborationContext& elaboration, OpMaker& maker, FoundGradients& found);
+
+// Warns of params that are copies of one variable and are trained apart (W0507).
+void WarnOfUndeclaredCopies(ElaborationContext& elaboration, const FoundGradients& found,
+                            Range range);
+
+// Returns the indices of its place along which a param is a copy.
+std::vector<std::string> AlongOf(const ElaborationContext& elaboration, graph::StateId state);
+
+}  // namespace cgraph::elaborate
+
+#endif  // CGRAPH_COMPILER_ELABORATE_GRADIENTS_COPIES_H_
