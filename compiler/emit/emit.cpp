@@ -236,7 +236,6 @@ std::vector<uint8_t> Digest(const Sources& sources) {
 }  // namespace
 
 // What the compiler lets through, a plan may be.
-static_assert(kMaxInflight <= plan::kMaxFramesInFlight);
 static_assert(kMaxOperands <= std::numeric_limits<decltype(plan::Instruction().inputs())>::max());
 static_assert(kMaxFusedSteps <= plan::kMaxTemporaries);
 static_assert(kMaxFusedOperands <= plan::kMaxInplace);

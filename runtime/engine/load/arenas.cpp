@@ -5,13 +5,16 @@
 #include <algorithm>
 #include <numeric>
 
+#include "runtime/kinds/limits.h"
 #include "runtime/plan/print.h"
 #include "runtime/status/text.h"
 
 namespace cgraph::engine {
 namespace {
 
-constexpr uint32_t kMaxFrames = 1 << 16;
+// Of a graph. With one number of copies, as the compiler's plans have, fewer than three times
+// kMaxInflight are needed: for executions in progress, for lags, and to round up.
+constexpr uint32_t kMaxFrames = 4 * kMaxInflight;
 constexpr uint32_t kKinds = static_cast<uint32_t>(plan::Memory::MAX) + 1;
 
 uint32_t BlockFor(uint32_t device, plan::Memory kind) {

@@ -63,9 +63,9 @@ Status CheckGraph(const Plan& plan, const Graph& graph, bool start,
                   std::span<const int64_t> kernel_operands) {
   const Context context{plan, graph, start ? "start graph" : fmt::format("graph `{}`", graph.name),
                         start, kernel_operands};
-  if (graph.inflight == 0 || graph.inflight > kMaxFramesInFlight) {
+  if (graph.inflight == 0 || graph.inflight > kMaxInflight) {
     return Refuse(context, fmt::format("inflight is {} and must be 1 to {}", graph.inflight,
-                                       kMaxFramesInFlight));
+                                       kMaxInflight));
   }
   CGRAPH_RETURN_IF_ERROR(CheckMemory(context));
   CGRAPH_RETURN_IF_ERROR(CheckTables(context));

@@ -430,6 +430,8 @@ const std::vector<Break>& Breaks() {
       {"a state arena that is larger than the block", "block",
        [](auto& e, auto&, auto& g) { Are(g, e.w).mutate_bytes(4096); }},
       {"no executions", "inflight", [](auto&, auto&, auto& g) { g.inflight = 0; }},
+      {"more executions than a program may ask for", "inflight is 1025 and must be 1 to 1024",
+       [](auto&, auto&, auto& g) { g.inflight = 1025; }},
       {"two graphs of one name", "called",
        [](auto&, auto& p, auto& g) { p.graphs.push_back(std::make_unique<Graph>(g)); }},
       {"no start graph", "start graph", [](auto&, auto& p, auto&) { p.start = nullptr; }},
