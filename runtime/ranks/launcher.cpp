@@ -167,7 +167,8 @@ Result<Peers*> Connect(const Launch& launch) {
   // Goes with the process, as its connection does.
   Peers* const peers = new Peers(**wire);
   pthread_sigmask(SIG_BLOCK, &all, &before);
-  peers->supervision = std::make_unique<TcpSupervision>(peers->messenger);
+  const bool one_machine = launch.processes_here == launch.processes;
+  peers->supervision = std::make_unique<TcpSupervision>(peers->messenger, one_machine);
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   return peers;
 }

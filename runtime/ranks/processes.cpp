@@ -12,7 +12,6 @@
 
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 #include <future>
 #include <system_error>
 #include <utility>
@@ -20,6 +19,7 @@
 
 #include "runtime/ranks/lifeline.h"
 #include "runtime/ranks/refusals.h"
+#include "runtime/ranks/supervision.h"
 
 extern char** environ;
 
@@ -284,12 +284,7 @@ Status Processes::StateOf(uint32_t rank) {
 }
 
 bool Processes::IsStopped(uint32_t rank) const {
-  std::ifstream file(fmt::format("/proc/{}/stat", processes_[rank].pid));
-  std::string stat;
-  std::getline(file, stat);
-  // The state stands behind the name, which may contain anything.
-  const size_t name = stat.rfind(") ");
-  return name != std::string::npos && name + 2 < stat.size() && (stat[name + 2] | 0x20) == 't';
+  return ranks::Process{processes_[rank].pid, ""}.IsStopped();
 }
 
 void Processes::End(std::chrono::nanoseconds patience) {

@@ -13,9 +13,11 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <span>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -33,6 +35,11 @@ constexpr std::string_view kEnds = "ends";
 constexpr std::string_view kLives = "\n";
 constexpr int kLivesMilliseconds = 1000, kSilences = 5;
 constexpr size_t kLongestLine = 512;
+// Connections to rank 0 that have not said who they are, beside one for each rank.
+constexpr size_t kStrangers = 64;
+// How often a rank connects that rank 0 turns away, and how long it waits for an answer.
+constexpr int kMostTries = 10;
+constexpr std::chrono::seconds kAnswerPatience(2);
 // How long rank 0 waits for the others to tell their build, and one of another build for rank 0 to
 // end all.
 constexpr std::chrono::seconds kBuildPatience(10), kOtherBuildPatience(5);
@@ -106,6 +113,15 @@ class Builds final : public Listener {
   size_t come_ = 0;
 };
 
+// Returns a socket that is connected to the first of these addresses that can be reached; or -1.
+int ConnectToAny(std::string_view addresses, uint16_t port) {
+  int made = -1;
+  while (made < 0 && !addresses.empty() && port != 0) {
+    made = ConnectTo(std::string(Word(addresses)), port);
+  }
+  return made;
+}
+
 // Goes on with messages until `until()`, at most for so long.
 template <typename Until>
 void PollFor(Messenger& messenger, std::chrono::seconds patience, Until&& until) {
@@ -123,15 +139,24 @@ Process Process::This() {
   return {getpid(), host};
 }
 
+bool Process::IsStopped() const {
+  std::ifstream file(fmt::format("/proc/{}/stat", number));
+  std::string stat;
+  std::getline(file, stat);
+  // The state stands behind the name, which may contain anything.
+  const size_t name = stat.rfind(") ");
+  return name != std::string::npos && name + 2 < stat.size() && (stat[name + 2] | 0x20) == 't';
+}
+
 std::string Process::Text() const {
   return number == 0 ? "a process" : fmt::format("process {} on {}", number, host);
 }
 
-TcpSupervision::TcpSupervision(Messenger& messenger)
+TcpSupervision::TcpSupervision(Messenger& messenger, bool one_machine)
     : messenger_(messenger), processes_(messenger.count()), sockets_(messenger.count(), -1) {
   messenger_.UseTagsBelow(kAddressTag + 1);
   if (messenger_.rank() == 0) {
-    Listen();
+    Listen(one_machine);
     return;
   }
   OneMessage address;
@@ -162,21 +187,22 @@ TcpSupervision::~TcpSupervision() {
 // ---- rank 0 -------------------------------------------------------------------------------------
 
 // The others are told which build this is, and an empty address where there is none.
-void TcpSupervision::Listen() {
+void TcpSupervision::Listen(bool one_machine) {
   sockaddr_in any{};
   any.sin_family = AF_INET;
+  any.sin_addr.s_addr = htonl(one_machine ? INADDR_LOOPBACK : INADDR_ANY);
   socklen_t size = sizeof(any);
   token_ = Random();
   listening_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   auto* const address = reinterpret_cast<sockaddr*>(&any);
   const bool well = !token_.empty() && listening_ >= 0 && bind(listening_, address, size) == 0 &&
-                    listen(listening_, static_cast<int>(messenger_.count())) == 0 &&
+                    listen(listening_, SOMAXCONN) == 0 &&
                     getsockname(listening_, address, &size) == 0 && pipe2(wake_, O_CLOEXEC) == 0;
   std::string text = fmt::format("{}\n", device::InterfaceText());
   const Process own = Process::This();
   if (well) {
     text += fmt::format("{} {} {} {} {}", token_, ntohs(any.sin_port), own.number, own.host,
-                        Addresses());
+                        one_machine ? "127.0.0.1" : Addresses());
   }
   Builds builds(messenger_.count());
   messenger_.Listen(kAddressTag, &builds);
@@ -198,11 +224,9 @@ void TcpSupervision::Listen() {
 
 void TcpSupervision::Watch() {
   std::vector<Connection> connections;
-  uint32_t known = 0;
   for (;;) {
     std::vector<pollfd> waiting = {{wake_[0], POLLIN, 0}};
-    const bool listens = known + 1 < messenger_.count();
-    waiting.push_back({listens ? listening_ : -1, POLLIN, 0});
+    waiting.push_back({listening_, POLLIN, 0});
     for (const Connection& connection : connections) {
       waiting.push_back({connection.socket, POLLIN, 0});
     }
@@ -214,22 +238,43 @@ void TcpSupervision::Watch() {
       if (waiting[i + 2].revents != 0) ReadFrom(connections[i]);
     }
     std::erase_if(connections, [](const Connection& at) { return at.socket < 0; });
-    known = static_cast<uint32_t>(std::count_if(
-        connections.begin(), connections.end(), [](const auto& at) { return at.rank != 0; }));
-    if (waiting[1].revents == 0) continue;
-    const int accepted = accept4(listening_, nullptr, nullptr, SOCK_CLOEXEC);
-    if (accepted < 0) {  // as where there are too many; not in a circle
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-      continue;
+    if (Unconnected().empty()) {
+      StopListening(connections);
+    } else if (waiting[1].revents != 0) {
+      Accept(connections);
     }
-    if (connections.size() >= 2 * messenger_.count()) {  // of strangers
-      close(accepted);
-      continue;
-    }
-    KeepAlive(accepted);
-    connections.push_back({.socket = accepted});
   }
   for (const Connection& connection : connections) close(connection.socket);
+}
+
+// Accepts a connection. A rank says who it is at once, so of those that have not, and are too many,
+// the one that is silent for longest is a stranger's.
+void TcpSupervision::Accept(std::vector<Connection>& connections) {
+  const int accepted = accept4(listening_, nullptr, nullptr, SOCK_CLOEXEC);
+  if (accepted < 0) {  // as where there are too many; not in a circle
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    return;
+  }
+  const auto is_silent = [](const Connection& at) { return at.rank == 0; };
+  const auto silent = std::count_if(connections.begin(), connections.end(), is_silent);
+  if (static_cast<size_t>(silent) >= messenger_.count() + kStrangers) {
+    const auto oldest = std::find_if(connections.begin(), connections.end(), is_silent);
+    close(oldest->socket);
+    connections.erase(oldest);
+  }
+  KeepAlive(accepted);
+  connections.push_back({.socket = accepted});
+}
+
+// Closes the port, and what is connected that is no rank.
+void TcpSupervision::StopListening(std::vector<Connection>& connections) {
+  if (listening_ < 0) return;
+  close(listening_);
+  listening_ = -1;
+  std::erase_if(connections, [](const Connection& at) {
+    if (at.rank == 0) close(at.socket);
+    return at.rank == 0;
+  });
 }
 
 // Reads what a rank says, or finds that it is gone.
@@ -285,6 +330,7 @@ void TcpSupervision::HandleLine(Connection& connection, std::string_view line) {
   std::lock_guard lock(mutex_);
   processes_[number] = connection.process;
   sockets_[number] = connection.socket;
+  Write(connection.socket, kLives);
 }
 
 void TcpSupervision::SayEnds() {
@@ -355,16 +401,34 @@ void TcpSupervision::Connect(std::string_view addresses) {
   const std::string_view number = Word(addresses);
   std::from_chars(number.data(), number.data() + number.size(), processes_[0].number);
   processes_[0].host = Word(addresses);
-  while (own_ < 0 && !addresses.empty() && port != 0) {
-    own_ = ConnectTo(std::string(Word(addresses)), port);
-  }
+  own_ = ConnectToAny(addresses, port);
   if (own_ < 0) return;
   const Process own = Process::This();
-  Write(own_, fmt::format("{} {} {} {}\n", token, messenger_.rank(), own.number, own.host));
+  for (int tries = 1;; ++tries) {
+    Write(own_, fmt::format("{} {} {} {}\n", token, messenger_.rank(), own.number, own.host));
+    if (tries == kMostTries || !IsTurnedAway()) break;
+    const int again = ConnectToAny(addresses, port);
+    if (again < 0) break;  // rank 0 is gone, which AwaitEnd() finds
+    close(std::exchange(own_, again));
+  }
   try {
     thread_ = std::thread([this] { AwaitEnd(); });
   } catch (const std::system_error&) {  // the launcher is left
   }
+}
+
+// Returns whether rank 0 closes the connection before it has answered, as it may among those of
+// many strangers. Without an answer in time it has not yet begun to look.
+bool TcpSupervision::IsTurnedAway() {
+  ssize_t count = -1;
+  bool over = false;
+  PollFor(messenger_, kAnswerPatience, [&] {
+    char first;
+    count = recv(own_, &first, 1, MSG_DONTWAIT | MSG_PEEK);
+    over = count >= 0 || (errno != EAGAIN && errno != EINTR);
+    return over;
+  });
+  return over && count <= 0;
 }
 
 // Ends the process when rank 0 is gone, unless this rank ends first. Where rank 0 has not said that

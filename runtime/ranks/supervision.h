@@ -5,8 +5,9 @@
 // every second, and says when it does not.
 // (The launchers' own ways differ: some take seconds, some let the others wait for ever.)
 //
-// Rank 0 listens on a port that the system picks, for as long as the others have not connected. Who
-// connects has to know a random number, which the others get by MPI.
+// Rank 0 listens on a port that the system picks, for as long as the others have not connected; on
+// the loopback interface alone where all ranks are on one machine. Who connects has to know a
+// random number, which the others get by MPI. Of those who have not said it the oldest gives way.
 #ifndef CGRAPH_RUNTIME_RANKS_SUPERVISION_H_
 #define CGRAPH_RUNTIME_RANKS_SUPERVISION_H_
 
@@ -31,6 +32,7 @@ struct Process {
   std::string host;
 
   static Process This();
+  bool IsStopped() const;    // by a signal; of a process of this machine
   std::string Text() const;  // "process 123 on node7"; "a process" where nothing is known
 };
 
@@ -62,8 +64,8 @@ class TcpSupervision final : public Supervision {
   // Begins to supervise at rank 0, and to be supervised at the others, whose process ends when rank
   // 0 is gone; rank 1 says so, unless rank 0 has said that it ends. Called once, at all ranks.
   // Where no connection can be made, nobody is supervised; the launcher may still notice that a
-  // rank is gone.
-  explicit TcpSupervision(Messenger& messenger);
+  // rank is gone. `one_machine`: all ranks are on one.
+  explicit TcpSupervision(Messenger& messenger, bool one_machine = false);
   ~TcpSupervision() override;
 
   void SayEnds() override;
@@ -81,13 +83,16 @@ class TcpSupervision final : public Supervision {
     bool ends = false;  // it has said so
   };
 
-  void Listen();
+  void Listen(bool one_machine);
   void Watch();
+  void Accept(std::vector<Connection>& connections);
+  void StopListening(std::vector<Connection>& connections);
   void SayLives();
   void ReadFrom(Connection& connection);
   void HandleLine(Connection& connection, std::string_view line);
   void CheckBuild(std::string_view of_rank_zero);
   void Connect(std::string_view addresses);
+  bool IsTurnedAway();
   void AwaitEnd();
   void SayOfRankZero(std::string_view line);
 

@@ -9,9 +9,16 @@
 
 #include <atomic>
 #include <chrono>
+#include <fstream>
+#include <span>
 #include <sstream>
+#include <string_view>
 #include <thread>
+#include <vector>
 
+#include <fmt/format.h>
+
+#include "runtime/device/cuda_library/interface.h"
 #include "runtime/ranks/supervision.h"
 #include "tests/unit/runtime/messages/wires.h"
 
@@ -45,8 +52,9 @@ class Address final : public ranks::Listener {
 // Three ranks, of which rank 0 supervises.
 class Supervised {
  public:
-  Supervised() : network_(3, 1), first_(network_.wire(0)), second_(network_.wire(1)) {
-    supervision = std::make_unique<ranks::TcpSupervision>(first_);
+  explicit Supervised(bool one_machine = true)
+      : network_(3, 1), first_(network_.wire(0)), second_(network_.wire(1)) {
+    supervision = std::make_unique<ranks::TcpSupervision>(first_, one_machine);
     supervision->OnLost([this](const Supervision::Lost& lost) {
       lost_rank = lost.rank;
       text = lost.process.Text() + " " + lost.how;
@@ -97,6 +105,19 @@ bool Soon(Condition&& condition) {
 bool Closed(int connection) {
   char byte;
   return recv(connection, &byte, 1, 0) <= 0;
+}
+
+// Returns the address that this port is listened on, as the system writes it; empty: it is not.
+std::string Listening(uint16_t port) {
+  std::ifstream file("/proc/net/tcp");
+  const std::string wanted = fmt::format(":{:04X}", port);
+  for (std::string line; std::getline(file, line);) {
+    std::istringstream words(line);
+    std::string number, own, other, state;
+    words >> number >> own >> other >> state;
+    if (state == "0A" && own.ends_with(wanted)) return own.substr(0, own.size() - wanted.size());
+  }
+  return "";
 }
 
 TEST_CASE("ranks that have not connected are known") {
@@ -152,6 +173,61 @@ TEST_CASE("strangers are turned away and nothing comes of them") {
   CHECK(ranks.losses == 0);
   close(first);
   REQUIRE(Soon([&] { return ranks.losses == 1; }));
+}
+
+TEST_CASE("connections of strangers that say nothing take no rank's place") {
+  Supervised ranks;
+  std::vector<int> strangers;
+  for (int i = 0; i < 200; ++i) strangers.push_back(ranks.Connect(""));
+  const int first = ranks.Connect(ranks.address.token + " 1 5 near\n");
+  REQUIRE(Soon([&] { return ranks.supervision->Unconnected() == std::vector<uint32_t>{2}; }));
+  for (int i = 0; i < 200; ++i) strangers.push_back(ranks.Connect(""));
+  const int second = ranks.Connect(ranks.address.token + " 2 77 far\n");
+  REQUIRE(Soon([&] { return ranks.supervision->Unconnected().empty(); }));
+  // Once all are there, strangers are closed and nothing listens any more.
+  for (const int stranger : strangers) {
+    CHECK(Closed(stranger));
+    close(stranger);
+  }
+  CHECK(Listening(ranks.address.port) == "");
+  CHECK(ranks.losses == 0);
+  close(first);
+  close(second);
+}
+
+TEST_CASE("ranks of one machine are listened for on its loopback interface alone") {
+  CHECK(Listening(Supervised(true).address.port) == "0100007F");
+  CHECK(Listening(Supervised(false).address.port) == "00000000");
+}
+
+TEST_CASE("a rank that is turned away connects again") {
+  Network network(2, 1);
+  ranks::Messenger first(network.wire(0)), second(network.wire(1));
+  first.UseTagsBelow(kAddressTag + 1);
+  sockaddr_in at{};
+  at.sin_family = AF_INET;
+  at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof(at);
+  const int listening = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  REQUIRE(bind(listening, reinterpret_cast<const sockaddr*>(&at), size) == 0);
+  REQUIRE(listen(listening, 4) == 0);
+  REQUIRE(getsockname(listening, reinterpret_cast<sockaddr*>(&at), &size) == 0);
+  const std::string text = fmt::format("{}\nsecret {} 7 here 127.0.0.1", device::InterfaceText(),
+                                       ntohs(at.sin_port));
+  first.SendCopy(1, kAddressTag, std::as_bytes(std::span(text.c_str(), text.size() + 1)));
+  std::thread rank([&] { ranks::TcpSupervision supervision(second); });
+  for (const bool turns_away : {true, true, false}) {
+    const int accepted = accept(listening, nullptr, nullptr);
+    char says[64] = {};
+    CHECK(recv(accepted, says, sizeof(says) - 1, 0) > 0);
+    CHECK(std::string_view(says).starts_with("secret 1 "));
+    if (!turns_away) {
+      REQUIRE(send(accepted, "\n", 1, MSG_NOSIGNAL) == 1);
+      rank.join();
+    }
+    close(accepted);
+  }
+  close(listening);
 }
 
 }  // namespace
