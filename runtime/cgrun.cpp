@@ -2,6 +2,7 @@
 // does is in command/.
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 
@@ -41,14 +42,19 @@ int main(int argc, char** argv) {
   ParsedOptions parsed;
   ranks::Peers* machines = nullptr;
   ExitCode code = kSuccess;
+  std::chrono::nanoseconds timeout(0);
   try {
     // Before there is a thread: OpenBLAS reads it while it is loaded (device/libraries/blas.cpp).
     setenv("OPENBLAS_NUM_THREADS", "1", 1);
     native::ReportCrashes();
     if (const auto rank = ranks::RankOf(argc, argv)) engine::ServeRank(*rank);
     const sigset_t mask = BlockSignals();
-    if (const ExitCode failed = ConnectMachines(&machines); failed != kSuccess) return failed;
-    if (machines != nullptr && machines->messenger.rank() != 0) return ServeMachine(*machines);
+    timeout = TimeoutOf(argc, argv);
+    const ExitCode failed = ConnectMachines(timeout, &machines);
+    if (failed != kSuccess) return failed;
+    if (machines != nullptr && machines->messenger.rank() != 0) {
+      return ServeMachine(*machines, timeout);
+    }
     parsed = ParseOptions(argc, argv);
     code = parsed.run            ? Run(parsed.options, machines, mask)
            : parsed.list_devices ? ListMachines(parsed.options, machines)
@@ -58,6 +64,6 @@ int main(int argc, char** argv) {
     code = Fail(parsed.options, uncaught.code, uncaught.text);
     if (machines != nullptr && machines->messenger.rank() != 0) _exit(code);  // rank 0 hears of it
   }
-  if (machines != nullptr) EndMachines(*machines, code);
+  if (machines != nullptr) EndMachines(*machines, code, timeout);
   return code;
 }

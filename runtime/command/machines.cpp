@@ -1,6 +1,14 @@
 #include "runtime/command/machines.h"
 
+#include <pthread.h>
+
+#include <algorithm>
 #include <chrono>
+#include <condition_variable>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <mutex>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -12,11 +20,100 @@
 #include "runtime/ranks/launcher.h"
 
 namespace cgraph::command {
+namespace {
 
-ExitCode ConnectMachines(ranks::Peers** peers) {
+using Clock = std::chrono::steady_clock;
+using std::chrono::nanoseconds;
+
+// What an MPI does may take long on many machines, or on busy ones.
+constexpr nanoseconds kPatience = std::chrono::minutes(1);
+constexpr nanoseconds kShortestLook = std::chrono::milliseconds(10);
+constexpr nanoseconds kLongestLook = std::chrono::milliseconds(500);
+
+// MpiWatchdog: ends this process where what an MPI does takes too long. Its calls block, and no
+// engine watches them. Where a process is stopped, that is after --timeout; where one may be slow,
+// after a minute, if that is longer. Of several processes on a machine the first one speaks, unless
+// it is stopped itself.
+class MpiWatchdog {
+ public:
+  // `what` has not happened when the process ends, with `code`.
+  MpiWatchdog(std::string what, nanoseconds timeout, ExitCode code)
+      : what_(std::move(what)), timeout_(timeout), code_(code), thread_([this] { Watch(); }) {
+    pthread_setname_np(thread_.native_handle(), "mpi watchdog");
+  }
+  ~MpiWatchdog() {
+    {
+      std::lock_guard lock(mutex_);
+      over_ = true;
+    }
+    changed_.notify_all();
+    thread_.join();
+  }
+  MpiWatchdog(const MpiWatchdog&) = delete;
+  MpiWatchdog& operator=(const MpiWatchdog&) = delete;
+
+ private:
+  void Watch() {
+    const nanoseconds look = std::clamp(timeout_ / 8, kShortestLook, kLongestLook);
+    const auto launch = ranks::FindLaunch();
+    const nanoseconds turn = 2 * kLongestLook * std::min(launch ? launch->local_rank : 0, 4u);
+    nanoseconds waited(0);  // as this thread sees it: not while this process is stopped itself
+    bool was_stopped = false;
+    std::unique_lock lock(mutex_);
+    for (Clock::time_point last = Clock::now(); !over_;) {
+      changed_.wait_for(lock, look, [this] { return over_; });
+      const Clock::time_point now = Clock::now();
+      waited += std::min<nanoseconds>(now - std::exchange(last, now), 2 * look);
+      if (over_ || waited < timeout_ + turn) continue;
+      // Not where a whole job is let go on, one process after the other.
+      const std::string stopped = ranks::StoppedProcesses();
+      const bool is_late = waited >= std::max(timeout_, kPatience) + turn;
+      if (is_late || (was_stopped && !stopped.empty())) End(stopped);
+      was_stopped = !stopped.empty();
+    }
+  }
+
+  [[noreturn]] void End(const std::string& stopped) {
+    const double seconds =
+        std::chrono::duration<double>(stopped.empty() ? std::max(timeout_, kPatience) : timeout_)
+            .count();
+    Report({}, kFailure,
+           fmt::format("{} in {} s; {}", what_, seconds,
+                       stopped.empty() ? "a process may not have begun, or not go on, or a machine "
+                                         "cannot be reached"
+                                       : stopped));
+    std::fflush(nullptr);
+    // A launcher ends all with the first that ends, maybe before the message is out.
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    std::_Exit(code_);
+  }
+
+  const std::string what_;
+  const nanoseconds timeout_;
+  const ExitCode code_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool over_ = false;  // under mutex_
+  std::thread thread_;  // last: it reads the others
+};
+
+std::string NotEnded(ExitCode code) {
+  return fmt::format("{}the processes of the launcher have not ended together",
+                     code == kSuccess ? "all results are written, and " : "");
+}
+
+}  // namespace
+
+ExitCode ConnectMachines(nanoseconds timeout, ranks::Peers** peers) {
   const auto launch = ranks::FindLaunch();
   if (!launch) return kSuccess;
-  const Result<ranks::Peers*> connected = ranks::Connect(*launch);
+  const Result<ranks::Peers*> connected = [&] {
+    const MpiWatchdog watchdog(
+        fmt::format("the {} processes of {} have not connected", launch->processes,
+                    launch->launcher),
+        timeout, kFailure);
+    return ranks::Connect(*launch);
+  }();
   if (connected.ok()) {
     *peers = *connected;
     return kSuccess;
@@ -34,9 +131,16 @@ ExitCode ConnectMachines(ranks::Peers** peers) {
                                         status.message(), here, ranks::Process::This().host));
 }
 
-int ServeMachine(ranks::Peers& peers) { return engine::ServeMachine(peers, DescribeDevices); }
+int ServeMachine(ranks::Peers& peers, nanoseconds timeout) {
+  std::unique_ptr<MpiWatchdog> watchdog;
+  return engine::ServeMachine(peers, DescribeDevices, [&](int code) {
+    const auto own = static_cast<ExitCode>(code);
+    watchdog = std::make_unique<MpiWatchdog>(NotEnded(own), timeout, own);
+  });
+}
 
-void EndMachines(ranks::Peers& peers, ExitCode code) {
+void EndMachines(ranks::Peers& peers, ExitCode code, nanoseconds timeout) {
+  const MpiWatchdog watchdog(NotEnded(code), timeout, code);
   if (engine::EndMachines(peers, code)) return;
   SayEnds(&peers);
   peers.messenger.EndAll(code);

@@ -2,6 +2,7 @@
 #ifndef CGRAPH_RUNTIME_COMMAND_MACHINES_H_
 #define CGRAPH_RUNTIME_COMMAND_MACHINES_H_
 
+#include <chrono>
 #include <string>
 
 #include "runtime/command/messages.h"
@@ -15,15 +16,19 @@ namespace cgraph::command {
 
 // Connects to the other processes of a launcher, if one has started this process; `*peers` is null
 // otherwise. What goes wrong all processes of a machine find alike, and the first of them says it.
-ExitCode ConnectMachines(ranks::Peers** peers);
+// Where that takes longer than `timeout` because a process is stopped, or longer than that and a
+// minute, this process ends.
+ExitCode ConnectMachines(std::chrono::nanoseconds timeout, ranks::Peers** peers);
 
 // Serves the engines of rank 0 at another rank; returns the exit code, which is rank 0's.
-// Interrupts, which launchers send to all, are rank 0's; here they stay blocked.
-int ServeMachine(ranks::Peers& peers);
+// Interrupts, which launchers send to all, are rank 0's; here they stay blocked. `timeout` is as in
+// ConnectMachines(), for the end.
+int ServeMachine(ranks::Peers& peers, std::chrono::nanoseconds timeout);
 
 // Ends the other ranks at rank 0, at the end of the process. Where one of them still computes for
-// an engine that has ended, all are ended at once, this one too, with this exit code.
-void EndMachines(ranks::Peers& peers, ExitCode code);
+// an engine that has ended, all are ended at once, this one too, with this exit code. `timeout` is
+// as in ConnectMachines().
+void EndMachines(ranks::Peers& peers, ExitCode code, std::chrono::nanoseconds timeout);
 
 // Says to the other ranks, at rank 0, that this process ends at once and has said why; they end
 // without a word then.

@@ -492,4 +492,22 @@ ParsedOptions ParseOptions(int argc, char** argv) {
   return parsed;
 }
 
+std::chrono::nanoseconds TimeoutOf(int argc, char** argv) {
+  constexpr std::string_view kFlag = "--timeout";
+  Options options;
+  for (int i = 1; i < argc; ++i) {
+    std::string_view word = argv[i];
+    if (!word.starts_with(kFlag)) continue;
+    word.remove_prefix(kFlag.size());
+    const char* const value = word.starts_with('=') ? argv[i] + kFlag.size() + 1
+                              : word.empty() && i + 1 < argc ? argv[i + 1] : nullptr;
+    if (value == nullptr) continue;
+    try {
+      ReadTimeout(value, options);
+    } catch (const Mistake&) {  // ParseOptions() says it
+    }
+  }
+  return options.timeout;
+}
+
 }  // namespace cgraph::command

@@ -62,6 +62,9 @@ struct ParsedOptions {
 };
 ParsedOptions ParseOptions(int argc, char** argv);
 
+// Returns what --timeout says, before all is parsed; the default where it says nothing right.
+std::chrono::nanoseconds TimeoutOf(int argc, char** argv);
+
 }  // namespace cgraph::command
 
 #endif  // CGRAPH_RUNTIME_COMMAND_OPTIONS_H_

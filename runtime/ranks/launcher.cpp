@@ -2,12 +2,16 @@
 
 #include <dlfcn.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <string_view>
+#include <system_error>
 
 #include <fmt/format.h>
 
@@ -22,6 +26,7 @@ struct Kind {
   const char* variable;
   const char* here;   // how many of them are on this machine
   const char* local;  // which of those this one is
+  const char* rank;   // which of all
   const char* launcher;
   const char* library;
 };
@@ -29,8 +34,8 @@ constexpr const char* kOpenMpi = "libcgraph_openmpi.so";
 constexpr const char* kMpich = "libcgraph_mpich.so";
 constexpr Kind kKinds[] = {
     {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
-     "mpirun of Open MPI", kOpenMpi},
-    {"PMI_SIZE", "MPI_LOCALNRANKS", "MPI_LOCALRANKID", "mpirun of MPICH", kMpich},
+     "OMPI_COMM_WORLD_RANK", "mpirun of Open MPI", kOpenMpi},
+    {"PMI_SIZE", "MPI_LOCALNRANKS", "MPI_LOCALRANKID", "PMI_RANK", "mpirun of MPICH", kMpich},
 };
 
 std::optional<uint32_t> NumberIn(const char* variable) {
@@ -70,6 +75,36 @@ std::optional<Launch> FindStep() {
                 .processes = *tasks,
                 .processes_here = TasksOfNode(each == nullptr ? "" : each, node).value_or(1),
                 .local_rank = NumberIn("SLURM_LOCALID").value_or(0)};
+}
+
+// Returns whether the launcher that has started this process has started that one, too, to execute
+// the same program.
+bool IsSibling(int process) {
+  std::error_code error;
+  const auto own = std::filesystem::read_symlink("/proc/self/exe", error);
+  const auto its = std::filesystem::read_symlink(fmt::format("/proc/{}/exe", process), error);
+  if (own != its) return false;
+  std::ifstream file(fmt::format("/proc/{}/status", process));
+  const std::string parent = fmt::format("PPid:\t{}", getppid());
+  for (std::string line; std::getline(file, line);) {
+    if (line == parent) return true;
+  }
+  return false;
+}
+
+// Returns "rank 1 (process 7)", of a process that the launcher has started; without the rank where
+// that is not known.
+std::string NameOfSibling(int process) {
+  std::ifstream file(fmt::format("/proc/{}/environ", process), std::ios::binary);
+  for (std::string entry; std::getline(file, entry, '\0');) {
+    const std::string_view name = std::string_view(entry).substr(0, entry.find('='));
+    const bool is_rank = name == "SLURM_PROCID" ||
+                         std::any_of(std::begin(kKinds), std::end(kKinds),
+                                     [&](const Kind& kind) { return name == kind.rank; });
+    if (!is_rank || name.size() + 1 >= entry.size()) continue;
+    return fmt::format("rank {} (process {})", entry.substr(name.size() + 1), process);
+  }
+  return fmt::format("process {}", process);
 }
 
 Result<Wire*> Open(const Launch& launch) {
@@ -125,6 +160,20 @@ std::optional<Launch> FindLaunch() {
     step->library = kOpenMpi;
   }
   return step;
+}
+
+std::string StoppedProcesses() {
+  std::string text;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
+    const std::string name = entry.path().filename();
+    int process = 0;
+    std::from_chars(name.data(), name.data() + name.size(), process);
+    if (process == 0 || !Process{process, ""}.IsStopped() || !IsSibling(process)) continue;
+    text += fmt::format("{}{} is stopped by a signal; `kill -CONT {}` lets it go on",
+                        text.empty() ? "" : "\n", NameOfSibling(process), process);
+  }
+  return text;
 }
 
 Process Peers::ProcessOf(uint32_t rank) const {

@@ -28,6 +28,10 @@ struct Launch {
 // there is none.
 std::optional<Launch> FindLaunch();
 
+// Returns "rank 1 (process 7) is stopped by a signal; `kill -CONT 7` lets it go on", of processes
+// that the launcher has started on this machine, a line for each; empty: none is stopped.
+std::string StoppedProcesses();
+
 // Peers: this process and the others of a launch, as ranks.
 struct Peers {
   explicit Peers(Wire& wire) : messenger(wire), share_of_cores(wire.share_of_cores()) {}

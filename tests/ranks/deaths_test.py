@@ -131,11 +131,14 @@ class Suite:
 
 
 def is_starting(pid):
-    """Whether a rank has not begun its own threads: it does when the MPI has started."""
+    """Whether a rank has not begun its own threads: it does when the MPI has started. Until then
+    there is the one that watches how long that takes."""
     try:
-        return len(os.listdir(f"/proc/{pid}/task")) == 1
+        threads = [(task / "comm").read_text().strip()
+                   for task in pathlib.Path(f"/proc/{pid}/task").iterdir()]
     except FileNotFoundError:
         return True
+    return len(threads) == 1 + threads.count("mpi watchdog")
 
 
 def said(error, rank):
@@ -209,6 +212,24 @@ def stopped(suite):
         code, error = run.end(f"rank {rank} is stopped", 20)
         expect(code != 0 and "nothing has moved for 2 s" in error, "the time-out", error)
         expect(re.search(rf"rank {rank} \(process {pid}", error), "who is stopped", error)
+
+
+def stopped_start(suite):
+    """A rank that is stopped while an MPI connects them: the time-out holds there, too."""
+    if suite.mpi is None:
+        return
+    for rank in range(RANKS):
+        what = f"rank {rank} is stopped while it connects"
+        run = suite.start("fast", "-n", "2", "--timeout", "2")
+        pid = suite.await_ranks(run)[rank]
+        os.kill(pid, signal.SIGSTOP)
+        begun = time.monotonic()
+        code, error = run.end(what, 30)
+        expect(code != 0, f"{what} and the run ends well", error)
+        expect(f"the {RANKS} processes of {suite.mpi.launcher.split('.')[0]} of" in error and
+               f"have not connected in 2 s; rank {rank} (process {pid}) is stopped by a signal; "
+               f"`kill -CONT {pid}` lets it go on" in error, f"{what}: who is stopped", error)
+        print(f"  {what}: it ends after {time.monotonic() - begun:.1f} s")
 
 
 def hangs(suite):
@@ -334,8 +355,8 @@ def main():
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         suite = Suite(options, pathlib.Path(folder))
-        for part in (each_step, named, at_random, stopped, hangs, interrupted, rank_zero,
-                     rank_zero_stopped, idle, two_at_once):
+        for part in (each_step, named, at_random, stopped, stopped_start, hangs, interrupted,
+                     rank_zero, rank_zero_stopped, idle, two_at_once):
             if options.only and part.__name__ not in options.only:
                 continue
             begun = time.monotonic()

@@ -102,8 +102,9 @@ Status CheckNodes(const plan::Plan& plan, const ranks::Peers& peers);
 
 // Serves engines of rank 0 at a rank other than the first, one after the other, until rank 0 ends
 // this; returns the exit code of the process, which is rank 0's. `describe`: what
-// DescribeMachines() gets.
-int ServeMachine(ranks::Peers& peers, const std::function<std::string()>& describe = nullptr);
+// DescribeMachines() gets. `ending`: called with the exit code before all ranks end together.
+int ServeMachine(ranks::Peers& peers, const std::function<std::string()>& describe = nullptr,
+                 const std::function<void(int)>& ending = nullptr);
 // At rank 0: ends the other ranks, with its exit code, once no engine is left. False where one of
 // them did not end its part of an engine in time; then nothing is done. Where one is lost while all
 // end, which the others would wait for, all processes are ended with the exit code.

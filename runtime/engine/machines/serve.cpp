@@ -111,7 +111,8 @@ void Core::ServeMachine(ranks::Peers& peers, PlanMessage told,
   core->Release();
 }
 
-int ServeMachine(ranks::Peers& peers, const std::function<std::string()>& describe) {
+int ServeMachine(ranks::Peers& peers, const std::function<std::string()>& describe,
+                 const std::function<void(int)>& ending) {
   Messenger& messenger = peers.messenger;
   Inbox inbox(messenger);
   int exit_code = 0;
@@ -142,6 +143,7 @@ int ServeMachine(ranks::Peers& peers, const std::function<std::string()>& descri
     }
     SendMessage(messenger, 0, {.kind = MachineMessage::kEnded});
   }
+  if (ending != nullptr) ending(exit_code);
   peers.supervision.reset();  // says that this rank ends
   messenger.wire().Finish();
   return exit_code;
