@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <new>
 #include <system_error>
 
@@ -282,6 +283,10 @@ Status Core::PrepareGraphs() {
 Status Core::MakeWorkQueues() {
   uint32_t entries = 0;
   for (const auto& graph : graphs_) entries += static_cast<uint32_t>(graph->frames.size());
+  const uint64_t queues = placement_.worker_of_work_queue.size();
+  CGRAPH_RETURN_IF_ERROR(device::CheckFree(
+      queues * std::bit_ceil(uint64_t{entries} + 1) * sizeof(uint64_t),
+      fmt::format("the inboxes of {} work queues for {} executions", queues, entries)));
   for (uint32_t w = 0; w < workers_.size(); ++w) {
     if (!IsHere(w)) continue;
     auto scratch = device::Memory::Allocate(kernels_->most_scratch(), "a kernel's scratch");
