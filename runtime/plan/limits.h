@@ -11,7 +11,6 @@
 namespace cgraph::plan {
 
 inline constexpr uint64_t kMaxArenaBytes = kMaxTensorBytes;  // all arenas of a graph, all copies
-inline constexpr uint32_t kMaxFramesInFlight = 65535;
 inline constexpr uint32_t kMaxWorkers = 4096;
 inline constexpr uint32_t kMaxAlign = 1 << 21;    // a huge page
 inline constexpr size_t kMaxInplace = 64;         // pairs of one kernel
