@@ -192,7 +192,8 @@ void ElaborateGraph(ElaborationContext& elaboration, program::GraphId id) {
   if (source.signature.result.valid()) AddOutputs(elaboration, result, "", range);
   if (elaboration.diagnostics.errors() > errors) return;
   for (const graph::Call& call : Prune(graph)) {
-    if (call.derived_from.valid()) continue;  // what `grad` makes in vain is no fault of the user's
+    // Of a loss only the gradient may be asked for; and `grad` may make what nobody needs.
+    if (call.derived_from.valid() || call.differentiated) continue;
     Report(elaboration, Code::kW0501, call.site,
            fmt::format("nothing reads what `{}` makes, and it has no effect: it is removed",
                        call.instance.valid()

@@ -47,10 +47,15 @@ Roles::Roles(const syntax::File& file) {
         for (const auto& sorting : sort->sortings) sorted.insert(sorting.kind.range.begin);
       }
     }
-    const auto* actor = std::get_if<syntax::ActorDecl>(&item.node);
-    if (actor == nullptr) continue;
-    for (const syntax::StateDecl& state : actor->states) statements.insert(state.range.begin);
-    for (const syntax::MethodDecl& method : actor->methods) statements.insert(method.range.begin);
+    const auto members = [&](const auto& node) {
+      for (const syntax::StateDecl& state : node.states) statements.insert(state.range.begin);
+      for (const syntax::MethodDecl& method : node.methods) statements.insert(method.range.begin);
+    };
+    if (const auto* actor = std::get_if<syntax::ActorDecl>(&item.node)) members(*actor);
+    if (const auto* optimizer = std::get_if<syntax::OptimizerDecl>(&item.node)) {
+      generics(optimizer->generics);
+      members(*optimizer);
+    }
   }
   for (const syntax::Statement& statement : file.statements) {
     statements.insert(statement.range.begin);

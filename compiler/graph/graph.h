@@ -145,6 +145,7 @@ struct Call {
   // in two calls those of activations, and the rest.
   CallId derived_from;
   enum Half : uint8_t { kWhole, kInput, kWeight } half = kWhole;
+  bool differentiated = false;   // `grad` went through it: what it makes may be asked for no more
   bool recompute = false;        // what derived calls read of it is made again there
 };
 

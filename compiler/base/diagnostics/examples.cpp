@@ -14,6 +14,7 @@ constexpr Example kExamples[] = {
 #include "compiler/base/diagnostics/examples/arguments.def"
 #include "compiler/base/diagnostics/examples/bodies.def"
 #include "compiler/base/diagnostics/examples/elaboration.def"
+#include "compiler/base/diagnostics/examples/gradients.def"
 #include "compiler/base/diagnostics/examples/names.def"
 #include "compiler/base/diagnostics/examples/schedules.def"
 #include "compiler/base/diagnostics/examples/syntax.def"

@@ -162,6 +162,10 @@ const program::Gradient* RuleOf(const ElaborationContext& elaboration, const Tap
 std::optional<Activity> FindActivity(ElaborationContext& elaboration, size_t first,
                                      graph::ValueId loss, const std::set<graph::ValueId>& targets,
                                      Range range) {
+  // Each gradient looks at all values that there are.
+  const int64_t cost = elaboration.tape->nodes.size() - first +
+                       StepsOfBytes(elaboration.builder->graph().values.size());
+  if (!Step(elaboration, range, cost)) return std::nullopt;
   return Finder(elaboration, first, targets).Run(loss, range);
 }
 

@@ -87,6 +87,7 @@ class Deriver {
     return made;
   }
 
+  // Returns the call of a node: that of its first result, where a fn outside methods has several.
   CallId CallOf(size_t at) const {
     CallId call;
     ForEachTensor(node(at).result, [&](const Tensor& tensor) {
@@ -106,8 +107,11 @@ class Deriver {
         for (const Value& argument : node(at).arguments) {
           ForEachTensor(argument, [&, call = call](const Tensor& tensor) {
             const ValueId root = Root(tensor.value);
-            const CallId maker = graph::MakerOf(builder_.graph(), root);
-            if (!activity_.IsActive(root) || !maker.valid() || maker == call) return;
+            if (!activity_.IsActive(root)) return;
+            const size_t made_by = activity_.maker[root.index];
+            if (made_by == Activity::kNoNode) return;
+            const CallId maker = CallOf(made_by);
+            if (maker == call) return;
             feeds[call].insert(maker);
             consumers[maker].insert(call);
           });
@@ -132,6 +136,7 @@ class Deriver {
   }
 
   bool DeriveCall(CallId id, const std::vector<size_t>& nodes) {
+    builder_.graph().calls[id].differentiated = true;
     const graph::Call forward = builder_.graph().calls[id];
     const DerivedCall derived{id, forward.indices, forward.index_names};
     llvm::SaveAndRestore<const DerivedCall*> of(elaboration_.derived, &derived);
