@@ -1,6 +1,9 @@
 #include "compiler/elaborate/expressions/evaluate.h"
 
 #include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -110,22 +113,47 @@ Value Eval(ElaborationContext& elaboration, const program::On& e, const Context&
   return base;
 }
 
-// Refuses an order of calls on different machines: only values go from one to another.
+// Returns the devices of a call: that of its instance, or all participants of a collective.
+std::vector<graph::DeviceId> DevicesOf(const graph::Graph& graph, graph::CallId id) {
+  const auto op = std::partition_point(graph.ops.begin(), graph.ops.end(),
+                                       [&](const graph::Op& other) { return other.call < id; });
+  const bool collective = op != graph.ops.end() && op->call == id && op->collective;
+  return collective ? op->collective->participants : std::vector{graph.calls[id].device};
+}
+
+// Returns two devices, one of each list, that are on different machines. If there are any, the
+// first of one of the lists is one of them.
+std::optional<std::pair<graph::DeviceId, graph::DeviceId>> OnTwoMachines(
+    const graph::Module& module, const std::vector<graph::DeviceId>& from,
+    const std::vector<graph::DeviceId>& to) {
+  const auto elsewhere = [&](const std::vector<graph::DeviceId>& devices, graph::DeviceId than) {
+    const auto found = llvm::find_if(devices, [&](graph::DeviceId device) {
+      return module.devices[device].node != module.devices[than].node;
+    });
+    return found == devices.end() ? graph::DeviceId() : *found;
+  };
+  const graph::DeviceId before = elsewhere(from, to[0]), later = elsewhere(to, from[0]);
+  if (later.valid()) return std::pair(from[0], later);
+  return before.valid() ? std::optional(std::pair(before, to[0])) : std::nullopt;
+}
+
+// Refuses an order of calls on different machines: only values go from one to another. A collective
+// is on the machines of all its participants.
 void CheckOneMachine(ElaborationContext& elaboration, const std::vector<graph::CallId>& before,
                      size_t first_later, Range range) {
   const graph::Graph& graph = elaboration.builder->graph();
-  const auto device = [&](graph::CallId id) -> const LogicalDevice& {
-    return elaboration.module.devices[graph.calls[id].device];
-  };
   for (size_t later = first_later; later < graph.calls.size(); ++later) {
+    const std::vector<graph::DeviceId> later_devices = DevicesOf(graph, graph::CallId(later));
     for (graph::CallId earlier : before) {
-      const LogicalDevice &from = device(earlier), &to = device(graph::CallId(later));
-      if (from.node == to.node) continue;
+      const auto apart =
+          OnTwoMachines(elaboration.module, DevicesOf(graph, earlier), later_devices);
+      if (!apart) continue;
       Report(elaboration, Code::kE0602, range,
              fmt::format("`after` orders calls on {} and on {}, which are different machines: only "
                          "values go from one to the other; pass the later call a value of the "
                          "earlier one",
-                         DeviceName(from), DeviceName(to)));
+                         DeviceName(elaboration.module.devices[apart->first]),
+                         DeviceName(elaboration.module.devices[apart->second])));
       return;
     }
   }
