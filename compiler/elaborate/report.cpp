@@ -102,6 +102,25 @@ std::string Text(const ElaborationContext& elaboration, const graph::Type& type)
   return TypeText(elaboration.builder ? elaboration.builder->graph() : none, type);
 }
 
+std::string LateText(const ElaborationContext& elaboration, const Value& value) {
+  const Tensor* tensor = value.As<Tensor>();
+  if (tensor == nullptr) return "";
+  for (const graph::Symbol& symbol : elaboration.builder->graph().symbols) {
+    if (symbol.extent != tensor->value) continue;
+    return fmt::format("`{}` is known only while running (at most {})", symbol.name, symbol.bound);
+  }
+  return "";
+}
+
+std::string LateText(const ElaborationContext& elaboration, llvm::ArrayRef<graph::Dim> dims) {
+  for (const graph::Dim& dim : dims) {
+    if (!dim.symbol.valid()) continue;
+    return fmt::format("dimension `{}` is known only while running (at most {})",
+                       elaboration.builder->graph().symbols[dim.symbol].name, dim.extent);
+  }
+  return "";
+}
+
 std::string Describe(const ElaborationContext& elaboration, const Value& value) {
   if (const Tensor* tensor = value.As<Tensor>())
     return Text(elaboration, elaboration.builder->type(tensor->value));

@@ -8,6 +8,7 @@
 #include "compiler/base/diagnostics/diagnostics.h"
 #include "compiler/elaborate/frame.h"
 #include "compiler/elaborate/values/value.h"
+#include "llvm/ADT/ArrayRef.h"
 
 namespace cgraph::elaborate {
 
@@ -23,6 +24,12 @@ std::string Text(const ElaborationContext& elaboration, const graph::Type& type)
 
 // What a value is: a tensor's type, "an int (3)", "a list of 3".
 std::string Describe(const ElaborationContext& elaboration, const Value& value);
+
+// Returns "`n` is known only while running (at most 8)" of an extent's value; empty of any other.
+std::string LateText(const ElaborationContext& elaboration, const Value& value);
+
+// The same of the first dimension that has no number yet; empty where all have one.
+std::string LateText(const ElaborationContext& elaboration, llvm::ArrayRef<graph::Dim> dims);
 
 // A type, or a dimension, as it was declared.
 std::string Declared(const ElaborationContext& elaboration, program::TypeId type,

@@ -38,9 +38,13 @@ std::optional<int64_t> EvaluateInt(ElaborationContext& elaboration, program::Exp
   Value value = Evaluate(elaboration, id, frame);
   if (const int64_t* number = value.As<int64_t>()) return *number;
   if (!value.poisoned()) {
+    const std::string late = LateText(elaboration, value);
     Report(elaboration, Code::kE0406, elaboration.program.exprs[id].range,
-           fmt::format("{} must be an int known at compile time, not {}", what,
-                       Describe(elaboration, value)));
+           fmt::format("{} must be an int known at compile time, {}", what,
+                       late.empty() ? "not " + Describe(elaboration, value)
+                                    : "and " + late +
+                                          "; take the bound, and leave out with where() what is "
+                                          "beyond it"));
   }
   return std::nullopt;
 }
@@ -51,8 +55,11 @@ std::optional<bool> EvaluateCondition(ElaborationContext& elaboration, program::
   if (const bool* truth = value.As<bool>()) return *truth;
   if (!value.poisoned()) {
     Report(elaboration, Code::kE0415, elaboration.program.exprs[id].range,
-           fmt::format("a condition must be a bool known at compile time, not {}",
-                       Describe(elaboration, value)));
+           fmt::format("a condition must be a bool known at compile time, not {}{}",
+                       Describe(elaboration, value),
+                       value.As<Tensor>() ? ", whose value is known only while running: where(c, "
+                                            "a, b) chooses then"
+                                          : ""));
   }
   return std::nullopt;
 }

@@ -44,8 +44,9 @@ Value Eval(ElaborationContext& elaboration, const program::DimRef& e, const Cont
   }
   Report(elaboration, Code::kE0508, context.range,
          fmt::format("`{}` is known only while running (at most {}): it can be a dimension as it "
-                     "stands, but not be computed with",
-                     variable.name, dim.extent));
+                     "stands, but not be computed with; what is longer has a bound of its own, m "
+                     "<= {}, or is a tensor that update() writes a part of",
+                     variable.name, dim.extent, dim.extent + 1));
   return Value();
 }
 

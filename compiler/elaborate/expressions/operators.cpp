@@ -64,6 +64,13 @@ Value ApplyOperator(ElaborationContext& elaboration, BinaryOperator op, const Ac
     if (divides && end != nullptr && b.range.end - b.range.begin > 1) {
       diagnostic.AddNote(b.range, "this is 0; `/` of ints rounds down");
     }
+  } else if (const std::string late =
+                 LateText(elaboration, a.value) + LateText(elaboration, b.value);
+             op == BinaryOperator::kRange && !late.empty()) {
+    Report(elaboration, Code::kE0406, context.range,
+           fmt::format("a range is of ints known at compile time, and {}; go up to the bound, and "
+                       "leave out with where() what is beyond it",
+                       late));
   } else {
     Report(elaboration, Code::kE0406, context.range,
            fmt::format("`{}` does not apply to {} and {}", Spelling(op),

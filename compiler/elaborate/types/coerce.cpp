@@ -15,6 +15,18 @@
 namespace cgraph::elaborate {
 namespace {
 
+Value FloatOf(ElaborationContext& elaboration, const Value& value, const Frame& frame,
+              const Subject& subject, Range range) {
+  WarnOfQuotientAsFloat(elaboration, value, range);
+  const std::string problem = EncodeNumber(value, DType::kF64).problem;
+  if (problem.empty()) return Value(static_cast<double>(*value.As<int64_t>()));
+  Report(elaboration, Code::kE0515, range,
+         fmt::format("{}: {} is a compile-time float, which has 53 bits", problem,
+                     Describe(elaboration, subject, frame)))
+      .AddNote(subject.declared, "declared here");
+  return Value();
+}
+
 Value CoerceCompileTime(ElaborationContext& elaboration, const Value& value,
                         program::CompileTimeKind kind, Frame& frame, const Subject& subject,
                         Range range) {
@@ -25,10 +37,7 @@ Value CoerceCompileTime(ElaborationContext& elaboration, const Value& value,
       break;
     case Kind::kFloat:
       if (value.As<double>()) return value;
-      if (const int64_t* number = value.As<int64_t>()) {
-        WarnOfQuotientAsFloat(elaboration, value, range);
-        return Value(static_cast<double>(*number));
-      }
+      if (value.As<int64_t>()) return FloatOf(elaboration, value, frame, subject, range);
       break;
     case Kind::kBool:
       if (value.As<bool>()) return value;
@@ -37,9 +46,13 @@ Value CoerceCompileTime(ElaborationContext& elaboration, const Value& value,
       if (value.As<std::string>()) return value;
       break;
   }
+  const std::string late = LateText(elaboration, value);
   Report(elaboration, Code::kE0406, range,
-         fmt::format("{} is a compile-time {}; this is {}", Describe(elaboration, subject, frame),
-                     Spelling(kind), Describe(elaboration, value)))
+         fmt::format("{} is a compile-time {}; {}", Describe(elaboration, subject, frame),
+                     Spelling(kind),
+                     late.empty() ? "this is " + Describe(elaboration, value)
+                                  : late + "; flatten, unflatten, squeeze and unsqueeze leave "
+                                           "such a dimension as it is"))
       .AddNote(subject.declared, "declared here");
   return Value();
 }

@@ -238,9 +238,15 @@ Value DimFunction(ElaborationContext& elaboration, const program::CallBuiltin& e
   if (e.builtin == program::Builtin::kRank) return Value(static_cast<int64_t>(run->size()));
   bool is_static = llvm::none_of(*run, [](const graph::Dim& dim) { return dim.symbol.valid(); });
   if (!is_static && elaboration.arithmetic != ArithmeticMode::kCost) {
-    Report(
-        elaboration, Code::kE0508, SiteOr(elaboration, context.range),
-        fmt::format("{}() of dimensions that are known only while running", Spelling(e.builtin)));
+    const bool joins = e.builtin == program::Builtin::kTotal;
+    Report(elaboration, Code::kE0508, SiteOr(elaboration, context.range),
+           fmt::format("`{}` has to know while compiling how {}, and {}; {}", context.frame.subject,
+                       joins ? "long its result is" : "many elements there are",
+                       LateText(elaboration, *run),
+                       joins ? "update(into, part, at: [...]) puts it into a tensor as long as "
+                               "the bound"
+                             : "flatten, unflatten, squeeze and unsqueeze leave such a dimension "
+                               "as it is"));
     return Value();
   }
   if (e.builtin != program::Builtin::kTotal) {
