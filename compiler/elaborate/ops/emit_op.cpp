@@ -171,6 +171,7 @@ Value EmitOp(ElaborationContext& elaboration, const OpCall& call, Frame& op_fram
       !ResultTypes(elaboration, op.signature.result, op_frame, types, call.range)) {
     return Value();
   }
+  if (types.size() == 1 && !CheckMadeNumbers(elaboration, call, op_frame, types[0])) return Value();
   graph::Op out;
   out.name = op.name;
   out.kernel = op.kernel;
@@ -181,6 +182,7 @@ Value EmitOp(ElaborationContext& elaboration, const OpCall& call, Frame& op_fram
   AddParameters(elaboration, call, op_frame, out);
   if (!CheckOperands(elaboration, op.name, out.operands.size(), types.size(), call.range))
     return Value();
+  if (!CheckConstantIndices(elaboration, call, out)) return Value();
   out.fails |= MakesExtents(elaboration, out, types);
   // A state too: its new value may be made where the old one lies
   // (graph/fuse/fuse.h).

@@ -33,6 +33,15 @@ bool ApplyWhere(ElaborationContext& elaboration, const OpCall& call, Frame& op_f
 // What `same` would find out in vain: extents that cannot be equal.
 bool CheckSame(ElaborationContext& elaboration, const OpCall& call, Frame& op_frame);
 
+// Returns whether the numbers that an op makes by itself, `full` or `iota`, exist in the dtype of
+// its result; reports those that do not.
+bool CheckMadeNumbers(ElaborationContext& elaboration, const OpCall& call, Frame& op_frame,
+                      const graph::Type& made);
+
+// Returns whether the indices of an op that are known, as `from` of `slice`, are in range; reports
+// those that are not.
+bool CheckConstantIndices(ElaborationContext& elaboration, const OpCall& call, const graph::Op& op);
+
 // An op whose parameters are bound goes into the graph: where the home rule puts it, with its cost.
 Value EmitOp(ElaborationContext& elaboration, const OpCall& call, Frame& op_frame);
 
