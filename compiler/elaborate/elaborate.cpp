@@ -191,7 +191,11 @@ void ElaborateGraph(ElaborationContext& elaboration, program::GraphId id) {
   Range range = frame.result_range.valid() ? frame.result_range : source.range;
   if (source.signature.result.valid()) AddOutputs(elaboration, result, "", range);
   if (elaboration.diagnostics.errors() > errors) return;
-  for (const graph::Call& call : Prune(graph)) {
+  const std::vector<graph::Call> removed = Prune(graph);
+  if (source.recompute) MarkRecomputed(elaboration, *source.recompute, graph);
+  if (source.use) graph.rules = ElaborateRules(elaboration, *source.use, graph, removed);
+  if (elaboration.diagnostics.errors() > errors) return;
+  for (const graph::Call& call : removed) {
     // Of a loss only the gradient may be asked for; and `grad` may make what nobody needs.
     if (call.derived_from.valid() || call.differentiated) continue;
     Report(elaboration, Code::kW0501, call.site,
@@ -200,8 +204,6 @@ void ElaborateGraph(ElaborationContext& elaboration, program::GraphId id) {
                            ? elaboration.module.instances[call.instance].name + "." + call.method
                            : call.method));
   }
-  if (source.recompute) MarkRecomputed(elaboration, *source.recompute, graph);
-  if (source.use) graph.rules = ElaborateRules(elaboration, *source.use, graph);
   elaboration.module.graphs.push_back(std::move(graph));
 }
 

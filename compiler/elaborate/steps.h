@@ -39,9 +39,9 @@ void AddOutputs(ElaborationContext& elaboration, const Value& value, const std::
 
 // ---- rules: what a graph's `using` says about the calls that the graph makes
 
-// `graph` has all its calls, and no others.
+// `graph` has all its calls, and no others; those that Prune took from it are `removed`.
 graph::Rules ElaborateRules(ElaborationContext& elaboration, const program::Using& use,
-                            const graph::Graph& graph);
+                            const graph::Graph& graph, const std::vector<graph::Call>& removed);
 
 // Warns of rules about methods that no graph calls: after all graphs.
 void CheckSchedules(ElaborationContext& elaboration);

@@ -13,6 +13,7 @@
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/rules/call_variables.h"
 #include "compiler/elaborate/rules/stages.h"
+#include "compiler/elaborate/rules/tables.h"
 #include "compiler/elaborate/elaboration_context.h"
 #include "runtime/status/text.h"
 
@@ -26,13 +27,16 @@ using graph::InstanceId;
 class RuleMaker {
  public:
   RuleMaker(ElaborationContext& elaboration, const program::Using& use,
-            const program::Schedule& schedule, const graph::Graph& graph)
+            const program::Schedule& schedule, const graph::Graph& graph,
+            const std::vector<graph::Call>& removed)
       : elaboration_(elaboration),
         use_(use),
         schedule_(schedule),
         graph_(graph),
+        removed_(removed),
         frame_(schedule.name, nullptr, &schedule.locals),
-        variables_(elaboration, use, schedule) {}
+        variables_(elaboration, use, schedule),
+        tables_(elaboration, use, schedule) {}
 
   graph::Rules Run() {
     rules_.name = schedule_.name;
@@ -47,13 +51,17 @@ class RuleMaker {
     NameKinds();
     NoteCalled();
     Cover();
-    for (const program::LimitRule& limit : schedule_.limits) AddLimit(limit);
+    for (const program::LimitRule& limit : schedule_.limits) {
+      AddLimit(limit);
+      CheckRemoved(limit);
+    }
     if (schedule_.memory) AddMemory(*schedule_.memory);
     for (const program::SortRule& rule : schedule_.rankings) {
       Sort(rule, &graph::CallRule::ranking);
     }
     for (const program::FuseRule& rule : schedule_.fusions) Fuse(rule);
     for (const program::OrderRule& rule : schedule_.orders) Order(rule);
+    tables_.Check();
     CheckStages(elaboration_, use_, schedule_, frame_, graph_, rules_, positions_);
     elaboration_.backtrace.calls.pop_back();
     return std::move(rules_);
@@ -62,25 +70,26 @@ class RuleMaker {
  private:
   // Finds the kind of each call.
   void NameKinds() {
-    std::map<std::pair<program::ActorId, std::string>, uint32_t> kinds;
     for (program::KindId id : schedule_.kinds.Ids()) {
       const program::Kind& kind = schedule_.kinds[id];
       const program::Using::Method& method = use_.methods[id];
-      kinds.emplace(std::pair(method.actor, method.name), id.index);
+      kinds_.emplace(std::pair(method.actor, method.name), id.index);
       rules_.kinds.push_back({.name = kind.name, .rank = kind.rank});
       if (MeansDerived(method, kind.name)) derived_kinds_.insert(id.index);
     }
     rules_.calls.resize(graph_.calls.size());
     for (CallId id : graph_.calls.Ids()) {
-      const graph::Call& call = graph_.calls[id];
-      if (!call.instance.valid()) continue;
-      const program::ActorId actor = elaboration_.places.instances[call.instance.index].actor;
-      auto found = kinds.find({actor, call.method});
-      if (found == kinds.end()) found = kinds.find({program::ActorId(), call.method});
-      const std::optional<uint32_t> derived = DerivedKind(call);
-      if (!derived && found == kinds.end()) continue;
-      rules_.calls[id.index].kind = derived ? *derived : found->second;
+      const std::optional<uint32_t> derived = DerivedKind(graph_.calls[id]);
+      rules_.calls[id.index].kind = derived ? *derived : KindOf(graph_.calls[id]);
     }
+  }
+
+  uint32_t KindOf(const graph::Call& call) const {
+    if (!call.instance.valid()) return graph::kNoKind;
+    const program::ActorId actor = elaboration_.places.instances[call.instance.index].actor;
+    auto found = kinds_.find({actor, call.method});
+    if (found == kinds_.end()) found = kinds_.find({program::ActorId(), call.method});
+    return found == kinds_.end() ? graph::kNoKind : found->second;
   }
 
   // Returns whether a kind means derived calls of the schedule's `forward`: `with` gives it no other
@@ -115,6 +124,42 @@ class RuleMaker {
       if (kind != graph::kNoKind) called.kinds[kind] = true;
       if (graph_.calls[id].instance.valid()) called.methods.insert(graph_.calls[id].method);
     }
+    for (const graph::Call& call : removed_) {
+      if (KindOf(call) != graph::kNoKind) called.kinds[KindOf(call)] = true;
+    }
+  }
+
+  // Returns whether the last limit holds some call back for ever if no call of the other kind is
+  // made.
+  bool BlocksAlone() const {
+    const graph::Limit& limit = rules_.limits.back();
+    std::vector<int64_t> calls(limit.bounds.size());
+    for (CallId id : graph_.calls.Ids()) {
+      if (rules_.calls[id.index].kind == limit.minuend) ++calls[graph_.calls[id].device.index];
+    }
+    for (size_t device = 0; device < calls.size(); ++device) {
+      if (limit.bounds[device] && calls[device] > *limit.bounds[device]) return limit.at_most;
+    }
+    return false;
+  }
+
+  // Refuses a limit, the last one, that waits for calls all of which were removed.
+  void CheckRemoved(const program::LimitRule& limit) {
+    const uint32_t awaited = limit.subtrahend.index;
+    const bool left = std::any_of(rules_.calls.begin(), rules_.calls.end(),
+                                  [&](const auto& call) { return call.kind == awaited; });
+    const auto gone = std::find_if(removed_.begin(), removed_.end(), [&](const auto& call) {
+      return KindOf(call) == awaited;
+    });
+    if (left || gone == removed_.end() || !BlocksAlone()) return;
+    Report(elaboration_, Code::kE0801, use_.range,
+           fmt::format("`{0}` holds calls back until some of `{1}` have started, and there are "
+                       "none: nothing reads what {2} makes, and it has no effect, so that it is "
+                       "removed; return what it makes, or let `{1}` change a state",
+                       schedule_.name, schedule_.kinds[limit.subtrahend].name,
+                       variables_.CallText(*gone)))
+        .AddNote(limit.range, "the rule")
+        .AddNote(gone->site, "the call");
   }
 
   // Finds the devices of the places with such calls, and the position of each. Where no rule names
@@ -234,6 +279,7 @@ class RuleMaker {
       for (program::ExprId key : rule.keys) {
         const std::optional<int64_t> value = EvaluateInt(elaboration_, key, frame_, "a key");
         if (!value) return false;
+        tables_.Note(rule, key, frame_);
         (own.*keys).push_back(*value);
       }
     }
@@ -350,9 +396,12 @@ class RuleMaker {
   const program::Using& use_;
   const program::Schedule& schedule_;
   const graph::Graph& graph_;
+  const std::vector<graph::Call>& removed_;
   Frame frame_;
   CallVariables variables_;
   std::set<uint32_t> derived_kinds_;       // that mean calls which `grad` has derived
+  TableUses tables_;
+  std::map<std::pair<program::ActorId, std::string>, uint32_t> kinds_;  // by method
   std::map<DeviceId, int64_t> positions_;  // of covered devices
   std::set<CallId> follows_;               // calls that run right after another, as one with it
   graph::Rules rules_;
@@ -382,9 +431,10 @@ graph::Rules Automatic(const ElaborationContext& elaboration, const program::Usi
 }  // namespace
 
 graph::Rules ElaborateRules(ElaborationContext& elaboration, const program::Using& use,
-                            const graph::Graph& graph) {
+                            const graph::Graph& graph, const std::vector<graph::Call>& removed) {
   if (!use.schedule.valid()) return Automatic(elaboration, use, graph);
-  return RuleMaker(elaboration, use, elaboration.program.schedules[use.schedule], graph).Run();
+  return RuleMaker(elaboration, use, elaboration.program.schedules[use.schedule], graph, removed)
+      .Run();
 }
 
 void CheckSchedules(ElaborationContext& elaboration) {
