@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "compiler/base/kernels.h"
 #include "compiler/check/expressions/resolve.h"
 #include "compiler/check/scope/scope.h"
 
@@ -21,6 +22,18 @@ std::vector<std::string> ParametersOf(const CollectiveTraits& traits) {
   if (traits.reduces) names.push_back("reduction");
   if (traits.to == CollectiveTraits::kRoot) names.push_back("root");
   return names;
+}
+
+// Says how values are joined or divided along another dimension than 0; nothing where a collective
+// does neither.
+std::string OtherDimText(const CollectiveTraits& traits) {
+  if (traits.joins()) {
+    return "; parts of N participants are joined along dimension 0, and along dimension D by "
+           "`concat(split(y, parts: N, dim: 0), dim: D)` of a result";
+  }
+  if (!traits.divides()) return "";
+  return "; dimension 0 is divided among N participants, and dimension D where "
+         "`concat(split(x, parts: N, dim: D), dim: 0)` is given";
 }
 
 // Returns the argument of each parameter, -1 for none; reports mismatches.
@@ -46,6 +59,8 @@ std::vector<int> DistributeCollective(Scope& scope, const syntax::CallExpr& node
         if (traits.reduces && argument.label->text == "op") {
           diagnostic.message += "; the reduction is written `reduction: sum`, or `sum` alone";
           diagnostic.AddFix(at, "reduction");
+        } else if (argument.label->text == kDimParameter || argument.label->text == "axis") {
+          diagnostic.message += OtherDimText(traits);
         } else {
           scope.checker.Suggest(diagnostic, at, argument.label->text, names);
         }

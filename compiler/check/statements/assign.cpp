@@ -103,12 +103,15 @@ void CheckElementTarget(Scope& scope, const Assign& assign, Range range) {
     const auto* list = std::get_if<ListType>(&scope.program.types[type].node);
     if (!list) {
       if (IsPoison(scope.program.types[type])) return;
+      const bool tuple = std::holds_alternative<TupleType>(scope.program.types[type].node);
+      const std::string mend =
+          tuple ? "a tuple is assigned as a whole, `{0} = (a, b)`; `for` and [...] over it give "
+                  "lists, which become no tuple"
+                : "for a row of a tensor write `{0} = update_row({0}, row, at: i)`";
       scope
-          .Report(
-              Code::kE0412, range,
-              fmt::format("only elements of a list can be assigned; for a row of a tensor write "
-                          "`{0} = update_row({0}, row, at: i)`",
-                          scope.program.states[assign.state].name))
+          .Report(Code::kE0412, range,
+                  "only elements of a list can be assigned; " +
+                      fmt::format(fmt::runtime(mend), scope.program.states[assign.state].name))
           .AddNote(scope.program.states[assign.state].range, "the state is declared here");
       return;
     }

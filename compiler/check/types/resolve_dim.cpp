@@ -235,10 +235,17 @@ std::optional<DimVariableId> DimVariable(Scope& scope, const std::string& name, 
 
 void ReportUnboundUses(Scope& scope, const std::string& mend) {
   for (const auto& [id, range] : scope.dims.TakeUnbound()) {
-    scope.Report(Code::kE0310, range,
-                 fmt::format("nothing says what the dimension `{}` is: it stands alone in no "
-                             "parameter's type; {}",
-                             scope.signature->dim_variables[id].name, mend));
+    const auto& variable = scope.signature->dim_variables[id];
+    scope.Report(
+        Code::kE0310, range,
+        variable.run
+            ? fmt::format("nothing says what the dimensions `*{0}` are: they stand in no "
+                          "parameter's type; give it a parameter that has them, `x: f32[*{0}]`, or "
+                          "write them as integers",
+                          variable.name)
+            : fmt::format("nothing says what the dimension `{}` is: it stands alone in no "
+                          "parameter's type; {}",
+                          variable.name, mend));
   }
 }
 
