@@ -64,6 +64,11 @@ ExitCode RunImport(const ImportFlags& flags) {
   if (!text.ok()) return ReportStatus(text.status());
   const Result<pipeline::Order> order = pipeline::ReadOrder(flags.file, *text);
   if (!order.ok()) return ReportStatus(order.status());
+  if (!order->left_out.empty()) {
+    llvm::errs() << "cgc: note: "
+                 << fmt::format("{}: left out {}: a stage has its parameters whole here\n",
+                                flags.file, fmt::join(order->left_out, ", "));
+  }
   const std::string name = flags.name.empty() ? NameOf(flags.file) : flags.name;
   std::string schedule = LaidOut(pipeline::WriteSchedule(name, *order));
   if (flags.json) {

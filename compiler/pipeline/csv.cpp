@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <optional>
+#include <set>
 #include <string_view>
 
 #include "compiler/base/limits.h"
@@ -24,6 +25,12 @@ struct Spelling {
 };
 constexpr Spelling kSpellings[] = {
 #define X(id, text) {ActionKind::id, text},
+#include "compiler/pipeline/actions.def"
+#undef X
+};
+constexpr std::string_view kLeftOut[] = {
+#define X(id, text)
+#define LEFT_OUT(text) text,
 #include "compiler/pipeline/actions.def"
 #undef X
 };
@@ -85,11 +92,6 @@ Result<Action> ReadAction(std::string_view text) {
                              "micro-batch, such as 2F0 or 1SEND_F3",
                              shown));
   }
-  if (word == "UNSHARD" || word == "RESHARD" || word == "REDUCE_GRAD") {
-    return Wrong(fmt::format("{}: a stage has its parameters whole here; take the schedule as it "
-                             "is before UNSHARD, RESHARD and REDUCE_GRAD are added",
-                             shown));
-  }
   const auto* spelling = std::find_if(std::begin(kSpellings), std::end(kSpellings),
                                       [&](const Spelling& one) { return one.text == word; });
   if (spelling == std::end(kSpellings)) {
@@ -132,8 +134,21 @@ Result<std::vector<Action>> ReadPair(std::string_view text) {
   return actions;
 }
 
-Result<std::vector<Action>> ReadCell(std::string_view text) {
+// Returns what a cell says of a stage's parameters, such as 0UNSHARD, as it is spelt: it is left
+// out. Null where the cell is no such.
+const std::string_view* FindLeftOut(std::string_view text) {
+  const size_t stage = text.find_first_not_of("0123456789");
+  if (stage == 0 || stage == text.npos) return nullptr;
+  const auto* found = std::find(std::begin(kLeftOut), std::end(kLeftOut), text.substr(stage));
+  return found == std::end(kLeftOut) ? nullptr : found;
+}
+
+Result<std::vector<Action>> ReadCell(std::string_view text, std::set<std::string>& left_out) {
   if (text.empty()) return std::vector<Action>();
+  if (const std::string_view* word = FindLeftOut(text)) {
+    left_out.emplace(*word);
+    return std::vector<Action>();
+  }
   if (text[0] == '(') return ReadPair(text);
   Result<Action> action = ReadAction(text);
   if (!action.ok()) return action.status();
@@ -163,7 +178,7 @@ Result<Order> ReadOrder(const std::string& name, const std::string& text) {
                                name, kMaxDevices - 1));
     }
     for (uint32_t step = 0; !line.empty(); ++step) {
-      Result<std::vector<Action>> cell = ReadCell(Trim(TakeUpTo(line, ',')));
+      Result<std::vector<Action>> cell = ReadCell(Trim(TakeUpTo(line, ',')), order.left_out);
       if (!cell.ok()) {
         return Wrong(fmt::format("{}:{}: cell {}: {}", name, order.ranks.size(), step + 1,
                                  cell.status().message()));

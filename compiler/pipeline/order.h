@@ -11,6 +11,7 @@
 #define CGRAPH_COMPILER_PIPELINE_ORDER_H_
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -46,6 +47,8 @@ struct Order {
   uint32_t stages = 0, microbatches = 0;
   bool split = false;      // some backward is in two halves
   bool transfers = false;  // some cells are ends of transfers
+  // What cells did for sharded parameters, such as UNSHARD: here a stage has its parameters whole.
+  std::set<std::string> left_out;
 };
 
 // Reads an order. `name`, the file's, stands before an error. The status gives line, cell and mend.
@@ -72,7 +75,9 @@ std::string WriteSchedule(const std::string& name, const Order& order);
 // What makes it one: calls of kinds named `forward`, and `backward` or `backward_input` and
 // `backward_weight`, by the names of the graph's rules or else of the methods. Their places are the
 // stages, in the order of the first forwards; the micro-batch is the loop variable `mb`, or else
-// the outermost that all of them have. Devices are ranks, in the order of their places.
+// the outermost that all of them have and that varies. Devices are ranks, in the order of their
+// places. A graph may have several pipelines side by side, such as the replicas of a model, between
+// whose places no results of forwards go: then the order is that of each, if they have one order.
 //
 // With `transfers` both ends of what goes from stage to stage stand between the calls, without idle
 // steps; without, every call is at the first time step that the order lets it have. The status says

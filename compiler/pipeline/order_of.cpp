@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
+
+#include "compiler/pipeline/stage_links.h"
 
 namespace cgraph::pipeline {
 namespace {
@@ -30,14 +33,26 @@ class PipelineCalls {
   PipelineCalls(const graph::Module& module, const graph::Graph& graph)
       : module_(module), graph_(graph), actions_(graph.calls.size()) {}
 
-  Status Find() {
-    FindKinds();
-    if (stages_.empty()) {
-      return Wrong("it makes no calls named `forward`; the methods of a pipeline are `forward` and "
-                   "`backward`, or `backward_input` and `backward_weight`, and `with (forward = F)`"
-                   " says what they are called");
+  // Finds the pipelines of a graph, which stand side by side: between places of one go results of
+  // forwards.
+  static Result<std::vector<PipelineCalls>> Find(const graph::Module& module,
+                                                 const graph::Graph& graph) {
+    PipelineCalls all(module, graph);
+    all.FindKinds();
+    if (all.stages_.empty()) {
+      return all.Wrong(
+          "it makes no calls named `forward`; the methods of a pipeline are `forward` and "
+          "`backward`, or `backward_input` and `backward_weight`, and `with (forward = F)` says "
+          "what they are called");
     }
-    return FindMicrobatches();
+    const StageLinks links = LinksOf(graph, all.actions_);
+    std::vector<PipelineCalls> pipelines;
+    for (const std::vector<uint32_t>& stages : Joined(links, all.stages_.size())) {
+      PipelineCalls& one = pipelines.emplace_back(all);
+      CGRAPH_RETURN_IF_ERROR(one.Keep(stages, links));
+      CGRAPH_RETURN_IF_ERROR(one.FindMicrobatches());
+    }
+    return pipelines;
   }
 
   const std::optional<Action>& ActionOf(CallId call) const { return actions_[call.index]; }
@@ -50,6 +65,7 @@ class PipelineCalls {
     return {StatusCode::kInvalid,
             fmt::format("graph `{}` is no pipeline as a CSV has it: {}", graph_.name, message)};
   }
+  const std::string& FirstPlace() const { return module_.instances[PlaceOf(0)].name; }
   std::string CallText(CallId id) const {
     const graph::Call& call = graph_.calls[id];
     return "`" + module_.instances[call.instance].name + "." + call.method + "`";
@@ -66,14 +82,13 @@ class PipelineCalls {
     return KindOf(call.method);
   }
 
-  // Finds stages and ranks; micro-batches come later.
+  // Finds stages and their devices; ranks and micro-batches come later.
   void FindKinds() {
-    std::map<InstanceId, DeviceId> homes;
     for (CallId id : graph_.calls.Ids()) {
       const std::optional<Kind> kind = KindOfCall(id);
       if (!kind) continue;
       const graph::Call& call = graph_.calls[id];
-      homes.emplace(call.instance, call.device);
+      homes_.emplace(call.instance, call.device);
       if (*kind == Kind::kForward) {
         stages_.emplace(call.instance, static_cast<uint32_t>(stages_.size()));
       }
@@ -85,11 +100,41 @@ class PipelineCalls {
       if (stage == stages_.end()) continue;  // without a forward it is of no pipeline
       actions_[id.index] = Action{stage->second, *kind, 0};
     }
-    for (const auto& [instance, device] : homes) {
-      if (stages_.count(instance)) {
-        ranks_.emplace(device, static_cast<uint32_t>(ranks_.size()));
-      }
+  }
+
+  InstanceId PlaceOf(uint32_t stage) const {
+    const auto found = std::find_if(stages_.begin(), stages_.end(),
+                                    [&](const auto& one) { return one.second == stage; });
+    return found->first;
+  }
+
+  // Leaves out all other stages, and numbers these from 0; numbers the ranks. Each stage but the
+  // first must have something of the one before.
+  Status Keep(const std::vector<uint32_t>& kept, const StageLinks& links) {
+    for (size_t i = 1; i < kept.size(); ++i) {
+      if (links.count({kept[i - 1], kept[i]})) continue;
+      return Wrong(fmt::format("`{}.forward` uses nothing of what `{}.forward` makes, which comes "
+                               "before it; a stage is one place, and uses the stage before",
+                               module_.instances[PlaceOf(kept[i])].name,
+                               module_.instances[PlaceOf(kept[i - 1])].name));
     }
+    std::map<uint32_t, uint32_t> numbers;
+    for (uint32_t stage : kept) numbers.emplace(stage, static_cast<uint32_t>(numbers.size()));
+    for (std::optional<Action>& action : actions_) {
+      if (!action) continue;
+      const auto number = numbers.find(action->stage);
+      if (number == numbers.end()) action.reset();
+      else action->stage = number->second;
+    }
+    std::map<InstanceId, uint32_t> stages;
+    for (const auto& [instance, stage] : stages_) {
+      const auto number = numbers.find(stage);
+      if (number == numbers.end()) continue;
+      stages.emplace(instance, number->second);
+      ranks_.emplace(homes_.at(instance), static_cast<uint32_t>(ranks_.size()));
+    }
+    stages_ = std::move(stages);
+    return Status::Ok();
   }
 
   static std::optional<int64_t> VariableOf(const graph::Call& call, const std::string& name) {
@@ -105,6 +150,14 @@ class PipelineCalls {
     return true;
   }
 
+  bool Varies(const std::string& name) const {
+    std::set<int64_t> values;
+    for (CallId id : graph_.calls.Ids()) {
+      if (actions_[id.index]) values.insert(*VariableOf(graph_.calls[id], name));
+    }
+    return values.size() > 1;
+  }
+
   // Numbers micro-batches from 0, as the values of the variable go up.
   Status FindMicrobatches() {
     const auto first = std::find_if(actions_.begin(), actions_.end(),
@@ -112,9 +165,12 @@ class PipelineCalls {
     const CallId one(first - actions_.begin());
     std::vector<std::string> names = graph_.calls[one].index_names;
     names.insert(names.begin(), "mb");
-    const auto name = std::find_if(names.begin(), names.end(),
-                                   [&](const std::string& word) { return AllHave(word); });
-    if (name == names.end()) {
+    std::erase_if(names, [&](const std::string& word) { return !AllHave(word); });
+    // A loop over replicas counts nothing in one of them.
+    auto name = std::find_if(names.begin(), names.end(),
+                             [&](const std::string& word) { return Varies(word); });
+    if (name == names.end()) name = names.begin();
+    if (names.empty()) {
       return Wrong("its forwards and backwards stand in no loop that all of them have, whose "
                    "variable would be the micro-batch");
     }
@@ -135,6 +191,7 @@ class PipelineCalls {
   const graph::Graph& graph_;
   std::vector<std::optional<Action>> actions_;  // by call
   std::map<InstanceId, uint32_t> stages_;
+  std::map<InstanceId, DeviceId> homes_;
   std::map<DeviceId, uint32_t> ranks_;
 };
 
@@ -282,15 +339,25 @@ class OrderMaker {
 
 Result<Order> OrderOf(const graph::Module& module, const graph::Graph& graph,
                       const schedule::Schedule& schedule, bool transfers) {
-  PipelineCalls pipeline(module, graph);
-  CGRAPH_RETURN_IF_ERROR(pipeline.Find());
-  Result<Order> order = OrderMaker(graph, schedule, pipeline, transfers).Run();
-  if (!order.ok()) return order;
-  if (Status status = Complete("the CSV of graph `" + graph.name + "`", *order); !status.ok()) {
-    return status;
+  const Result<std::vector<PipelineCalls>> pipelines = PipelineCalls::Find(module, graph);
+  if (!pipelines.ok()) return pipelines.status();
+  std::optional<Order> first;
+  for (const PipelineCalls& pipeline : *pipelines) {
+    Result<Order> order = OrderMaker(graph, schedule, pipeline, transfers).Run();
+    if (!order.ok()) return order;
+    if (Status status = Complete("the CSV of graph `" + graph.name + "`", *order); !status.ok()) {
+      return status;
+    }
+    if (!transfers) Align(*order);
+    if (!first) first = std::move(*order);
+    else if (WriteOrder(*first) != WriteOrder(*order)) {
+      return pipeline.Wrong(fmt::format(
+          "it is {} pipelines side by side, whose orders differ: those that begin with `{}` and "
+          "with `{}`; a CSV has one order",
+          pipelines->size(), pipelines->front().FirstPlace(), pipeline.FirstPlace()));
+    }
   }
-  if (!transfers) Align(*order);
-  return order;
+  return std::move(*first);
 }
 
 }  // namespace cgraph::pipeline
