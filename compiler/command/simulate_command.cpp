@@ -64,7 +64,8 @@ ExitCode RunSimulate(const SimulateFlags& flags) {
   const std::vector<std::string> costless =
       MethodsWithoutCost(*loaded.plan, *graphs, *profile ? &**profile : nullptr);
   if (!flags.output.json) {
-    llvm::outs() << MachineText(*loaded.plan, machine) << CostlessText(costless);
+    llvm::outs() << MachineText(*loaded.plan, topology ? &*topology : nullptr)
+                 << CostlessText(costless);
   }
   for (uint32_t graph : *graphs) {
     Simulation simulation =

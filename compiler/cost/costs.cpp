@@ -69,10 +69,12 @@ bool Costs::Reaches(const LogicalDevice& from, const LogicalDevice& to) const {
 
 uint64_t Costs::Kernel(const LogicalDevice& device, uint64_t flops, uint64_t bytes,
                        DType dtype) const {
-  if (const MachineDevice* stated = DeviceOf(device)) {
-    return KernelPicoseconds(stated->RatesOf(dtype), flops, bytes);
-  }
-  return KernelPicoseconds(IsGpu(device) ? topology_.gpu : topology_.cpu, flops, bytes);
+  return KernelPicoseconds(RatesOf(device), flops, bytes, dtype);
+}
+
+const DeviceRates& Costs::RatesOf(const LogicalDevice& device) const {
+  if (const MachineDevice* stated = DeviceOf(device)) return stated->rates;
+  return IsGpu(device) ? topology_.gpu : topology_.cpu;
 }
 
 uint64_t Costs::RemoteRead(const LogicalDevice& reader, const LogicalDevice& home,
@@ -104,7 +106,7 @@ Movement Costs::Copy(const LogicalDevice& lane, const LogicalDevice& from, const
     const std::optional<Route>& route = RouteOf(from, to);
     if (route && !route->legs.empty()) return Along(*route, bytes);
     if (const MachineDevice* stated = DeviceOf(lane)) {
-      return Plain(KernelPicoseconds(stated->rates, 0, 2 * bytes));
+      return Plain(KernelPicoseconds(stated->rates, 0, 2 * bytes, DType::kU8));
     }
   }
   return Plain(TransferPicoseconds(IsGpu(lane) ? topology_.host : topology_.local_copy, bytes));

@@ -40,6 +40,7 @@ class Costs {
 
   // Returns the time of a kernel in picoseconds.
   uint64_t Kernel(const LogicalDevice& device, uint64_t flops, uint64_t bytes, DType dtype) const;
+  const DeviceRates& RatesOf(const LogicalDevice& device) const;
   // Returns how much longer a kernel on a cpu takes for an operand in another cpu's memory, by the
   // link between the two. 0 where no link is stated: then they share their memory.
   uint64_t RemoteRead(const LogicalDevice& reader, const LogicalDevice& home, uint64_t bytes) const;

@@ -21,8 +21,9 @@ uint64_t MovePicoseconds(uint64_t bytes, uint64_t bytes_per_us) {
   return Picoseconds(bytes, bytes_per_us);
 }
 
-uint64_t KernelPicoseconds(const DeviceRates& device, uint64_t flops, uint64_t bytes) {
-  return device.overhead_ps + std::max(Picoseconds(flops, device.flops_per_us),
+uint64_t KernelPicoseconds(const DeviceRates& device, uint64_t flops, uint64_t bytes,
+                           DType dtype) {
+  return device.overhead_ps + std::max(Picoseconds(flops, device.FlopsPerMicrosecond(dtype)),
                                        Picoseconds(bytes, device.memory_bytes_per_us));
 }
 

@@ -23,7 +23,7 @@ inline uint64_t Part(uint64_t bytes, uint64_t times, uint64_t n) {
 
 // bytes / bytes_per_us, rounded up; the largest time where that overflows.
 uint64_t MovePicoseconds(uint64_t bytes, uint64_t bytes_per_us);
-uint64_t KernelPicoseconds(const DeviceRates& device, uint64_t flops, uint64_t bytes);
+uint64_t KernelPicoseconds(const DeviceRates& device, uint64_t flops, uint64_t bytes, DType dtype);
 uint64_t TransferPicoseconds(const LinkRates& link, uint64_t bytes);
 
 // The bytes that a link moves in its latency: what is less is small.

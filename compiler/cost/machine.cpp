@@ -31,12 +31,11 @@ std::optional<Generation> ParseGeneration(const std::string& name) {
   return std::nullopt;
 }
 
-DeviceRates MachineDevice::RatesOf(DType dtype) const {
-  DeviceRates of = rates;
+uint64_t DeviceRates::FlopsPerMicrosecond(DType dtype) const {
   const bool half = dtype == DType::kF16 || dtype == DType::kBF16;
-  if (half && f16_flops_per_us != 0) of.flops_per_us = f16_flops_per_us;
-  if (dtype == DType::kF64 && f64_flops_per_us != 0) of.flops_per_us = f64_flops_per_us;
-  return of;
+  if (half && f16_flops_per_us != 0) return f16_flops_per_us;
+  if (dtype == DType::kF64 && f64_flops_per_us != 0) return f64_flops_per_us;
+  return flops_per_us;
 }
 
 bool Machine::AddDevice(MachineDevice device) {

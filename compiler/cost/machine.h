@@ -26,8 +26,12 @@ namespace cgraph::cost {
 
 struct DeviceRates {
   uint64_t overhead_ps;           // to start one kernel
-  uint64_t flops_per_us;
+  uint64_t flops_per_us;          // of f32, and of what has no rate of its own
   uint64_t memory_bytes_per_us;
+  uint64_t f16_flops_per_us = 0;  // of bf16, too; 0: as f32
+  uint64_t f64_flops_per_us = 0;  // 0: as f32
+
+  uint64_t FlopsPerMicrosecond(DType dtype) const;
 };
 
 enum class Generation : uint8_t {  // of gpus
@@ -39,13 +43,9 @@ std::optional<Generation> ParseGeneration(const std::string& name);
 
 struct MachineDevice {
   LogicalDevice key;
-  DeviceRates rates;                     // of f32
-  uint64_t f16_flops_per_us = 0;         // 0: as f32
-  uint64_t f64_flops_per_us = 0;         // 0: as f32
+  DeviceRates rates;
   int64_t memory = 0;                    // bytes; 0: not stated
   Generation generation = Generation::kHopper;
-
-  DeviceRates RatesOf(DType dtype) const;
 };
 
 struct Link {

@@ -117,6 +117,10 @@ llvm::Expected<Profile> ParseProfile(llvm::StringRef text) {
                     "`default` and `calls`");
     }
   }
+  if (!object->get("default") && !object->get("calls")) {
+    return Refuse("it gives no time; a profile has `calls`, from \"Actor.method\" to a number, or "
+                  "a `default`");
+  }
   return profile;
 }
 

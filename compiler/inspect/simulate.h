@@ -100,9 +100,11 @@ llvm::Expected<Simulation> MeasuredRun(const plan::Plan& plan, uint32_t graph,
 
 // "bubble 11.1 %", or why there is none.
 std::string BubbleText(const Simulation& simulation);
-// "machine: NAME", and of the one that is assumed, that another can be stated. Of a plan over
-// several nodes also what is assumed of the network, and that times there are bounds.
-std::string MachineText(const plan::Plan& plan, const std::string& name);
+// Returns "machine: NAME", and of the one that is assumed, that another can be stated; of a plan
+// over several nodes also what is assumed of the network, and that times there are bounds. A second
+// line has the rates of the plan's devices, where they are known: `stated`, null for the machine
+// that the plan names.
+std::string MachineText(const plan::Plan& plan, const cost::Topology* stated);
 // Returns the methods in native code, as "Actor.method", that the graphs call and of which neither
 // the program says a cost nor the profile a time; `profile` may be null.
 std::vector<std::string> MethodsWithoutCost(const plan::Plan& plan,

@@ -132,11 +132,22 @@ class TopologyMaker {
     return elaboration_.module.devices[*device];
   }
 
+  // Returns whether a device has a rate of its own: then what is assumed of other dtypes is of
+  // another device.
+  static bool StatesRate(const program::TopologyPart& part) {
+    return llvm::any_of(part.properties, [](const auto& property) {
+      return property.property == TopologyProperty::kRateF32 ||
+             property.property == TopologyProperty::kRateF16 ||
+             property.property == TopologyProperty::kRateF64;
+    });
+  }
+
   void MakeDevice(const program::TopologyPart& part) {
     const std::optional<LogicalDevice> key = KeyOf(part.device);
     if (!key || !Fits(machine().devices.size(), kMaxDevices, "devices", part.range)) return;
     const bool is_gpu = key->kind == DeviceKind::kGpu;
     cost::MachineDevice device{.key = *key, .rates = is_gpu ? made_.gpu : made_.cpu};
+    if (StatesRate(part)) device.rates.f16_flops_per_us = device.rates.f64_flops_per_us = 0;
     for (const program::TopologyPart::Property& property : part.properties) {
       if (property.property == TopologyProperty::kGeneration) {
         SetGeneration(property, device);
@@ -147,8 +158,8 @@ class TopologyMaker {
       switch (property.property) {
         case TopologyProperty::kMemory: device.memory = static_cast<int64_t>(*value); break;
         case TopologyProperty::kRateF32: device.rates.flops_per_us = *value; break;
-        case TopologyProperty::kRateF16: device.f16_flops_per_us = *value; break;
-        case TopologyProperty::kRateF64: device.f64_flops_per_us = *value; break;
+        case TopologyProperty::kRateF16: device.rates.f16_flops_per_us = *value; break;
+        case TopologyProperty::kRateF64: device.rates.f64_flops_per_us = *value; break;
         case TopologyProperty::kLaunch: device.rates.overhead_ps = *value; break;
         default: device.rates.memory_bytes_per_us = *value;
       }

@@ -3,14 +3,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <numeric>
 #include <optional>
 #include <set>
+#include <tuple>
 #include <vector>
 
+#include "compiler/cost/costs.h"
 #include "compiler/cost/topology.h"
 #include "llvm/Support/JSON.h"
 #include "runtime/kinds/comm_lanes.h"
 #include "runtime/plan/graph_index.h"
+#include "runtime/plan/kinds.h"
 #include "runtime/plan/print.h"
 #include "runtime/status/text.h"
 
@@ -77,6 +82,20 @@ std::string WorkersTable(const Simulation& simulation) {
   return Align(rows);
 }
 
+// Returns the devices of a plan by machine, kind and index; a plan has them as its places come.
+std::vector<uint32_t> DevicesInOrder(const plan::Plan& plan) {
+  std::vector<uint32_t> devices(plan.devices.size());
+  std::iota(devices.begin(), devices.end(), 0);
+  std::sort(devices.begin(), devices.end(), [&](uint32_t a, uint32_t b) {
+    const auto key = [&](uint32_t device) {
+      const LogicalDevice of = plan::LogicalDeviceOf(*plan.devices[device]);
+      return std::tuple(of.node, of.kind, of.index);
+    };
+    return key(a) < key(b);
+  });
+  return devices;
+}
+
 // Returns how many lanes devices have for their exchanges with others; nothing: they have none.
 std::optional<CommLanes> CommLanesOf(const plan::Plan& plan, uint32_t graph) {
   const plan::Graph& of = plan::GraphAt(plan, graph);
@@ -99,6 +118,47 @@ std::string CommLanesText(const plan::Plan& plan, uint32_t graph) {
   return lanes ? CommLanesName(*lanes) : "";
 }
 
+// "67 TFLOPS", of operations per microsecond.
+std::string FlopsText(uint64_t per_us) {
+  constexpr uint64_t kTeraPerMicrosecond = 1'000'000;
+  return per_us >= kTeraPerMicrosecond ? fmt::format("{:.4g} TFLOPS", per_us / 1e6)
+                                       : fmt::format("{:.4g} GFLOPS", per_us / 1e3);
+}
+
+std::string RatesText(const cost::DeviceRates& rates) {
+  std::string text = FlopsText(rates.flops_per_us);
+  if (rates.f16_flops_per_us != 0) text += ", of f16 " + FlopsText(rates.f16_flops_per_us);
+  if (rates.f64_flops_per_us != 0) text += ", of f64 " + FlopsText(rates.f64_flops_per_us);
+  return text + fmt::format(", {:g} GB/s", rates.memory_bytes_per_us / 1e3);
+}
+
+// Returns a line with what the devices of each kind compute and move; of a kind whose devices
+// differ, the first ones. Empty where the caller has all.
+std::string RatesText(const plan::Plan& plan, const cost::Topology& topology) {
+  constexpr size_t kMost = 4;  // of a kind
+  const cost::Costs costs(topology);
+  std::map<DeviceKind, std::vector<std::pair<LogicalDevice, std::string>>> different;
+  for (const auto& device : plan.devices) {
+    const LogicalDevice key = plan::LogicalDeviceOf(*device);
+    if (key.kind == DeviceKind::kCaller) continue;
+    const std::string rates = RatesText(costs.RatesOf(key));
+    auto& known = different[key.kind];
+    const bool is_new = std::none_of(known.begin(), known.end(), [&](const auto& other) {
+      return other.second == rates;
+    });
+    if (is_new && known.size() < kMost) known.push_back({key, rates});
+  }
+  std::string text;
+  for (const auto& [kind, devices] : different) {
+    for (const auto& [key, rates] : devices) {
+      const std::string name = devices.size() > 1 ? DeviceName(key)
+                                                  : kDeviceKindNames[static_cast<size_t>(kind)];
+      text += (text.empty() ? "rates: " : "; ") + name + " " + rates;
+    }
+  }
+  return text.empty() ? "" : text + "\n";
+}
+
 }  // namespace
 
 std::string BubbleText(const Simulation& simulation) {
@@ -106,8 +166,9 @@ std::string BubbleText(const Simulation& simulation) {
   return simulation.makespan == 0 ? "nothing takes time" : "no bubble: no device computes";
 }
 
-std::string MachineText(const plan::Plan& plan, const std::string& name) {
+std::string MachineText(const plan::Plan& plan, const cost::Topology* stated) {
   const cost::Topology& assumed = cost::AssumedTopology();
+  const std::string& name = stated != nullptr ? stated->name : plan.topology;
   const bool is_assumed = name == assumed.name;
   const bool has_nodes = std::any_of(plan.devices.begin(), plan.devices.end(),
                                      [](const auto& device) { return device->node > 0; });
@@ -119,7 +180,8 @@ std::string MachineText(const plan::Plan& plan, const std::string& name) {
   }
   text += is_assumed ? "; --topology states another\n" : "\n";
   if (has_nodes) text += "between machines: times are bounds, what the network lets through\n";
-  return text;
+  if (is_assumed) stated = &assumed;
+  return stated != nullptr ? text + RatesText(plan, *stated) : text;
 }
 
 std::string CostlessText(const std::vector<std::string>& methods) {
@@ -142,7 +204,7 @@ std::string SimulationTable(const plan::Plan& plan, uint32_t graph, const Simula
   }
   std::vector<std::vector<std::string>> rows = {
       {"device", "busy", "transfer", "waiting", "bubble", "memory"}};
-  for (uint32_t device = 0; device < simulation.devices.size(); ++device) {
+  for (uint32_t device : DevicesInOrder(plan)) {
     const DeviceTimes& times = simulation.devices[device];
     rows.push_back({plan::DeviceName(plan, device), TimeText(times.busy), TimeText(times.transfer),
                     TimeText(times.waiting),
@@ -171,7 +233,7 @@ llvm::json::Value SimulationJson(const plan::Plan& plan, uint32_t graph,
     return object;
   }
   llvm::json::Array devices;
-  for (uint32_t device = 0; device < simulation.devices.size(); ++device) {
+  for (uint32_t device : DevicesInOrder(plan)) {
     const DeviceTimes& times = simulation.devices[device];
     devices.push_back(
         llvm::json::Object{{"name", plan::DeviceName(plan, device)},

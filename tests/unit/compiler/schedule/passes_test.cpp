@@ -248,7 +248,7 @@ TEST_CASE("profiles") {
   CHECK(p.Find("Stage.backward") == 2'500'000u);
   CHECK(p.Find("Stage.update") == 0u);
   CHECK(profile(R"({"unit": "ns", "calls": {"a": 3}})").Find("a") == 3'000u);
-  CHECK(!profile("{}").Find("a"));
+  CHECK(!profile(R"({"calls": {}})").Find("a"));
   // The most special name counts.
   const Profile special = profile(R"({"unit": "ns", "calls": {"a[1].f": 1, "A.f": 2, "f": 3}})");
   CHECK(special.FindCall("a[1]", "A", "f") == 1'000u);
@@ -267,6 +267,8 @@ TEST_CASE("profiles") {
   CHECK(refusal(R"({"default": 3})") == kUnits);
   CHECK(refusal("[1]") == "a profile is a JSON object with `unit`, `default` and `calls`");
   CHECK(refusal(R"({"unit": "h"})") == kUnits);
+  CHECK(refusal("{}").find("it gives no time") == 0);
+  CHECK(refusal(R"({"unit": "s"})").find("it gives no time") == 0);
   CHECK(refusal(R"({"unit": "s", "calls": {"a": -1}})") == "`a` is not a number >= 0");
   CHECK(refusal(R"({"unit": "s", "calls": {"a": 1e300}})") == "`a` is more than 104 days");
   CHECK(refusal(R"({"call": {}})").find("`call` is not a key of a profile") == 0);
