@@ -17,7 +17,7 @@ constexpr double kCounted = 0x1p62;
 void Report(const std::string& what, double bytes, const Range& range, Diagnostics& diagnostics) {
   diagnostics.Report(Code::kE0802, range,
                      fmt::format("{} {:.1f} TiB of memory on all devices together; a plan has at "
-                                 "most {}",
+                                 "most {} TiB",
                                  what, bytes / 0x1p40, plan::kMaxArenaBytes >> 40));
 }
 

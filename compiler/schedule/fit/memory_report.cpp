@@ -38,10 +38,10 @@ class Report {
     const bool stated = graph_.rules && graph_.rules->memory_range.valid() &&
                         graph_.rules->memory[device_.index].has_value();
     std::string message =
-        fmt::format("graph `{}` needs {}{} on {}{} and may have {}: {} bytes too many", graph_.name,
+        fmt::format("graph `{}` needs {}{} on {}{} and may have {}: {} too many", graph_.name,
                     least_ ? "at least " : "", BytesText(use.total()),
                     DeviceName(module_.devices[device_]), least_ ? " in every order" : "",
-                    BytesText(limit()), use.total() - limit());
+                    BytesText(limit()), BytesText(use.total() - limit()));
     if (others_ > 0) {
       message +=
           fmt::format("; {} beyond its limit, too",
@@ -49,7 +49,7 @@ class Report {
     }
     Diagnostic& diagnostic = diagnostics.Report(
         Code::kE0802, graph_.rules ? graph_.rules->range : graph_.range, std::move(message));
-    if (stated) diagnostic.AddNote(graph_.rules->memory_range, "the rule");
+    if (stated) diagnostic.AddNote(graph_.rules->memory_range, RuleText());
     if (const auto& all = of_devices_[device_.index]; !stated && all && *all > limit()) {
       diagnostic.AddNote({}, fmt::format("of {} there; the rest is for making the actors and for "
                                          "other graphs, which an engine holds at once: --graph "
@@ -69,6 +69,13 @@ class Report {
 
  private:
   int64_t limit() const { return *limits_[device_.index]; }
+
+  // Asks after the unit where the limit is hardly meant in bytes.
+  std::string RuleText() const {
+    constexpr int64_t kLeastMeant = 1024;
+    if (limit() >= kLeastMeant) return "the rule";
+    return fmt::format("the rule; a number without a unit is one of bytes, {}GiB has one", limit());
+  }
 
   void FindWorst() {
     int64_t worst = 0;
