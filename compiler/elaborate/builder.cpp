@@ -161,6 +161,7 @@ void GraphBuilder::Commit(graph::CallId call, graph::StateId state, graph::Use s
   graph_.values[written].storage = graph::Value::kState;
   graph_.values[written].state = state;
   states_[state] = written;
+  if (&graph_ != &module_.start) module_.states[state].written = true;
 }
 
 }  // namespace cgraph::elaborate

@@ -51,6 +51,7 @@ struct State {
   InstanceId instance;
   std::string name;        // "w", "xs[3]"
   Type type;               // static
+  bool written = true;     // false: no graph writes it after the start graph
 };
 
 // Symbol: an extent that travels as a value of its own, an i64 scalar.

@@ -184,6 +184,8 @@ class GraphValidator {
       made_[result.index] = true;
       if (value.storage != Value::kState) continue;
       CheckOwner(result, call, name);
+      Expect(&graph_ == &module_.start || module_.states[value.state].written,
+             name + ": writes a state that is said not to be written");
       current_[value.state] = result;
       committed_ = true;
     }
@@ -213,11 +215,12 @@ class GraphValidator {
     }
   }
 
+  // Checks that a state is touched by its own actor's calls. What no graph writes others may read.
   void CheckOwner(ValueId id, const graph::Call& call, const std::string& name) {
     const Value& value = graph_.values[id];
     if (value.storage != Value::kState) return;
-    Expect(module_.states[value.state].instance == call.instance,
-           name + ": touches another actor's state");
+    const bool own = module_.states[value.state].instance == call.instance;
+    Expect(own || !module_.states[value.state].written, name + ": touches another actor's state");
   }
 
   const graph::Module& module_;

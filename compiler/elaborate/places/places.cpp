@@ -44,7 +44,8 @@ Value StateLayout(ElaborationContext& elaboration, program::TypeId type_id, cons
   std::optional<graph::Type> concrete = ConcreteType(elaboration, *tensor, frame, type.range);
   if (!concrete) return Value();
   if (!Step(elaboration, type.range, kStepsPerState + StepsOfBytes(name.size()))) return Value();
-  graph::StateId id = elaboration.module.states.Add({instance, name, std::move(*concrete)});
+  graph::StateId id = elaboration.module.states.Add(
+      {.instance = instance, .name = name, .type = std::move(*concrete), .written = false});
   elaboration.module.instances[instance].states.push_back(id);
   return Value(StateLeaf{id});
 }

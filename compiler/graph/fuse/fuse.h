@@ -1,4 +1,4 @@
-// Fewer and cheaper ops: HoistChecks, then Fuse, then UpdateStateInPlace.
+// Fewer and cheaper ops: ShareCopies, then HoistChecks, then Fuse, then UpdateStateInPlace.
 #ifndef CGRAPH_COMPILER_GRAPH_FUSE_FUSE_H_
 #define CGRAPH_COMPILER_GRAPH_FUSE_FUSE_H_
 
@@ -7,6 +7,14 @@
 #include "compiler/graph/graph.h"
 
 namespace cgraph {
+
+// ShareCopies: what a method returns as it was given, or as a state that no graph writes, is read
+// where it lies instead of being copied.
+//
+// Not where the method may fail, which is to take all its results with it; nor what a graph gives
+// out, as an output of its own. A call that does nothing but return a state is gone then, unless a
+// rule names it. Values, ops and calls are renumbered.
+void ShareCopies(graph::Module& module);
 
 // `w = w - rate * g` runs as one kernel that reads w and g and writes w, instead of three that
 // write two temporaries besides. What a fused op computes is bit for bit what its ops computed:

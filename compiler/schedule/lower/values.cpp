@@ -52,7 +52,7 @@ void Values::SetHome(ValueId id, DeviceId device, ValueLocationId location) {
   home_[{id, device}] = location;
 }
 
-// Makes a copy of a state value for readers other than its own compute lane.
+// Makes a copy of a state that is written for readers other than its own compute lane.
 ValueLocationId Values::Snapshot(ValueId id) {
   const auto [it, is_new] = snapshots_.try_emplace(id);
   if (is_new) {
@@ -75,9 +75,11 @@ ValueLocationId Values::MaterializeOn(const graph::Use& use, DeviceId device,
   CGRAPH_CHECK(choice.possible, "schedule", "an edge that no transport serves: " + choice.reason);
   if (root.home != device) Remember(use, root.home, device, choice);
 
+  // What nothing overwrites can be read where it lies as long as it takes.
+  const bool changes = root.storage == Value::kState && module_.states[root.state].written;
   const bool leaves = place.order != Step::ProgramPosition::kOps || root.home != device;
-  const ValueLocationId source = root.storage == Value::kState && leaves ? Snapshot(use.value)
-                                                                   : AtHome(use.value, device);
+  const ValueLocationId source = changes && leaves ? Snapshot(use.value)
+                                                   : AtHome(use.value, device);
   if (choice.transport == Transport::kLocal) return source;
   TransportRequest via = use.via;
   via.transport = choice.transport;
