@@ -4,7 +4,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstring>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -76,6 +79,13 @@ Status File::ReadAt(uint64_t offset, std::span<uint8_t> out) const {
     done += static_cast<size_t>(count);
   }
   return Status::Ok();
+}
+
+std::string LfsPointerText(std::span<const uint8_t> begin) {
+  constexpr std::string_view kBegin = "version ";  // such a file's first word, a length in others
+  const size_t count = std::min(begin.size(), kBegin.size());
+  if (count < kBegin.size() || std::memcmp(begin.data(), kBegin.data(), count) != 0) return "";
+  return "it is a pointer of Git LFS to the file, which is not here: `git lfs pull` fetches it";
 }
 
 bool ValidElements(plan::DType dtype, std::span<const uint8_t> bytes) {

@@ -42,6 +42,9 @@ class File {
   int64_t modified_ns_ = 0;
 };
 
+// Says that a file is a pointer of Git LFS, by its first bytes; empty: it is none.
+std::string LfsPointerText(std::span<const uint8_t> begin);
+
 // Returns false when bytes that should be booleans are neither 0 nor 1.
 bool ValidElements(plan::DType dtype, std::span<const uint8_t> bytes);
 

@@ -158,6 +158,7 @@ class DictionaryParser {
 
 // Parses the header in the first bytes of a file: all of the file, or at least the longest header.
 Result<Header> ParseHeader(std::span<const uint8_t> bytes) {
+  if (const std::string text = LfsPointerText(bytes); !text.empty()) return Bad(text);
   if (bytes.size() < kMagicBytes + 2 || std::memcmp(bytes.data(), kMagic, kMagicBytes) != 0) {
     return Bad("it is no .npy file: it does not begin with \\x93NUMPY");
   }

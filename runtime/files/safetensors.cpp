@@ -177,6 +177,14 @@ Status Safetensors::ReadHeader() {
   uint64_t length = 0;
   for (int i = kLengthBytes - 1; i >= 0; --i) length = length << 8 | length_bytes[i];
   if (length > kMaxSafetensorsHeader || length > size - kLengthBytes) {
+    if (const std::string text = LfsPointerText(length_bytes); !text.empty()) {
+      return {StatusCode::kInvalid, text};
+    }
+    if (length_bytes[0] == '{') {
+      return {StatusCode::kInvalid,
+              "it is no .safetensors file but JSON; where it is an index, load from the files that "
+              "its `weight_map` names, each tensor from its own"};
+    }
     const bool zip = std::memcmp(length_bytes, "PK\3\4", 4) == 0;
     if (zip || (length_bytes[0] == 0x80 && length_bytes[1] <= 5)) {  // or a pickle
       return {StatusCode::kInvalid,

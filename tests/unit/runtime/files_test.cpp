@@ -120,6 +120,8 @@ TEST_CASE("npy headers", "[npy]") {
 
 TEST_CASE("npy headers that lie or say what we do not read", "[npy]") {
   CHECK(Refusal("") == "it is no .npy file: it does not begin with \\x93NUMPY");
+  CHECK(Refusal("version https://git-lfs.github.com/spec/v1\n").find("`git lfs pull`") !=
+        std::string::npos);
   CHECK(Refusal("\x93NUMPY") == "it is no .npy file: it does not begin with \\x93NUMPY");
   CHECK(Refusal(std::string("\x93NUMPY\1\0\xff\xff{", 11)) == "it ends inside its header");
   CHECK(Refusal(std::string("\x93NUMPY\2\0\xff\xff\xff\x7f{", 13)) ==
@@ -377,6 +379,9 @@ TEST_CASE("safetensors: sizes that cannot be", "[safetensors]") {
   }
   CHECK(Refusal(folder, "\x93NUMPY\1\2").find("but a .npy, which has one array") !=
         std::string::npos);
+  CHECK(Refusal(folder, "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 9\n") ==
+        "it is a pointer of Git LFS to the file, which is not here: `git lfs pull` fetches it");
+  CHECK(Refusal(folder, "{\"metadata\": {}}").find("`weight_map`") != std::string::npos);
   // As long as a header may be, the first byte of a pickle is a length.
   CHECK(Refusal(folder, std::string("\x80\2\0\0\0\0\0\0", 8) + std::string(640, ' '))
             .find("its header is wrong") == 0);
