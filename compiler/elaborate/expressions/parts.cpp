@@ -57,11 +57,7 @@ Value FieldOf(ElaborationContext& elaboration, const Value& base, const program:
     return FieldOf(elaboration, ParamsOf(elaboration, *instance, field.name_range), field);
   }
   const Tuple* tuple = base.As<Tuple>();
-  if (tuple) {
-    for (size_t i = 0; i < tuple->items->names.size(); ++i) {
-      if (tuple->items->names[i] == field.name) return tuple->items->values[i];
-    }
-  }
+  if (const Value* found = tuple ? tuple->items->Find(field.name) : nullptr) return *found;
   Diagnostic& diagnostic =
       Report(elaboration, Code::kE0313, field.name_range,
              fmt::format("{} has no field `{}`", Describe(elaboration, base), field.name));

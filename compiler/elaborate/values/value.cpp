@@ -6,6 +6,14 @@
 
 namespace cgraph::elaborate {
 
+const Value* TupleItems::Find(const std::string& name) const {
+  if (places.empty()) {
+    for (size_t i = 0; i < names.size(); ++i) places.emplace(names[i], i);
+  }
+  const auto found = places.find(name);
+  return found == places.end() ? nullptr : &values[found->second];
+}
+
 bool IsNumber(const Value& value) {
   return value.As<int64_t>() || value.As<double>() || value.As<bool>();
 }

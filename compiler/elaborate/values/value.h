@@ -9,6 +9,7 @@
 #define CGRAPH_COMPILER_ELABORATE_VALUES_VALUE_H_
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <type_traits>
@@ -76,6 +77,10 @@ struct Value {
 struct TupleItems {
   std::vector<std::string> names;  // as many as values; empty: by position only
   std::vector<Value> values;
+  mutable std::map<std::string, size_t> places = {};  // by name, which Find() makes
+
+  // Returns the value of this name, in hardly more time where there are many; null: there is none.
+  const Value* Find(const std::string& name) const;
 };
 
 // The value of a call without a result.
