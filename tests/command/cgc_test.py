@@ -111,6 +111,21 @@ def viz(cgc):
     out, _ = cgc("viz", "-q", "program.cgplan", "--format", "dot")
     says(out, "program.cgraph:4:46")
     expect(line not in out, "a plan may name any file: none is opened")
+    # Names of a hundred thousand letters take no longer than others.
+    long = "a" * 100_000
+    cgc.write("long.cgraph", PROGRAM.replace("echo", long))
+    for what in ("timeline", "memory"):
+        expect(long in cgc("viz", "-q", "long.cgraph", "--what", what)[0], what)
+    # Each replica counts its micro-batches from 0.
+    cgc.write("mesh.cgraph", """actor A() { method f(x: u8[2]) -> u8[2] { return x } }
+place a[r in 0..2] = A() on cpu[r]
+graph g(x: u8[2, 3, 2]) -> [[u8[2]; 3]; 2] {
+  return [[a[r].f(x[r][m]) for m in 0..3] for r in 0..2]
+}
+""")
+    drawn = cgc("viz", "-q", "mesh.cgraph", "--what", "timeline", "--color-by", "micro-batch")[0]
+    says(drawn, "mb 0", "mb 2")
+    expect("mb 3" not in drawn, "a micro-batch of the second replica")
 
 
 def examples(cgc):

@@ -71,7 +71,11 @@ class MicroBatchFinder {
     }
     std::vector<uint32_t> parts(found_.size(), plan::kNone);
     if (!AreMicroBatches()) return parts;
-    for (size_t i = 0; i < parts.size(); ++i) parts[i] = found_[i].part;
+    const std::map<uint32_t, uint32_t> numbers = NumbersInReplicas();
+    for (size_t i = 0; i < parts.size(); ++i) {
+      const auto number = numbers.find(found_[i].part);
+      parts[i] = number == numbers.end() ? found_[i].part : number->second;
+    }
     return parts;
   }
 
@@ -150,19 +154,47 @@ class MicroBatchFinder {
     sources_[value.buffer()].Assign(begin, end, source);
   }
 
-  // Returns whether one method of one actor is called for several parts.
-  bool AreMicroBatches() const {
-    std::map<std::pair<uint32_t, uint32_t>, std::set<uint32_t>> parts;
+  // Calls `take(call, part)` for each instruction of a method that works for a part.
+  template <typename Take>
+  void ForEachCall(Take take) const {
     for (uint32_t i = 0; i < found_.size(); ++i) {
       const plan::Instruction& at = graph_.instructions[i];
       if (found_[i].kind != Source::kPart || at.call() == plan::kNone) continue;
       const plan::Call& call = graph_.calls[at.call()];
-      if (at.kind() != plan::Kind::call || call.place() == plan::kNone) continue;
-      std::set<uint32_t>& seen = parts[{call.place(), call.method()}];
-      seen.insert(found_[i].part);
-      if (seen.size() > 1) return true;
+      if (at.kind() == plan::Kind::call && call.place() != plan::kNone) take(call, found_[i].part);
     }
-    return false;
+  }
+
+  // Returns whether one method of one actor is called for several parts.
+  bool AreMicroBatches() const {
+    std::map<std::pair<uint32_t, uint32_t>, std::set<uint32_t>> parts;
+    bool several = false;
+    ForEachCall([&](const plan::Call& call, uint32_t part) {
+      std::set<uint32_t>& seen = parts[{call.place(), call.method()}];
+      seen.insert(part);
+      several |= seen.size() > 1;
+    });
+    return several;
+  }
+
+  // Returns parts by their numbers among those of their replica, where the actors are replicas: of
+  // x[r][mb] the actors of one r never see the parts of another. Empty where they are none.
+  std::map<uint32_t, uint32_t> NumbersInReplicas() const {
+    std::map<uint32_t, std::set<uint32_t>> of_place;
+    ForEachCall([&](const plan::Call& call, uint32_t part) {
+      of_place[call.place()].insert(part);
+    });
+    std::set<std::set<uint32_t>> replicas;
+    std::map<uint32_t, uint32_t> numbers;
+    for (const auto& [place, parts] : of_place) {
+      if (!replicas.insert(parts).second) continue;
+      if (parts.size() != replicas.begin()->size()) return {};
+      uint32_t number = 0;
+      for (uint32_t part : parts) {
+        if (!numbers.emplace(part, number++).second) return {};
+      }
+    }
+    return numbers;
   }
 
   const plan::Graph& graph_;

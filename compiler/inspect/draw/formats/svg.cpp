@@ -11,8 +11,11 @@
 
 namespace cgraph {
 
+namespace {
+constexpr double kCharacter = 6.4;  // the width of one
+}  // namespace
+
 double TextWidth(std::string_view text) {
-  constexpr double kCharacter = 6.4;
   const auto characters = std::count_if(text.begin(), text.end(), [](char byte) {
     return (static_cast<unsigned char>(byte) & 0xc0) != 0x80;
   });
@@ -21,8 +24,10 @@ double TextWidth(std::string_view text) {
 
 std::string FittedText(std::string_view text, double width) {
   if (TextWidth(text) <= width) return std::string(text);
-  constexpr size_t kLeastLetters = 4;
-  for (size_t letters = text.size(); letters-- > kLeastLetters;) {
+  constexpr size_t kLeastLetters = 4, kMostBytes = 4;  // of a character
+  // A name may be a thousand times as long as what fits.
+  const size_t most = kMostBytes * static_cast<size_t>(std::max(width, 0.0) / kCharacter + 2);
+  for (size_t letters = std::min(text.size(), most); letters-- > kLeastLetters;) {
     std::string cut = Shortened(text, letters + 1);
     if (TextWidth(cut) <= width) return cut;
   }
