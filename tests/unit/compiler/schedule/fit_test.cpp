@@ -159,7 +159,7 @@ TEST_CASE("every copy for executions in flight counts") {
   std::string error;
   options.memory = 3 * 1024 - 64;
   CHECK(PlanWithin(module, options, &error) == nullptr);
-  CHECK(error.find(" KiB too many") != std::string::npos);
+  CHECK(error.find(" too many") != std::string::npos);
 }
 
 TEST_CASE("no plan needs less than what every order is said to need") {
