@@ -249,6 +249,11 @@ std::vector<std::string> ShortNames(const plan::Plan& plan, const plan::Graph& g
     }
   }
   if (micro_batch.empty()) return names;
+  // Where the colour tells the micro-batch, the method is what is left to tell.
+  const bool is_call = operation.kind == plan::Kind::call && operation.call != plan::kNone;
+  if (operation.is_colored_by_micro_batch && is_call && names.back().ends_with(micro_batch)) {
+    names.push_back(names.back().substr(0, names.back().size() - micro_batch.size()));
+  }
   names.push_back(micro_batch.substr(1));
   const bool kernel = operation.kind == plan::Kind::call &&
                       (operation.call == plan::kNone ||

@@ -44,7 +44,7 @@ std::string OperationName(const plan::Plan& plan, const plan::Graph& graph,
 std::string OperationVerb(const plan::Plan& plan, const plan::Graph& graph,
                           const Operation& operation);
 // Returns shorter and shorter names, for where there is little room: "forward(3)", "3"; "forward mb
-// 3", "mb 3", "3".
+// 3", "mb 3", "3", with "forward" as the second where colours tell micro-batches.
 std::vector<std::string> ShortNames(const plan::Plan& plan, const plan::Graph& graph,
                                     const Operation& operation);
 // Returns the family that one colour stands for: a method, or the kind of an operation that is no
