@@ -49,10 +49,13 @@ class Sweep {
 
   void Follow(UnitId unit, const std::vector<Visitor>& earlier) {
     for (const Visitor& visitor : earlier) {
+      // One stretch after the other has the same visitors.
+      std::vector<UnitId>& within = dependencies_.within[unit.index];
       if (visitor.turn != turn_) {
         dependencies_.across[unit.index].push_back({visitor.unit, copies_});
-      } else if (turn_ == 0 && visitor.unit != unit) {
-        dependencies_.within[unit.index].push_back(visitor.unit);
+      } else if (turn_ == 0 && visitor.unit != unit &&
+                 (within.empty() || within.back() != visitor.unit)) {
+        within.push_back(visitor.unit);
       }
     }
   }

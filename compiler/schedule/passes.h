@@ -75,6 +75,10 @@ void PlanMemory(const graph::Module& module, const graph::Graph& graph, const Sl
 // nothing: no limit.
 using DeviceLimits = std::vector<std::optional<int64_t>>;
 
+// Reports a graph whose accesses to parts of one buffer overlap so often that to put them in order
+// takes minutes, which the prover would refuse; returns whether it is one. `schedule`: as prepared.
+bool RefuseOverlaps(const graph::Graph& graph, const Schedule& schedule, Diagnostics& diagnostics);
+
 // Reports a device that needs more than its limit in every order, and returns whether there is one.
 // If so, the schedule keeps program order, with waits and offsets. `schedule`: as prepared; the
 // number of lanes does not matter.

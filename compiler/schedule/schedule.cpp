@@ -33,6 +33,7 @@ schedule::Schedule MakeSchedule(const graph::Module& module, const graph::Graph&
     return Prepare(module, graph, options, costs, lanes, diagnostics);
   };
   schedule::Schedule result = prepare(options.lanes.value_or(CommLanes::kOne));
+  if (schedule::RefuseOverlaps(graph, result, diagnostics)) return result;
   if (schedule::RefuseHopeless(module, graph, options, limits, result, diagnostics)) return result;
   if (!options.lanes) {
     result = schedule::ChooseLanes(graph, options, std::move(result), prepare);

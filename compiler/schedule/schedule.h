@@ -9,9 +9,10 @@
 //   Order                     puts all steps into program order, both ends of a transfer and all
 //                             parts of a collective as one step
 //   ApplyProfile              replaces estimated times by measured ones
-// RefuseHopeless (fit/) refuses a graph that needs more memory in every order than it may have; no
-// other number of lanes is tried then. Otherwise FitMemory (fit/) runs these passes, once or, where
-// memory is limited, until their result keeps the limits:
+// RefuseOverlaps (prepare/) refuses a graph with too much to put in order, RefuseHopeless (fit/)
+// one that needs more memory in every order than it may have; no other number of lanes is tried
+// then. Otherwise FitMemory (fit/) runs these passes, once or, where memory is limited, until their
+// result keeps the limits:
 //   OrderTasks (ordering/)    finds another order where the program leaves a choice, by list
 //                             scheduling in simulated time, as rules say, or by a search
 //   Synchronise (waits/)      adds the waits between lanes that data, state and the copies of
