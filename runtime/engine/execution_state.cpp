@@ -46,6 +46,13 @@ Status ExecutionState::Error() {
   return error;
 }
 
+bool ExecutionState::IsFirstError() {
+  std::lock_guard lock(mutex);
+  return std::all_of(targets.get(), targets.get() + target_count, [&](const Target& target) {
+    return target.first_failure >= program_order || target.Finished();
+  });
+}
+
 bool ExecutionState::Unused() {
   if (fences.empty()) return true;
   if (!std::all_of(fences.begin(), fences.end(), [](auto& fence) { return fence->Over(); })) {

@@ -39,6 +39,10 @@ struct ExecutionState {
   struct Target {
     const std::atomic<uint64_t>* finished = nullptr;
     std::atomic<uint64_t> until{0};
+    uint32_t first_failure = 0;  // as LoadedGraph::first_failures
+    bool Finished() const {
+      return finished->load(std::memory_order_acquire) >= until.load(std::memory_order_relaxed);
+    }
   };
   std::unique_ptr<Target[]> targets;
   uint32_t target_count = 0;
@@ -60,10 +64,7 @@ struct ExecutionState {
   bool Done() const {
     for (uint32_t i = 0; i < target_count; ++i) {
       if (Omits(Omission::kParticipant, i)) continue;
-      if (targets[i].finished->load(std::memory_order_acquire) <
-          targets[i].until.load(std::memory_order_relaxed)) {
-        return false;
-      }
+      if (!targets[i].Finished()) return false;
     }
     return true;
   }
@@ -74,13 +75,13 @@ struct ExecutionState {
   // Returns whether nobody uses results of before any more; forgets the fences then.
   bool Unused();
   void AwaitUnused();
-  // Returns whether the run is finished everywhere, or has failed already and no memory that the
-  // caller lent is read any more.
+  // Returns whether the run is finished everywhere, or has failed already with the first error that
+  // it can have, and no memory that the caller lent is read any more.
   bool Over() {
     if (Omits(Omission::kResult)) return true;
     const bool reads = lent && !Omits(Omission::kLent);
     if (FailedRemotely()) CollectFailures();
-    return (!reads && failed.load(std::memory_order_acquire)) || Done();
+    return (!reads && failed.load(std::memory_order_acquire) && IsFirstError()) || Done();
   }
 
   // Records an error; of several errors the first in program order is kept. `device_failed`: as a
@@ -89,6 +90,9 @@ struct ExecutionState {
   // Records the errors that other ranks report, until the run is done and all have.
   void CollectFailures();
   Status Error();
+  // Returns whether no work queue that is not finished may report an error that comes before the
+  // one that there is.
+  bool IsFirstError();
   void Keep(uint32_t position, Status status);  // Fail(), under the mutex
   void Ref() { refs.fetch_add(1, std::memory_order_relaxed); }
   void Unref(uint32_t count = 1);  // the last one gives the run back to its core

@@ -77,6 +77,9 @@ struct LoadedGraph {
   std::vector<Frame> frames;
   std::vector<StepList> programs;        // per work queue
   std::vector<uint32_t> participants;   // work queues with steps
+  // By participants: where in program order the first of its instructions is that may report an
+  // error; none: kNone.
+  std::vector<uint32_t> first_failures;
   device::SemaphoreArray events;  // each counts its rounds
   std::vector<std::unique_ptr<channel::Channel>> channels;
   std::vector<std::unique_ptr<channel::Collective>> collectives;  // those of a round

@@ -515,6 +515,7 @@ Result<ExecutionState*> Core::MakeRun(uint32_t g) try {
   run->targets = std::make_unique<ExecutionState::Target[]>(run->target_count);
   for (uint32_t i = 0; i < run->target_count; ++i) {
     run->targets[i].finished = &work_queues_[graph.participants[i]]->finished_counter();
+    run->targets[i].first_failure = graph.first_failures[i];
   }
   for (const auto& [device, bytes] : graph.result_blocks) {
     auto block = devices_[device]->Allocate(bytes, plan::Memory::plain,

@@ -259,5 +259,32 @@ class Ended(unittest.TestCase):
         self.assertEqual(engine.stats()["ended"], "the engine was torn down")
 
 
+class SeveralFailures(unittest.TestCase):
+    def test_the_first_in_program_order(self):
+        """It is told although the second comes much earlier, and whenever it is asked for."""
+        plan = cgraph.compile("""import std.tensor
+import std.debug
+actor A() {
+  method f(x: i64, ms: i64) -> i64 {
+    sleep(ms)
+    check(x < 0, "no")
+    return x
+  }
+}
+place a = A() on cpu[0]
+place b = A() on cpu[1]
+graph g(x: i64) -> (i64, i64) inflight 2 { return (a.f(x, 200), b.f(x, 0)) }
+""")
+        for options in ({"workers": 2}, {"processes": "device"}):
+            with self.subTest(options), cgraph.Engine(plan, **options) as engine:
+                with self.assertRaisesRegex(cgraph.ExecutionError, r"^a\.f .* failed: no"):
+                    engine.g(1)
+                future = engine.g.submit(1)
+                time.sleep(0.05)
+                self.assertFalse(future.done())
+                for _ in range(2):
+                    self.assertRegex(str(future.exception()), r"^a\.f .* failed: no")
+
+
 if __name__ == "__main__":
     support.main()

@@ -73,7 +73,9 @@ class Preparer {
     for (work_queue_ = 0; work_queue_ < work_queues_.size(); ++work_queue_) {
       if (!IsPrepared(work_queue_)) continue;
       CGRAPH_RETURN_IF_ERROR(MakeProgram(out_.programs[work_queue_]));
-      if (!out_.programs[work_queue_].steps.empty()) out_.participants.push_back(work_queue_);
+      if (out_.programs[work_queue_].steps.empty()) continue;
+      out_.participants.push_back(work_queue_);
+      out_.first_failures.push_back(FirstFailure());
     }
     CGRAPH_RETURN_IF_ERROR(operands_.Fill(*p_.arenas, Host(), *p_.heap, *p_.view, number_, out_));
     return TellDevices();
@@ -88,6 +90,17 @@ class Preparer {
       if (!poison_flags_.may_fail[flag] || setter == plan::kNone) continue;
       out_.flags_unannounced |= !(*p_.devices)[setter]->immediate();
     }
+  }
+
+  // Returns LoadedGraph::first_failures of the work queue.
+  uint32_t FirstFailure() const {
+    const std::vector<bool> given = GivenSymbols(graph_);
+    uint32_t first = plan::kNone;
+    for (const uint32_t i : work_queues_[work_queue_]) {
+      if (!MayReportError(index_, given, i)) continue;
+      first = std::min(first, graph_.instructions[i].program_order());
+    }
+    return first;
   }
 
   Status TellDevices() const {

@@ -6,6 +6,7 @@
 #include <map>
 #include <utility>
 
+#include "runtime/engine/load/frames.h"
 #include "runtime/plan/node_parts.h"
 
 namespace cgraph::engine {
@@ -203,25 +204,12 @@ class Finder {
   // Finds the flags that a kernel which fails, or an extent beyond its bound, may set, and those
   // that follow from them. An extent that an input gives was compared with its bound already.
   void FindFailing() {
-    std::vector<bool> given(graph_.symbols.size(), false);
-    for (const auto& input : graph_.inputs) {
-      const plan::Value& value = graph_.values[input->value];
-      for (uint32_t d = value.first_dim(); d < value.first_dim() + value.rank(); ++d) {
-        if (graph_.dims[d].symbol() != plan::kNone) given[graph_.dims[d].symbol()] = true;
-      }
-    }
+    const std::vector<bool> given = GivenSymbols(graph_);
     std::vector<std::vector<uint32_t>> followers(poison_flags_.count);
     std::vector<bool>& may_fail = poison_flags_.may_fail;
     may_fail.assign(poison_flags_.count, false);
     ForFlags([&](uint32_t flag, uint32_t i, const std::vector<uint32_t>& checks) {
-      const Instruction& instruction = graph_.instructions[i];
-      const bool fails = instruction.kind() == plan::Kind::load ||
-                         (instruction.kind() == plan::Kind::call &&
-                          index_.plan().kernels[instruction.subject()]->fails);
-      may_fail[flag] = may_fail[flag] || fails;
-      index_.ForEachSymbol(i, [&](uint32_t symbol, uint32_t, uint32_t) {
-        if (!given[symbol]) may_fail[flag] = true;
-      });
+      may_fail[flag] = may_fail[flag] || MayReportError(index_, given, i);
       for (uint32_t check : checks) followers[check].push_back(flag);
     });
     FollowMessages(followers);
@@ -303,6 +291,15 @@ class Finder {
 };
 
 }  // namespace
+
+bool MayReportError(const plan::GraphIndex& index, const std::vector<bool>& given, uint32_t i) {
+  const plan::Instruction& instruction = index.graph().instructions[i];
+  bool may = instruction.kind() == plan::Kind::load ||
+             (instruction.kind() == plan::Kind::call &&
+              index.plan().kernels[instruction.subject()]->fails);
+  index.ForEachSymbol(i, [&](uint32_t symbol, uint32_t, uint32_t) { may |= !given[symbol]; });
+  return may;
+}
 
 Result<PoisonFlags> FindPoisonFlags(const plan::GraphIndex& index) { return Finder(index).Find(); }
 

@@ -29,6 +29,9 @@ struct PoisonFlags {
   std::vector<bool> may_fail;
 };
 
+// Returns whether an instruction may report an error itself: its kernel, or an extent beyond its
+// bound. `given`: the symbols whose extents inputs have (GivenSymbols()).
+bool MayReportError(const plan::GraphIndex& index, const std::vector<bool>& given, uint32_t i);
 // Returns kUnsupported when the graph would need absurdly many checks.
 Result<PoisonFlags> FindPoisonFlags(const plan::GraphIndex& index);
 
