@@ -45,6 +45,7 @@
 #include "runtime/engine/report/collect.h"
 #include "runtime/engine/report/position_log.h"
 #include "runtime/engine/load/peers/rank_view.h"
+#include "runtime/native/running_call.h"
 #include "runtime/native/stored_objects.h"
 #include "runtime/ranks/shared/exchange.h"
 #include "runtime/ranks/processes.h"
@@ -72,6 +73,13 @@ class Core {
   // Outputs.
   Result<ExecutionState*> Submit(uint32_t graph, std::span<const Input> inputs, WhenFull when_full);
 
+  // Fails inside a method that this engine calls, and where a library saves or restores an object
+  // for it: a wait for the engine would be one for itself there.
+  Status CheckCaller() const {
+    const bool inside = native::IsInsideCall() ||
+                        snapshot_thread_.load(std::memory_order_relaxed) != std::thread::id();
+    return inside ? CheckCallerInside() : Status::Ok();
+  }
   // Submit the empty rounds that a run (of a graph with lags) needs to be finished. Flush() drives
   // until there is room for them; Hasten() leaves that to the fallback driver and never blocks.
   Status Flush(const ExecutionState& run);
@@ -253,12 +261,11 @@ class Core {
   bool ReachesMemoryOf(uint32_t device) const;
   Status CopyStatesOut(uint32_t actor, uint64_t offset, std::span<uint8_t> to);
   Status CopyStatesIn(uint32_t actor, uint64_t offset, std::span<const uint8_t> from);
-  // Fails where a library calls the engine that it saves or restores an object for.
-  Status CheckCaller() const {
-    if (snapshot_thread_.load(std::memory_order_relaxed) == std::thread::id()) return Status::Ok();
-    return CheckOtherCaller();
+  Status CheckCallerInside() const;
+  // Returns whether this thread saves or restores objects, which it does under submission_.
+  bool HoldsSubmission() const {
+    return snapshot_thread_.load(std::memory_order_relaxed) == std::this_thread::get_id();
   }
-  Status CheckOtherCaller() const;
   Status AwaitIdle();
   Status DriveToIdle();
   Result<size_t> FindState(std::string_view name, uint64_t bytes);

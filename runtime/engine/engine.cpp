@@ -97,6 +97,7 @@ Result<Outputs> Execution::Fetch() {
 Result<Outputs> Execution::Get() {
   engine::Core& core = *run_->core;
   const device::CallersContext context(core.uses_gpus());
+  if (!run_->Over()) CGRAPH_RETURN_IF_ERROR(core.CheckCaller());
   if (run_->lags) CGRAPH_RETURN_IF_ERROR(core.Flush(*run_));
   core.Await(*run_);
   return Fetch();
@@ -105,6 +106,7 @@ Result<Outputs> Execution::Get() {
 Result<Outputs> Execution::Get(std::chrono::nanoseconds timeout) {
   engine::Core& core = *run_->core;
   const device::CallersContext context(core.uses_gpus());
+  if (!run_->Over()) CGRAPH_RETURN_IF_ERROR(core.CheckCaller());
   if (run_->lags) CGRAPH_RETURN_IF_ERROR(core.Hasten(*run_));
   if (!run_->Over()) core.AwaitUntil(*run_, DeadlineAfter(timeout));
   if (core.ended() || run_->Over()) return Fetch();
@@ -117,7 +119,7 @@ bool Execution::Ready() const {
   engine::Core& core = *run_->core;
   if (core.ended() || run_->Over()) return true;
   // Where memory for an empty round is short, the round is tried again, here or by the watchdog.
-  if (run_->lags) static_cast<void>(core.Hasten(*run_).ok());
+  if (run_->lags && core.CheckCaller().ok()) static_cast<void>(core.Hasten(*run_).ok());
   core.EnsureProgress();
   return false;
 }
@@ -179,6 +181,8 @@ Result<void*> Engine::HandoverStream(uint32_t gpu) const {
                 fmt::format("the engine does not run on cuda:{}; it runs on {}", gpu,
                             core_->SharedGpusText()));
 }
+
+Status Engine::CheckCaller() const { return core_->CheckCaller(); }
 
 const std::vector<Engine::State>& Engine::States() const { return core_->states(); }
 Status Engine::ReadState(std::string_view name, std::span<uint8_t> to) {

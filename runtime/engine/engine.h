@@ -116,9 +116,9 @@ struct Input {
   plan::DType dtype;
   std::span<const int64_t> dims;
   // lent: the data stays as it is until the execution is over, and is read where it lies. The
-  // execution is over when Get() returns anything but kTimeout; where that was the end of the
-  // engine (kClosed, or a time-out that ended it), when Teardown() returns. Data that is small, or
-  // not aligned to its elements, is copied all the same.
+  // execution is over when Get() returns anything but kTimeout and kUnsupported; where that was the
+  // end of the engine (kClosed, or a time-out that ended it), when Teardown() returns. Data that is
+  // small, or not aligned to its elements, is copied all the same.
   bool lent = false;
   // The GPU in whose memory the data lies, as the driver counts; none: it lies in the host's. Data
   // of a GPU is always lent: queues read it where it lies if they are that GPU's, and if nobody
@@ -173,7 +173,9 @@ class Execution {
   ~Execution();
 
   // Blocks until the execution is done, driving worker 0. kFailed: a method reported an error
-  // (actor, method, source line and its text are in the message); the engine stays usable. kClosed,
+  // (actor, method, source line and its text are in the message; of several errors the first in
+  // program order); the engine stays usable. kUnsupported, at once, where the execution is not done
+  // and Engine::CheckCaller() says so; the result can still be fetched later. kClosed,
   // or kTimeout with the report: the engine has ended, by Teardown() or by a time-out. kInvalid or
   // kNotFound, of a plan with lags: there is no memory for the rounds that finish the execution.
   Result<Outputs> Get();
@@ -222,9 +224,10 @@ class Engine {
   // fast way). Inputs come in any order; all ports must be given. kInvalid when a name, dtype, rank
   // or dim does not fit; kCapacity when as many are in flight as the graph allows, with
   // WhenFull::kError (which waits, even so, for another graph's execution that has to be over
-  // first, and for states that are being read or set); kUnsupported by a thread in which a library
-  // saves or restores an object; kInvalid or kNotFound when there is no memory for one more result;
-  // kClosed after Teardown(); kTimeout after a time-out that ended the run.
+  // first, and for states that are being read or set); kUnsupported where CheckCaller() says so;
+  // kFailed where `interrupted` ends the wait of a plan with methods in Python; kInvalid or
+  // kNotFound when there is no memory for one more result; kClosed after Teardown(); kTimeout after
+  // a time-out that ended the run.
   Result<Execution> Execute(std::string_view graph, std::span<const Input> inputs,
                             WhenFull when_full = WhenFull::kWait);
   Result<Execution> Execute(uint32_t graph, std::span<const Input> inputs,
@@ -246,9 +249,9 @@ class Engine {
   // Copy a state's bytes out, as the executions up to now have left it, or in, for those that
   // follow (states/saved_states.h: all states, as a file). Waits for executions that are in flight,
   // those of other threads, too, and lets none begin meanwhile. kNotFound where there is no such
-  // state; kInvalid when its size differs; kUnsupported inside a method that the engine calls, or
-  // what saves an object for it; kFailed where `interrupted` ends the wait; kTimeout where another
-  // process does not answer within `stall_timeout`, which ends the engine.
+  // state; kInvalid when its size differs; kUnsupported where CheckCaller() says so; kFailed where
+  // `interrupted` ends the wait; kTimeout where another process does not answer within
+  // `stall_timeout`, which ends the engine.
   Status ReadState(std::string_view name, std::span<uint8_t> to);
   Status WriteState(std::string_view name, std::span<const uint8_t> from);
 
@@ -278,6 +281,10 @@ class Engine {
   // runs is waited for; on a GPU for a time, see EngineOptions::abandoned). Afterwards every call
   // gets kClosed. A second teardown does nothing.
   void Teardown();
+  // Returns kUnsupported inside a method that the engine calls, and inside what saves or restores
+  // an object for it: nothing there can wait for the engine, submit to it, or tear it down.
+  Status CheckCaller() const;
+
   // Returns whether the run has ended: by Teardown(), a time-out, a process that is lost, or a
   // device that has failed as a whole.
   bool Ended() const;

@@ -21,7 +21,8 @@ Engine::Stats Core::GetStats() {
   GatherMeasurements();
   Engine::Stats stats;
   {
-    std::lock_guard lock(submission_);
+    std::unique_lock lock(submission_, std::defer_lock);
+    if (!HoldsSubmission()) lock.lock();
     for (auto& graph : graphs_) Retire(*graph);
     stats.executions = executions_;
     stats.errors = errors_;

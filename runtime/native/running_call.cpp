@@ -86,13 +86,18 @@ void OnExit() {
 
 }  // namespace
 
-RunningCall::RunningCall(const char* place, const char* code) {
+RunningCall::RunningCall(const char* place, const char* code)
+    : place_before_(running_place), code_before_(running_code) {
   thread_local SignalStack stack;
   running_place = place;
   running_code = code;
 }
 
-RunningCall::~RunningCall() { running_code = nullptr; }
+// A method may drive another engine, whose methods this thread calls then.
+RunningCall::~RunningCall() {
+  running_place = place_before_;
+  running_code = code_before_;
+}
 
 bool IsInsideCall() { return running_code != nullptr; }
 

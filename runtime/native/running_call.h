@@ -13,6 +13,9 @@ class RunningCall {
   ~RunningCall();
   RunningCall(const RunningCall&) = delete;
   RunningCall& operator=(const RunningCall&) = delete;
+
+ private:
+  const char *const place_before_, *const code_before_;  // of the call that has begun this one
 };
 
 // Whether this thread is inside native code.

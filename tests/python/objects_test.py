@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import unittest
 import unittest.mock
 import warnings
@@ -268,7 +269,7 @@ class OneProcess(Base, unittest.TestCase):
         """Nor can an object that is saved use the engine that asks for it."""
         import kept_stages
         for ask in (lambda kept: self.engine.save_state(self.path),
-                    lambda kept: self.engine.up()):
+                    lambda kept: self.engine.up(), lambda kept: self.engine.close()):
             with unittest.mock.patch.object(kept_stages, "DURING", ask), \
                     self.assertRaisesRegex(cgraph.ExecutionError,
                                            "cannot use the engine that asks"):
@@ -278,6 +279,41 @@ class OneProcess(Base, unittest.TestCase):
     def test_ctrl_c_while_it_is_saved(self):
         """Python's handler runs in state_dict(), which is no failure of that."""
         import kept_stages
+    def test_calls_within_a_method(self):
+        """So would a call of a graph, a wait for what was submitted, and the end of the engine; one
+        that is over, and another engine, it may use, also where that one's methods come back."""
+        import kept_stages
+        over = self.engine.up.submit()
+        over.result()
+        entered, submitted = threading.Event(), []
+
+        def wait(asks):
+            entered.set()
+            while not submitted:
+                time.sleep(0.001)
+            asks(submitted[0])
+        for ask in (lambda: self.engine.up(), lambda: self.engine.up.submit(), self.engine.close,
+                    lambda: wait(lambda future: future.result(30)),
+                    lambda: wait(lambda future: future.exception()),
+                    lambda: other.others(np.float32(0))):
+            entered.clear()
+            submitted.clear()
+            with self.load() as other, \
+                    unittest.mock.patch.object(kept_stages, "WITHIN", ask):
+                future = self.engine.others.submit(np.float32(1))
+                if entered.wait(0.2):
+                    submitted.append(self.engine.up.submit())
+                begun = time.monotonic()
+                with self.assertRaisesRegex(cgraph.ExecutionError, "a method cannot .* close it: "):
+                    future.result(30)
+                self.assertLess(time.monotonic() - begun, 10)
+                for each in submitted:
+                    each.result()
+        with unittest.mock.patch.object(kept_stages, "WITHIN", lambda: (
+                over.result(), self.engine.stats(), self.engine.wait_report())):
+            self.engine.others(np.float32(1))
+        self.engine.up()
+
 
         def interrupt(kept):
             signal.raise_signal(signal.SIGINT)
@@ -289,6 +325,15 @@ class OneProcess(Base, unittest.TestCase):
     def test_cgrun(self):
         """The files are those of cgrun."""
         self.step(self.engine)
+    def test_what_may_be_asked_while_it_is_saved(self):
+        import kept_stages
+        counts = []
+        with unittest.mock.patch.object(
+                kept_stages, "DURING",
+                lambda kept: counts.append(self.engine.stats()["executions"])):
+            self.engine.save_state(self.path)
+        self.assertEqual(counts, [0, 0])
+
         self.save(self.engine)
         source = f"{self.folder}/p.cgraph"
         pathlib.Path(source).write_text(PROGRAM)

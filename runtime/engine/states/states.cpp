@@ -69,11 +69,6 @@ Status Core::CopyStatesIn(uint32_t actor, uint64_t offset, std::span<const uint8
 // Waits until no execution is in flight. Gives the lock up meanwhile; `pauses_` keeps executions
 // from beginning then, so that this ends although other threads go on submitting.
 Status Core::AwaitIdle() {
-  if (kernels_->objects().AnyIsCalledHere()) {
-    return Status(StatusCode::kUnsupported,
-                  "a method cannot read or set states of the engine that calls it: that would wait "
-                  "for its own execution");
-  }
   if (Omits(Omission::kIdle)) return Status::Ok();
   struct Pause {  // also where there is no memory left, and something throws
     explicit Pause(Core* core) : core(core) { ++core->pauses_; }
@@ -87,10 +82,13 @@ Status Core::AwaitIdle() {
   return DriveToIdle();
 }
 
-Status Core::CheckOtherCaller() const {
-  if (snapshot_thread_.load(std::memory_order_relaxed) != std::this_thread::get_id()) {
-    return Status::Ok();
+Status Core::CheckCallerInside() const {
+  if (kernels_->objects().AnyIsCalledHere()) {
+    return Status(StatusCode::kUnsupported,
+                  "a method cannot read or set states of the engine that calls it, execute its "
+                  "graphs, wait for them, or close it: that would wait for its own execution");
   }
+  if (!HoldsSubmission()) return Status::Ok();
   return Status(StatusCode::kUnsupported,
                 "what saves or restores an object cannot use the engine that asks for it: that "
                 "would wait for itself");

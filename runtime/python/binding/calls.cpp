@@ -42,10 +42,17 @@ std::chrono::nanoseconds Remaining(const Deadline& deadline) {
                                             std::chrono::nanoseconds::zero());
 }
 
+// Whether what a wait has returned is the end of the execution: no time-out, nor that this thread
+// must not wait.
+bool IsEnd(const Result<Outputs>& result) {
+  return result.ok() || (result.status().code() != StatusCode::kTimeout &&
+                         result.status().code() != StatusCode::kUnsupported);
+}
+
 // Waits for at most `patience`. `over`: whether what is returned is the end of the execution.
 Result<Outputs> GetWithin(Execution& execution, std::chrono::nanoseconds patience, bool& over) {
   Result<Outputs> result = execution.Get(patience);
-  over = result.ok() || result.status().code() != StatusCode::kTimeout;
+  over = IsEnd(result);
   if (!over && execution.Ready()) {  // meanwhile, or the engine has ended
     over = true;
     return execution.Get(std::chrono::nanoseconds::zero());
@@ -87,7 +94,9 @@ Result<Outputs> Await(Graph& graph, Running& running, const Deadline& deadline, 
   const WaitClock clock(graph, elements, over);
   if (!deadline && !sliced) {
     const WithoutGil unlocked;
-    return execution.Get();
+    Result<Outputs> result = execution.Get();
+    over = IsEnd(result);
+    return result;
   }
   for (;;) {
     const std::chrono::nanoseconds remaining = Remaining(deadline);
@@ -96,7 +105,7 @@ Result<Outputs> Await(Graph& graph, Running& running, const Deadline& deadline, 
       const auto patience = OnMainThread() ? std::min(remaining, kSlice) : remaining;
       return GetWithin(execution, patience, over);
     }();
-    if (over) return result;
+    if (over || result.status().code() == StatusCode::kUnsupported) return result;
     CheckSignals();
     if (Remaining(deadline) == std::chrono::nanoseconds::zero()) return result;
   }
@@ -241,6 +250,9 @@ void Future::Await(std::optional<double> timeout) {
   if (settled_) return;
   bool over = false;
   cgraph::Result<Outputs> result = python::Await(*graph_, *running_, deadline, over);
+  if (!over && result.status().code() == StatusCode::kUnsupported) {
+    graph_->engine->RaiseStatus(result.status(), During::kExecution);
+  }
   if (!over) {
     const std::string& report = result.status().message();
     RaiseTimeout(*timeout, report.substr(std::min(report.size(), report.find('\n'))));

@@ -280,7 +280,10 @@ void EngineHandle::Close() {
     const WithoutGil unlocked;
     lock.lock();
   }
-  if (!engine_.usable() || std::exchange(closed_, true)) return;
+  if (!engine_.usable() || closed_) return;
+  const Status may_wait = (*engine_)->CheckCaller();
+  if (!may_wait.ok()) RaiseStatus(may_wait, During::kExecution);
+  closed_ = true;
   if (!TearDownInTime()) {
     Abandon();
     if (PyErr_Occurred() != nullptr) throw nb::python_error();
