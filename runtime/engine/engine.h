@@ -97,8 +97,9 @@ struct EngineOptions {
   // that never returns. The function may call anything of the engine, Teardown() too, but must not
   // destroy it.
   std::function<void(const Status&)> timed_out;
-  // Asked from time to time by a thread that waits before it reads or sets states, where it is
-  // given: whether the program does not wait any more. Then that fails with kFailed.
+  // Asked from time to time by a thread that waits before it reads or sets states, or, where the
+  // plan has methods in Python, for room: whether the program does not wait any more. Then that
+  // fails with kFailed.
   std::function<bool()> interrupted;
   // Called by Load() when it begins with a part of its work that may take long, with what it does
   // then, as "making kernels".

@@ -199,7 +199,9 @@ Status Core::TryCapacity(LoadedGraph& graph, WhenFull when_full, Waiter& self, b
     if (overtakes || pauses_ != 0) {
       AwaitTurn();
     } else {
-      CGRAPH_RETURN_IF_ERROR(AwaitOldest(other != nullptr ? *other : graph));
+      // Python runs handlers of signals in whatever its main thread does: no method is to be that.
+      CGRAPH_RETURN_IF_ERROR(AwaitOldest(other != nullptr ? *other : graph,
+                                         /*interruptible=*/kernels_->CallsPython()));
     }
   }
 }

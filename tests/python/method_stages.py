@@ -94,6 +94,12 @@ class Stage:
             sys.exit(3)
         elif what == "interrupt":
             raise KeyboardInterrupt("of its own")
+        elif what == "bare":
+            raise KeyboardInterrupt
+        elif what == "holding":
+            error = ValueError("it holds an array")
+            error.array = np.asarray(x)
+            raise error
         elif what == "text":
             raise Ugly()
         elif what == "long":

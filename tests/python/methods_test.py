@@ -14,6 +14,7 @@ import tempfile
 import threading
 import time
 import timeit
+import traceback
 import unittest
 import unittest.mock
 import warnings
@@ -100,7 +101,7 @@ graph read() -> f32[3] { return keeper.read() }
 """
 KEEPS = ("view", "array", "capsule", "cycle", "use", "argument", "write", "nothing")
 WRONGS = ("dtype", "shape", "rank", "nothing", "text", "number", "tuple", "complex")
-ENDS = ("raise", "exit", "interrupt", "text", "long", "_exit", "wait")
+ENDS = ("raise", "exit", "interrupt", "bare", "holding", "text", "long", "_exit", "wait")
 for graph, names in (("keep", KEEPS), ("wrong", WRONGS), ("ends", ENDS)):
     for name in names:
         PROGRAM += f"""graph {graph}_{name}(x: f32[3]) -> f32[3] {{
@@ -235,11 +236,131 @@ class Base:
         self.assertNotIn("helper.py", text)
         self.fails("ends_exit", "SystemExit: 3")
         self.fails("ends_interrupt", "KeyboardInterrupt: of its own")
+        self.fails("ends_bare", "KeyboardInterrupt")
+        time.sleep(0.05)  # nor does the program hear of it
         self.fails("ends_text", "Ugly")
         self.assertLess(len(self.fails("ends_long", "ValueError: xxx", "in end")), 2200)
         several = [self.engine.graphs["ends_raise"].submit(X * sign) for sign in (1, -1)]
         self.assertEqual(several[1].result().tolist(), (-X).tolist())
         self.assertRaises(cgraph.ExecutionError, several[0].result)
+
+    def test_causes(self):
+        """What a method has raised is the error's cause, where the method is of this process."""
+        future = self.engine.ends_raise.submit(X)
+        error, again = future.exception(), future.exception()
+        self.assertEqual(str(again), str(error))
+        self.fails("ends_holding", "ValueError: it holds an array")
+        with self.assertRaises(cgraph.ExecutionError) as holding:
+            self.engine.ends_holding(X)
+        self.assertIsNone(holding.exception.__cause__, "its array is the graph's memory")
+        if self.processes:
+            self.assertIsNone(error.__cause__)
+            return
+        cause = error.__cause__
+        self.assertIs(again.__cause__, cause)
+        self.assertEqual((type(cause), type(cause.__cause__)), (LookupError, ValueError))
+        self.assertEqual(traceback.extract_tb(cause.__traceback__)[-1].name, "deep")
+        while (frame := cause.__traceback__) is not None and frame.tb_next is not None:
+            cause = cause.with_traceback(frame.tb_next)
+        self.assertEqual(frame.tb_frame.f_locals, {})
+        with self.assertRaises(cgraph.ExecutionError) as raised:
+            self.engine.ends_bare(X)
+        self.assertIsInstance(raised.exception.__cause__, KeyboardInterrupt)
+        path = self.empty_module("raising_stage", "raise LookupError('while it is imported')\n")
+        with self.assertRaises(cgraph.PlanError) as raised:
+            self.load(cgraph.compile(STAGE.replace("SYMBOL", "raising_stage:f")), [path])
+        self.assertIsInstance(raised.exception.__cause__, LookupError)
+
+    def test_what_a_class_only_holds(self):
+        """It is out of reach for a program, as what a module has imported is."""
+        path = self.empty_module(f"holding_{bool(self.processes)}", """import functools, os
+import shutil, subprocess
+class Base:
+    def inherited(self, x): return x
+    borrowed = staticmethod(shutil.rmtree)
+class Net(Base):
+    a = staticmethod(os.system)
+    b = os.system
+    c = functools.partial(os.system)
+    d = subprocess.Popen
+    e = shutil.rmtree
+    f = functools.lru_cache(os.system)
+    def __init__(self, name): pass
+    @functools.lru_cache
+    def own(self, x): return x
+    @classmethod
+    def made(cls, x): return x
+    @staticmethod
+    def plain(x): return x
+    __call__ = plain
+function = functools.partial(os.system)
+""")
+        for name in ("own", "made", "plain", "inherited", "__call__"):
+            program = STAGE.replace("SYMBOL", f"{path.stem}:Net.{name}")
+            self.load(cgraph.compile(program), [path]).close()
+        for name in ("a", "b", "c", "d", "e", "f", "borrowed", "__class__", "__reduce__",
+                     "__setattr__", "__init_subclass__", "mro"):
+            with self.subTest(name), self.assertRaisesRegex(cgraph.PlanError, "of the class `Net`"):
+                self.load(cgraph.compile(STAGE.replace("SYMBOL", f"{path.stem}:Net.{name}")),
+                          [path])
+        with self.assertRaises(cgraph.PlanError):
+            self.load(cgraph.compile(STAGE.replace("SYMBOL", f"{path.stem}:function")), [path])
+
+    def test_written_arguments(self):
+        """A method that writes its argument where it lies is found; one that says so has a copy."""
+        path = self.empty_module(f"writing_{bool(self.processes)}", """import ctypes
+import numpy as np
+import cgraph_methods
+def write(x):
+    array = np.asarray(x)
+    ctypes.memset(array.ctypes.data, 0, 4)
+    return array + 1
+calls = 0
+def at_the_third(x):
+    global calls
+    calls += 1
+    return write(x) if calls == 3 else np.asarray(x) + 1
+@cgraph_methods.writes("x")
+def says_so(x):
+    np.asarray(x)[0] = 0  # which may be written
+    return write(x)
+def total(x): return np.asarray(x).sum()
+@cgraph_methods.writes("z")
+def misspelt(x): pass
+""")
+        program = """import std.tensor
+actor W() {
+  method write(x: f32[2048]) -> f32[2048] = extern "python:writing_stage:NAME"
+  method total(x: f32[2048]) -> f32 = extern "python:writing_stage:total"
+  method negative(x: f32[2048]) -> f32[2048] { return -x }
+}
+place w = W() on cpu[0]
+place other = W() on cpu[1]
+graph g(x: f32[2048]) -> (f32[2048], f32) {
+  let y = w.negative(x)
+  return (other.write(y), other.total(y))
+}
+"""
+        def plan(name):
+            return cgraph.compile(program.replace("writing_stage", path.stem).replace("NAME", name))
+        x = np.ones(2048, np.float32)
+        with self.load(plan("write"), [path]) as engine:
+            with self.assertRaisesRegex(cgraph.ExecutionError, r"other\.write .* has written its "
+                                        r"argument `x`.*@cgraph\.writes\(\"x\"\)"):
+                engine.g(x)
+        for check in (False, True):
+            with self.load(plan("at_the_third"), [path], check_arguments=check) as engine:
+                for _ in range(2):
+                    engine.g(x)
+                if check:
+                    self.assertRaises(cgraph.ExecutionError, engine.g, x)
+            sys.modules.pop(path.stem, None)  # which counts
+        with self.load(plan("says_so"), [path], check_arguments=True) as engine:
+            for _ in range(3):
+                y, total = engine.g(x)
+                self.assertEqual((y.tolist()[:2], total.item()), ([1, 0], -2048))
+        with self.assertRaisesRegex(cgraph.PlanError, "says that it writes `z`, and takes x"):
+            self.load(plan("misspelt"), [path])
 
     def test_views_are_no_arrays(self):
         for line, said in (("return x + 1", "TypeError: unsupported operand type(s) for +: "
@@ -536,6 +657,32 @@ class OneProcess(Base, unittest.TestCase):
         with self.assertRaisesRegex(cgraph.InputError, "are not in other processes"):
             cgraph.Engine(plan, libraries=[twice], processes="device")
 
+    def test_ctrl_c_while_it_is_imported(self):
+        """Python's handler runs in the module then; what it raises is the program's, once."""
+        path = self.empty_module("interrupted_stage", "import signal\n"
+                                 "signal.raise_signal(signal.SIGINT)\ndef f(x): return x\n")
+        with self.assertRaises(KeyboardInterrupt):
+            self.load(cgraph.compile(STAGE.replace("SYMBOL", "interrupted_stage:f")), [path])
+        time.sleep(0.05)
+
+    def test_ctrl_c_while_there_is_no_room(self):
+        """No method runs on the main thread, where Python's handler would run in it."""
+        path = self.empty_module("slow_stage", "import time, threading\ndef f(x):\n"
+                                 "    assert threading.current_thread() is not "
+                                 "threading.main_thread()\n"
+                                 "    time.sleep(0.6)\n    return x\n")
+        with self.load(cgraph.compile(STAGE.replace("SYMBOL", "slow_stage:f")), [path],
+                       workers=1) as engine:
+            futures = [engine.g.submit(X)]
+            timer = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT))
+            timer.start()
+            with self.assertRaises(KeyboardInterrupt):
+                engine.g.submit(X)
+            timer.join()
+            futures += [engine.g.submit(X) for _ in range(2)]
+            for future in futures:
+                np.testing.assert_array_equal(future.result(), X)
+
     def test_cost(self):
         """A call costs no more than 1 us over a plain one; the fastest of 100, in one of ten
         tries: other programs can take the cores during a whole try."""
@@ -620,6 +767,9 @@ class Command(unittest.TestCase):
             self.assertIn("said by a method", done.stderr)
             done = self.run_command("ends_raise", *flags)
             self.assertEqual(done.returncode, 1)
+            interrupted = self.run_command("ends_bare", *flags)
+            self.assertEqual(interrupted.returncode, 1, interrupted.stderr)
+            self.assertIn("failed: KeyboardInterrupt", interrupted.stderr)
             self.assertIn("LookupError: at the bottom", done.stderr)
             self.assertIn("in deep", done.stderr)
 

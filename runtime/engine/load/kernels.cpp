@@ -21,11 +21,6 @@ void AppendType(std::string& key, const device::OperandType& type) {
 
 }  // namespace
 
-bool Kernels::CallsPython() const {
-  return std::any_of(plan_->kernels.begin(), plan_->kernels.end(),
-                     [](const auto& kernel) { return kernel->library == kPythonLibrary; });
-}
-
 Status Kernels::ImportModules(const std::function<bool(uint32_t lane)>& is_here) {
   std::vector<const plan::Graph*> graphs;
   for (const auto& graph : plan_->graphs) graphs.push_back(graph.get());

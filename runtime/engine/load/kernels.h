@@ -3,6 +3,7 @@
 #ifndef CGRAPH_RUNTIME_ENGINE_LOAD_KERNELS_H_
 #define CGRAPH_RUNTIME_ENGINE_LOAD_KERNELS_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -15,6 +16,7 @@
 #include "runtime/device/device.h"
 #include "runtime/engine/load/weights/weights.h"
 #include "runtime/native/kernels.h"
+#include "runtime/kinds/native.h"
 #include "runtime/plan/plan.h"
 #include "runtime/status/status.h"
 
@@ -26,10 +28,14 @@ class Kernels {
           std::string weights_dir, std::vector<std::string> libraries, FirstRank* first_rank)
       : plan_(plan),
         devices_(devices),
-        weights_(std::move(weights_dir), first_rank),
-        native_(std::move(libraries)) {}
+        weights_(options.weights_dir, first_rank),
+        native_(options.libraries, options.check_arguments),
+        calls_python_(std::any_of(plan->kernels.begin(), plan->kernels.end(), [](const auto& each) {
+          return each->library == kPythonLibrary;
+        })) {}
 
-  bool CallsPython() const;
+  // Returns whether the plan has methods in Python.
+  bool CallsPython() const { return calls_python_; }
   // Imports the modules of the methods in Python that the lanes of this process call.
   Status ImportModules(const std::function<bool(uint32_t lane)>& is_here);
   // Returns the executable that a call or load instruction runs.
@@ -60,6 +66,7 @@ class Kernels {
   Weights weights_;
   native::Native native_;  // outlives the kernels that call it
   std::map<std::string, device::Executable*> made_;  // by kernel, device and operand types
+  const bool calls_python_;
   std::vector<std::unique_ptr<device::Executable>> owned_;
   uint64_t most_scratch_ = 0;
 };

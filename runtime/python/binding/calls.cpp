@@ -261,6 +261,7 @@ void Future::Await(std::optional<double> timeout) {
 }
 
 void Future::Settle(cgraph::Result<Outputs> result) {
+  if (!result.ok()) cause_ = TakeCause(result.status());
   status_ = result.status();
   if (result.ok()) value_ = Pack(*graph_, *result);
   if (MayStillRead(status_)) graph_->engine->Keep(std::move(running_->inputs));
@@ -270,7 +271,7 @@ void Future::Settle(cgraph::Result<Outputs> result) {
 
 nb::object Future::Result(std::optional<double> timeout) {
   Await(timeout);
-  if (!status_.ok()) graph_->engine->RaiseStatus(status_, During::kExecution);
+  if (!status_.ok()) graph_->engine->RaiseStatus(status_, During::kExecution, cause_);
   return value_;
 }
 
@@ -278,7 +279,7 @@ nb::object Future::Exception(std::optional<double> timeout) {
   Await(timeout);
   if (status_.ok()) return nb::none();
   try {
-    graph_->engine->RaiseStatus(status_, During::kExecution);
+    graph_->engine->RaiseStatus(status_, During::kExecution, cause_);
   } catch (nb::python_error& error) {
     return nb::borrow(error.value());
   }

@@ -68,10 +68,10 @@ class Future {
   const std::shared_ptr<Graph> graph_;
   std::timed_mutex mutex_;          // of running_; taken without the GIL
   std::optional<Running> running_;  // until it is over
-  // With the GIL; once it is settled, the error or the value:
+  // With the GIL; once it is settled, the error and its cause, or the value:
   bool settled_ = false;
   Status status_;
-  nanobind::object value_;
+  nanobind::object cause_ = nanobind::none(), value_;
 };
 
 void BindCalls(nanobind::module_& module);

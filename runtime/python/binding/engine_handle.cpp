@@ -212,14 +212,20 @@ Engine& EngineHandle::Use() {
 
 void EngineHandle::RaiseStatus(const Status& status, During during) const {
   const StatusCode code = status.code();
+  RaiseStatus(status, during, TakeCause(status));
+}
+
+void EngineHandle::RaiseStatus(const Status& status, During during, nb::handle cause) const {
   const bool says_so = code != StatusCode::kTimeout && code != StatusCode::kLost &&
                        code != StatusCode::kFailed;  // of others, what was asked for is wrong
-  if (says_so || !engine_.usable() || !(*engine_)->Ended()) python::RaiseStatus(status, during);
+  if (says_so || !engine_.usable() || !(*engine_)->Ended()) {
+    python::RaiseStatus(status, during, cause);
+  }
   std::string message = status.message();
   if (!message.ends_with('\n')) message += '\n';
   message += "the engine has ended, and its states with it; another `cgraph.Engine` of the plan "
              "can be made";
-  python::RaiseStatus({code, message}, during);
+  python::RaiseStatus({code, message}, during, cause);
 }
 
 void EngineHandle::Sweep() {

@@ -56,6 +56,8 @@ class EngineHandle {
   Engine& Use();
   // Raises what the engine has returned, and says where the engine has ended.
   [[noreturn]] void RaiseStatus(const Status& status, During during) const;
+  [[noreturn]] void RaiseStatus(const Status& status, During during,
+                                nanobind::handle cause) const;
   bool usable() const { return engine_.usable(); }
   // Whether anything that the plan runs may take for ever, whatever its inputs are.
   bool may_hang() const { return may_hang_; }

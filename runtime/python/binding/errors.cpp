@@ -50,8 +50,41 @@ void Raise(const char* name, const std::string& message) {
   RaiseBuiltin(type.ptr(), message);
 }
 
+// Python runs its handlers of signals on the main thread alone, so elsewhere a method has raised a
+// KeyboardInterrupt itself, which is an error as others are. On the main thread only code runs that
+// the program's own call has begun: modules that are imported, objects that are made or saved. What
+// it raises there is the program's, as of every function that the program calls.
+nb::object TakeCause(const Status& status) {
+  if (PyErr_Occurred() != nullptr) throw nb::python_error();
+  const nb::object methods =
+      nb::steal(PyImport_GetModule(nb::str("cgraph_methods").ptr()));  // none: nothing in Python
+  if (!methods.is_valid()) {
+    PyErr_Clear();
+    return nb::none();
+  }
+  const nb::object taken = methods.attr("_take_raised")(TextOf(status.message()));
+  if (taken.is_none()) return taken;
+  const nb::object cause = taken[0];
+  if (nb::cast<bool>(taken[1]) &&
+      PyErr_GivenExceptionMatches(cause.ptr(), PyExc_KeyboardInterrupt) != 0) {
+    PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(cause.ptr())), cause.ptr());
+    throw nb::python_error();
+  }
+  return cause;
+}
+
+void RaiseStatus(const Status& status, During during, nb::handle cause) {
+  if (PyErr_Occurred() != nullptr) throw nb::python_error();
+  const nb::object type =
+      nb::module_::import_("cgraph.errors").attr(ClassOf(status.code(), during));
+  const nb::object error = type(TextOf(status.message()));
+  if (!cause.is_none()) PyException_SetCause(error.ptr(), nb::borrow(cause).release().ptr());
+  PyErr_SetObject(type.ptr(), error.ptr());
+  throw nb::python_error();
+}
+
 void RaiseStatus(const Status& status, During during) {
-  Raise(ClassOf(status.code(), during), status.message());
+  RaiseStatus(status, during, TakeCause(status));
 }
 
 }  // namespace cgraph::python

@@ -12,7 +12,13 @@ namespace cgraph::python {
 
 enum class During { kLoad, kSubmit, kExecution };
 
-// All of these hold the GIL, and throw nanobind::python_error.
+// Takes what a method, or other code of the user's, has raised in this process, of which a status
+// is the text. None: it comes from elsewhere. Where Ctrl-C on the main thread has raised it, that
+// is raised again.
+nanobind::object TakeCause(const Status& status);
+// All of these hold the GIL, and throw nanobind::python_error. `cause`: the error's `__cause__`, or
+// None. Where Ctrl-C has ended a wait, what it has raised goes first.
+[[noreturn]] void RaiseStatus(const Status& status, During during, nanobind::handle cause);
 [[noreturn]] void RaiseStatus(const Status& status, During during);
 // `name`: of a class in cgraph.errors.
 [[noreturn]] void Raise(const char* name, const std::string& message);

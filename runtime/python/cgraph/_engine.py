@@ -85,7 +85,7 @@ class Engine:
         except Error as error:
             files = [os.path.join(weights, name) for name in plan._runtime.weights()]
             said = type(error)(_arguments.of_engine(str(error)))
-            raise of_absent_file(said, files) from None
+            raise of_absent_file(said, files) from error.__cause__
         note = self._runtime.note_of_workers()
         if note:
             import warnings

@@ -97,7 +97,7 @@ def absent_file(*paths):
         made = of_absent_file(error, paths)
         if made is error:
             raise
-        raise made from None
+        raise made from error.__cause__
 
 
 def _names(said, path):

@@ -193,27 +193,33 @@ std::string CallWithViews(const Method& method, const cgraph_call& call, PyObjec
                           CallStream* stream) {
   Views views(static_cast<size_t>(call.argument_count) + call.state_count + call.result_count,
               stream);
-  std::string problem;
-  {
-    const Reference bound(method.is_of_object ? PyObject_GetAttr(object, method.function)
-                                              : nullptr);
-    PyObject* callee = method.is_of_object ? bound.get() : method.function;
-    const Reference arguments = Arguments(method, call, views);
-    Reference keywords;
-    if (callee == nullptr || !arguments || !Keywords(method, call, views, keywords)) {
-      return TakeError();
-    }
-    const Reference returned = CallMethod(callee, arguments, keywords);
-    if (stream != nullptr) stream->MakeContextCurrent();
-    if (!returned) return TakeError();
-    const bool in_place = method.takes_out && returned.get() == Py_None;
-    if (!in_place) {
-      problem = CopyResults(returned.get(), call.results, call.result_count, stream);
-    }
-    if (!problem.empty()) return WithError(std::move(problem));
-  }
+  std::string problem = CallOn(views, method, call, object, stream);
   const char* left = views.TakeAllBack();
-  if (left == nullptr) return "";
+// Calls the method with these views, and copies what it returns.
+std::string CallOn(Views& views, const Method& method, const cgraph_call& call, PyObject* object,
+                   CallStream* stream) {
+  const Reference bound(method.is_of_object ? PyObject_GetAttr(object, method.function) : nullptr);
+  PyObject* callee = method.is_of_object ? bound.get() : method.function;
+  const Reference arguments = Arguments(method, call, views);
+  Reference keywords;
+  if (callee == nullptr || !arguments || !Keywords(method, call, views, keywords)) {
+    return TakeError();
+  }
+  const Reference returned = CallMethod(callee, arguments, keywords);
+  if (stream != nullptr) stream->MakeContextCurrent();
+  if (!returned) return TakeError();
+  if (method.takes_out && returned.get() == Py_None) return "";  // it is there
+  std::string problem = CopyResults(returned.get(), call.results, call.result_count, stream);
+  return problem.empty() ? problem : WithError(std::move(problem));
+}
+
+  if (left == nullptr) return problem;
+  if (!problem.empty()) {  // what was raised may be what holds it
+    const Reference text(PyUnicode_DecodeUTF8(
+        problem.data(), static_cast<Py_ssize_t>(problem.size()), "replace"));
+    if (!CallHelper("forget_raised", text)) PyErr_Clear();
+    return problem;
+  }
   return fmt::format(
       "something that was made of `{}` without a copy is still held, and its memory "
       "is the graph's again when the call is over; keep a copy: "

@@ -86,16 +86,6 @@ Reference MakeParameters(const cgraph_parameter* parameters, int32_t count) {
   return all;
 }
 
-// Returns whether Python's handler has raised it for Ctrl-C, which is the program's to hear, not
-// the method's: the handler says nothing in it.
-bool IsOfCtrlC(PyObject* error) {
-  if (PyErr_GivenExceptionMatches(error, PyExc_KeyboardInterrupt) == 0) return false;
-  const Reference said(PyObject_GetAttrString(error, "args"));
-  const bool is_bare = said && PyObject_Size(said.get()) == 0;
-  PyErr_Clear();
-  return is_bare;
-}
-
 std::string TakeError() {
   PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
   PyErr_Fetch(&type, &value, &trace);
@@ -105,7 +95,6 @@ std::string TakeError() {
   const Reference held_type(type), error(value), held_trace(trace);
   if (helper == nullptr) return "the library's own code cannot be loaded";
   const Reference text = CallHelper("describe", error);
-  if (IsOfCtrlC(error.get())) PyErr_SetInterrupt();
   const char* said = text ? PyUnicode_AsUTF8AndSize(text.get(), nullptr) : nullptr;
   if (said != nullptr) return said;
   PyErr_Clear();

@@ -4,12 +4,18 @@ import atexit
 import importlib
 import importlib.util
 import inspect
+import itertools
 import os
 import sys
+import threading
 import traceback
 import types
 
 MOST_TEXT = 1800  # bytes of an error: with several processes more is cut
+MOST_RAISED = 32
+# What was raised last, for the program that hears of it as an error's text: (text, what was
+# raised, whether on the main thread), by its number.
+_raised, _numbers = {}, itertools.count()
 
 
 def start_process():
@@ -298,9 +304,39 @@ def describe(error):
     """What was raised, and where; of a long traceback the last calls are kept."""
     if isinstance(error, _NoModule):
         return str(error)
-    if isinstance(error, _NotMade):
-        return _described(error.__cause__, f"{str(error)[:MOST_TEXT // 4]}: ")
-    return _described(error, "")
+    if not isinstance(error, _NotMade):
+        return _kept(_described(error, ""), error)
+    text = _described(error.__cause__, f"{str(error)[:MOST_TEXT // 4]}: ")
+    return _kept(text, error.__cause__)
+
+
+def _kept(text, error):
+    """Keeps what was raised for take_raised(), without the variables of its frames: they may hold
+    what was made of views, whose memory is the graph's when the call is over."""
+    each, seen = error, set()
+    while each is not None and id(each) not in seen:
+        seen.add(id(each))
+        traceback.clear_frames(each.__traceback__)
+        each = each.__cause__ or each.__context__
+    number = next(_numbers)
+    _raised[number] = text, error, threading.current_thread() is threading.main_thread()
+    _raised.pop(number - MOST_RAISED, None)
+    return text
+
+
+def take_raised(message):
+    """Returns what was raised in this process, of which an error's message ends with the text, and
+    whether that was on the main thread; None where it was elsewhere, or longer ago."""
+    for number, (text, error, on_main_thread) in sorted(_raised.items(), reverse=True):
+        if message.endswith(text):
+            _raised.pop(number, None)
+            return error, on_main_thread
+    return None
+
+
+def forget_raised(message):
+    """Forgets what holds memory that is the graph's again."""
+    take_raised(message)
 
 
 def _described(error, before):

@@ -34,7 +34,9 @@ for _function in (current_stream, current_device):
 
 
 def publish():
-    """Makes these two functions those of a module that methods may import."""
+    """Makes these functions those of a module that methods may import. The package cgraph asks
+    it for what was raised."""
+    _published._take_raised = take_raised
     sys.modules[_published.__name__] = _published
 
 
