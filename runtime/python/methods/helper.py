@@ -213,7 +213,27 @@ def _member(symbol):
     if not hasattr(member, second):
         raise LookupError(f"the class `{first}` of `{module_name}` has no method `{second}`"
                           f"{_near(second, _methods(member))}")
-    return getattr(member, second), member
+    method = getattr(member, second)
+    if callable(method):
+        _check_own(member, second, method, package)
+    return method, member
+
+
+def _check_own(owner, name, method, package):
+    """Sees to it that a class's method is what that class, or one that it inherits from, defines
+    itself. What a class only holds, as `run = staticmethod(os.system)`, is imported by its module,
+    which is no word of the user's that plans may call it."""
+    holder = next((each for each in owner.__mro__ if name in vars(each)), None)  # None: its type
+    is_own = holder is not None and (getattr(method, "__objclass__", None) is holder or
+                                     _package_of(method) == _package_of(holder))
+    if not is_own:
+        raise LookupError(f"`{name}` of the class `{owner.__name__}` is of "
+                          f"`{getattr(method, '__module__', None)}`; a class's own methods are "
+                          "called, and those that it inherits, but nothing that its module has "
+                          f"imported; `def {name}(...)` may call it")
+    if name.startswith("__") and name != "__call__" and _package_of(holder) != package:
+        raise LookupError(f"`{name}` of the class `{owner.__name__}` is of Python's own protocol; "
+                          "name a method that the class defines")
 
 
 def _methods(owner):
