@@ -117,6 +117,7 @@ EngineOptions MakeEngineOptions(const Options& options, const GpuPlacement& plac
   engine.gpu_map = placement.gpus;
   engine.proved = !options.unproved;
   engine.capture = !options.no_capture;
+  engine.check_arguments = options.check_arguments;
   engine.stall_timeout = options.timeout;
   engine.profile = !options.profile.empty();
   engine.trace = !options.trace.empty();

@@ -156,6 +156,9 @@ void AddFlags(CLI::App& app, Options& options, Raw& raw) {
                  "file, a package's folder, python:NAME); several may be given")
       ->option_text("PATH/LIBRARY.so")
       ->take_all()->allow_extra_args(false);
+  app.add_flag("--check-arguments", options.check_arguments,
+               "see after every call of a method in native code or Python that it has not written "
+               "its arguments; else after a place's first, second, fourth, eighth, ... one");
   app.add_option("--load-state", options.load_state,
                  "set states of actors from this file before the first execution; those that it "
                  "lacks keep their initial values")

@@ -43,6 +43,7 @@ struct Options {
   bool require_gpu = false;            // no gpu of the plan may run on a CPU thread
   std::string weights;                 // empty: the folder of `file`
   std::vector<std::string> libraries;  // with native methods
+  bool check_arguments = false;        // of these, in every call
   std::string load_state, save_state;  // .safetensors files; empty: none
   std::string profile, trace;          // files to write; empty: none
   std::string wait_graph;              // the same, where a time-out or SIGUSR1 reports

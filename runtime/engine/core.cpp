@@ -154,7 +154,7 @@ Status Core::LoadPlan() {
 // Does what all ranks do alike.
 Status Core::LoadShared() {
   kernels_ =
-      std::make_unique<Kernels>(plan_.get(), &devices_, options_.weights_dir, options_.libraries,
+      std::make_unique<Kernels>(plan_.get(), &devices_, options_,
                                 machines_ != nullptr ? machines_->first_rank() : nullptr);
   CGRAPH_RETURN_IF_ERROR(ImportModules());
   CGRAPH_RETURN_IF_ERROR(OpenDevices());

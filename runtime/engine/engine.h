@@ -90,6 +90,9 @@ struct EngineOptions {
                                                                        // none) ends the run; 0:
                                                                        // never. A teardown waits
                                                                        // as long for a GPU
+  // Whether to see after every call of a method in native code on a CPU that it has not written its
+  // arguments; else after a place's first, second, fourth, eighth, ... one.
+  bool check_arguments = false;
   bool profile = false;            // measure calls: see Engine::Profile()
   bool trace = false;              // remember what lanes do and when: see Engine::Trace()
   // Called by a thread of the engine when a time-out, this one or a graph's, or a process that is
@@ -278,14 +281,14 @@ class Engine {
   // objects that were restored already are put back, and where that fails, too, the engine ends.
   Result<std::vector<std::string>> RestoreSnapshot(std::span<const Snapshot::Tensor> tensors);
 
-  // Ends the run: executions that are not done fail with kClosed, workers are joined (a kernel that
-  // runs is waited for; on a GPU for a time, see EngineOptions::abandoned). Afterwards every call
-  // gets kClosed. A second teardown does nothing.
-  void Teardown();
   // Returns kUnsupported inside a method that the engine calls, and inside what saves or restores
   // an object for it: nothing there can wait for the engine, submit to it, or tear it down.
   Status CheckCaller() const;
 
+  // Ends the run: executions that are not done fail with kClosed, workers are joined (a kernel that
+  // runs is waited for; on a GPU for a time, see EngineOptions::abandoned). Afterwards every call
+  // gets kClosed. A second teardown does nothing.
+  void Teardown();
   // Returns whether the run has ended: by Teardown(), a time-out, a process that is lost, or a
   // device that has failed as a whole.
   bool Ended() const;

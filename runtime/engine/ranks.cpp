@@ -58,6 +58,7 @@ void SetOptions(const EngineOptions& from, uint32_t ranks, ranks::RankOptions& t
   to.profile = from.profile;
   to.trace = from.trace;
   to.capture = from.capture;
+  to.check_arguments = from.check_arguments;
   to.stall_timeout_ns = from.stall_timeout.count();
   to.weights_dir.Set(from.weights_dir);
   to.libraries.Set(JoinLines(from.libraries));
@@ -74,6 +75,7 @@ EngineOptions OptionsOf(const ranks::Control& control) {
   to.profile = from.profile;
   to.trace = from.trace;
   to.capture = from.capture;
+  to.check_arguments = from.check_arguments;
   to.stall_timeout = std::chrono::nanoseconds(from.stall_timeout_ns);
   to.weights_dir = from.weights_dir.Get();
   to.libraries = SplitLines(from.libraries.Get());

@@ -1,5 +1,9 @@
 #include "runtime/native/calls.h"
 
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <string_view>
 #include <thread>
 #include <utility>
 
@@ -12,18 +16,47 @@ namespace cgraph::native {
 
 using device::Tensor;
 
+namespace {
+
+// Returns a number that is another one for other bytes, as good as surely: of words, each step can
+// be undone.
+uint64_t SumOf(const Tensor& tensor) {
+  constexpr uint64_t kOdd = 0x9e3779b97f4a7c15;
+  constexpr size_t kLanes = 4, kBlock = kLanes * sizeof(uint64_t);
+  uint64_t lanes[kLanes] = {1, 2, 3, 4};
+  const auto add = [&](const void* block) {
+    uint64_t words[kLanes];
+    std::memcpy(words, block, kBlock);
+    for (size_t i = 0; i < kLanes; ++i) lanes[i] = std::rotl((lanes[i] ^ words[i]) * kOdd, 31);
+  };
+  const auto* at = static_cast<const char*>(tensor.data);
+  size_t left = tensor.bytes();
+  for (; left >= kBlock; left -= kBlock, at += kBlock) add(at);
+  if (left != 0) {
+    char rest[kBlock] = {};
+    std::memcpy(rest, at, left);
+    add(rest);
+  }
+  uint64_t sum = 0;
+  for (const uint64_t lane : lanes) sum = std::rotl((sum ^ lane) * kOdd, 31);
+  return sum;
+}
+
+}  // namespace
+
 void Views::Add(const Tensor& tensor, DLDevice device) {
   views_.push_back({tensor.data, device, tensor.rank, DLPackTypeOf(tensor.dtype),
                     const_cast<int64_t*>(tensor.dims), nullptr, 0});
 }
 
 MethodCall::MethodCall(const plan::Kernel& kernel, const Library& library, Library::Method method,
-                       MethodOperands operands)
+                       MethodOperands operands, bool checks_always)
     : code_(fmt::format("`{}` of {}", kernel.symbol, kernel.library)),
       library_(library),
       method_(method),
       operands_(std::move(operands)),
       parameters_(std::span(kernel.body[0]->attributes).subspan(operands_.first_parameter())),
+      checks_always_(checks_always),
       arguments_(operands_.arguments),
       results_(operands_.results),
       states_(operands_.reads + operands_.writes) {
@@ -66,13 +99,17 @@ bool MethodCall::Run(const Object* object, std::span<const Tensor> inputs,
                          SetText,
                          &error};
   int32_t code = 0;
+  const uint64_t number = ++calls_;
+  const bool checks = where.stream == nullptr && (checks_always_ || std::has_single_bit(number));
+  if (checks) SumUp(inputs);
   object->caller.store(std::this_thread::get_id(), std::memory_order_relaxed);
-  const bool failed = Fails(object->place, code_, ++calls_, error, [&] {
+  const bool failed = Fails(object->place, code_, number, error, [&] {
     code = method_.call(&call);
     return code != 0;
   });
   object->caller.store({}, std::memory_order_relaxed);
   object->busy.store(false, std::memory_order_release);
+  if (checks && !failed && error.empty()) error = WrittenArgument(inputs);
   if (!failed && !error.empty()) return false;  // it has said why, whatever it returned
   if (failed && error.empty()) error = fmt::format("{} returned {}", code_, code);
   return !failed;
@@ -88,6 +125,48 @@ void MethodCall::Fill(std::span<const Tensor> inputs, std::span<const Tensor> ou
   for (size_t i = 0; i + 1 < written_.size(); ++i) {  // all but the object's number
     states_.Add(outputs[written_[i].output], device);
   }
+}
+
+void MethodCall::SumUp(std::span<const Tensor> inputs) {
+  sums_.clear();
+  for (size_t i = 0; i < operands_.arguments + operands_.reads; ++i) {
+    sums_.push_back(SumOf(inputs[i]));
+  }
+}
+
+std::string MethodCall::WrittenArgument(std::span<const Tensor> inputs) const {
+  for (size_t i = 0; i < sums_.size(); ++i) {
+    if (SumOf(inputs[i]) == sums_[i]) continue;
+    const std::string name = NameOfInput(i);
+    if (i >= operands_.arguments) {
+      return fmt::format(
+          "it has written the state `{0}`, which it only `reads`; `writes {0}` lets it", name);
+    }
+    return fmt::format(
+        "it has written its argument `{0}`, which others may read, too; it is to work on a copy{1}",
+        name,
+        library_.is_interpreter()
+            ? fmt::format(" (torch.from_dlpack({0}).clone(), numpy.array({0})), or to say that it "
+                          "writes: `@cgraph.writes(\"{0}\")` above it gives it a copy",
+                          name)
+            : "");
+  }
+  return "";
+}
+
+// Returns how the program calls one of what the method only reads. Of arguments the names are in
+// between those of what is known at compile time.
+std::string MethodCall::NameOfInput(size_t i) const {
+  if (i >= operands_.arguments) return state_names_[i - operands_.arguments];
+  for (const std::string_view name : names_) {
+    const std::span parameters(parameters_.data(), static_cast<size_t>(parameters_.size()));
+    if (std::any_of(parameters.begin(), parameters.end(),
+                    [&](const cgraph_parameter& each) { return name == each.name; })) {
+      continue;
+    }
+    if (i-- == 0) return std::string(name);
+  }
+  return "?";
 }
 
 CreateCall::CreateCall(const plan::Kernel& kernel, const Library& library, std::string place,

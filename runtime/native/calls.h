@@ -50,8 +50,10 @@ struct MethodOperands {
 
 class MethodCall {
  public:
+  // `checks_always`: whether every call is checked, and not the first, second, fourth, eighth, ...
+  // alone, for arguments that the method has written.
   MethodCall(const plan::Kernel& kernel, const Library& library, Library::Method method,
-             MethodOperands operands);
+             MethodOperands operands, bool checks_always);
 
   // Calls the method on an object, which may be null: there is none. The states that are written
   // hold their old values already. False, with `error`, when the call has failed.
@@ -63,6 +65,11 @@ class MethodCall {
  private:
   void Fill(std::span<const device::Tensor> inputs, std::span<const device::Tensor> outputs,
             DLDevice device);
+  // Sums up what the method only reads, and says which of it has another sum than before; empty:
+  // nothing.
+  void SumUp(std::span<const device::Tensor> inputs);
+  std::string WrittenArgument(std::span<const device::Tensor> inputs) const;
+  std::string NameOfInput(size_t i) const;
 
   const std::string code_;
   const Library& library_;
@@ -71,7 +78,9 @@ class MethodCall {
   const Parameters parameters_;
   std::vector<const char*> names_, state_names_;  // the plan's own
   std::vector<device::QueueCode::Kept> written_;
+  const bool checks_always_;
   uint64_t calls_ = 0;
+  std::vector<uint64_t> sums_;  // by inputs that are only read
   Views arguments_, results_, states_;
 };
 

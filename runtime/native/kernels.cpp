@@ -124,7 +124,7 @@ bool StatesFit(const Request& request, uint64_t reads, uint64_t writes) {
 }
 
 Result<std::unique_ptr<MethodCall>> MakeMethod(const plan::Kernel& kernel, const Request& request,
-                                               const Library& library) {
+                                               const Library& library, bool checks_always) {
   const auto actor = device::TextAttribute(request, attributes::kActor);
   const auto reads = device::IntAttribute(request, attributes::kReads);
   const auto writes = device::IntAttribute(request, attributes::kWrites);
@@ -148,7 +148,8 @@ Result<std::unique_ptr<MethodCall>> MakeMethod(const plan::Kernel& kernel, const
   }
   auto method = library.FindMethod(kernel.symbol);
   if (!method.ok()) return method.status();
-  return std::make_unique<MethodCall>(kernel, library, *method, std::move(operands));
+  return std::make_unique<MethodCall>(kernel, library, *method, std::move(operands),
+                                      checks_always);
 }
 
 Result<std::unique_ptr<CreateCall>> MakeCreate(const plan::Kernel& kernel, const Request& request,
@@ -174,14 +175,14 @@ Result<std::unique_ptr<CreateCall>> MakeCreate(const plan::Kernel& kernel, const
 template <typename Made, typename Method, typename Create>
 Result<std::unique_ptr<Made>> Make(const plan::Kernel& kernel, std::span<const OperandType> inputs,
                                    std::span<const OperandType> outputs, const Library& library,
-                                   Method&& method, Create&& create) {
+                                   bool checks_always, Method&& method, Create&& create) {
   static const std::vector<std::unique_ptr<plan::Attribute>> kNone;
   const bool single = kernel.body.size() == 1;
   const Request request{kernel.symbol, single ? kernel.body[0]->attributes : kNone, inputs,
                         outputs};
   const std::string op = single ? kernel.body[0]->op : "";
   if (op == kExternOp) {
-    auto call = MakeMethod(kernel, request, library);
+    auto call = MakeMethod(kernel, request, library, checks_always);
     if (!call.ok()) return call.status();
     return std::unique_ptr<Made>(method(std::move(*call)));
   }
@@ -221,7 +222,7 @@ Result<std::unique_ptr<device::Kernel>> MakeKernel(const plan::Kernel& kernel,
   if (!library.ok()) return library.status();
   Objects& objects = native.objects;
   return Make<device::Kernel>(
-      kernel, inputs, outputs, **library,
+      kernel, inputs, outputs, **library, native.checks_arguments,
       [&](std::unique_ptr<MethodCall> call) { return new MethodKernel(std::move(call), objects); },
       [&](std::unique_ptr<CreateCall> call) { return new CreateKernel(std::move(call), objects); });
 }
@@ -235,7 +236,7 @@ Result<std::unique_ptr<QueueCode>> MakeQueueCode(const plan::Kernel& kernel,
   CGRAPH_RETURN_IF_ERROR((*library)->WorksOnGpus(kernel.symbol));
   Objects& objects = native.objects;
   return Make<QueueCode>(
-      kernel, inputs, outputs, **library,
+      kernel, inputs, outputs, **library, native.checks_arguments,
       [&](std::unique_ptr<MethodCall> call) {
         return new MethodCode(std::move(call), objects, place.name);
       },

@@ -17,9 +17,11 @@ namespace cgraph::native {
 
 // Native: the native code that an engine uses in this process.
 struct Native {
-  explicit Native(std::vector<std::string> paths) : libraries(std::move(paths)) {}
+  Native(std::vector<std::string> paths, bool checks_arguments)
+      : libraries(std::move(paths)), checks_arguments(checks_arguments) {}
   Libraries libraries;
   Objects objects;
+  const bool checks_arguments;  // in every call
 };
 
 // Returns whether the kernel makes the object of a place, which only the start graph may do.

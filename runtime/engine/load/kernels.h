@@ -14,9 +14,10 @@
 #include <vector>
 
 #include "runtime/device/device.h"
+#include "runtime/engine/engine.h"
 #include "runtime/engine/load/weights/weights.h"
-#include "runtime/native/kernels.h"
 #include "runtime/kinds/native.h"
+#include "runtime/native/kernels.h"
 #include "runtime/plan/plan.h"
 #include "runtime/status/status.h"
 
@@ -25,7 +26,7 @@ namespace cgraph::engine {
 class Kernels {
  public:
   Kernels(const plan::Plan* plan, const std::vector<std::unique_ptr<device::Device>>* devices,
-          std::string weights_dir, std::vector<std::string> libraries, FirstRank* first_rank)
+          const EngineOptions& options, FirstRank* first_rank)
       : plan_(plan),
         devices_(devices),
         weights_(options.weights_dir, first_rank),
@@ -65,8 +66,8 @@ class Kernels {
   const std::vector<std::unique_ptr<device::Device>>* devices_;
   Weights weights_;
   native::Native native_;  // outlives the kernels that call it
-  std::map<std::string, device::Executable*> made_;  // by kernel, device and operand types
   const bool calls_python_;
+  std::map<std::string, device::Executable*> made_;  // by kernel, device and operand types
   std::vector<std::unique_ptr<device::Executable>> owned_;
   uint64_t most_scratch_ = 0;
 };

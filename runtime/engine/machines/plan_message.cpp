@@ -62,6 +62,7 @@ SharedText MakeSharedText(const EngineOptions& options, uint32_t first_tag,
       .profile = options.profile,
       .trace = options.trace,
       .capture = options.capture,
+      .check_arguments = options.check_arguments,
       .stall_timeout_ns = options.stall_timeout.count(),
       .weights_dir_bytes = options.weights_dir.size(),
       .libraries_bytes = libraries.size(),
@@ -112,6 +113,7 @@ Result<PlanMessage> ReadPlanMessage(std::string_view text) {
   message.options.trace = head.trace;
   message.options.stall_timeout = std::chrono::nanoseconds(head.stall_timeout_ns);
   message.options.capture = head.capture;
+  message.options.check_arguments = head.check_arguments;
   message.first_tag = head.first_tag;
   message.options.weights_dir = text.substr(0, head.weights_dir_bytes);
   text.remove_prefix(std::min<uint64_t>(head.weights_dir_bytes, text.size()));

@@ -28,7 +28,7 @@ struct PlanMessage {
 // graphs, and the rank's part of the plan.
 struct PlanHead {
   uint32_t inflight, first_tag;
-  bool proved, profile, trace, capture;
+  bool proved, profile, trace, capture, check_arguments;
   int64_t stall_timeout_ns;
   uint64_t weights_dir_bytes, libraries_bytes, gpus;
   uint32_t workers, work_queues, lanes, graphs, communicators, weights;

@@ -46,7 +46,7 @@ struct LoadArguments {
   double timeout;
   std::string rank_program;
   std::vector<std::string> rank_arguments;
-  bool proved, require_gpus, profile, results_on_gpus;
+  bool proved, require_gpus, profile, results_on_gpus, check_arguments;
 };
 
 Result<EngineOptions> OptionsOf(const LoadArguments& arguments, plan::Plan& plan) {
@@ -61,6 +61,7 @@ Result<EngineOptions> OptionsOf(const LoadArguments& arguments, plan::Plan& plan
   options.proved = arguments.proved;
   options.require_gpus = arguments.require_gpus;
   options.profile = arguments.profile;
+  options.check_arguments = arguments.check_arguments;
   options.results_on_gpus = arguments.results_on_gpus;
   options.stall_timeout = Seconds(arguments.timeout);
   options.interrupted = [] {
@@ -211,11 +212,11 @@ Engine& EngineHandle::Use() {
 }
 
 void EngineHandle::RaiseStatus(const Status& status, During during) const {
-  const StatusCode code = status.code();
   RaiseStatus(status, during, TakeCause(status));
 }
 
 void EngineHandle::RaiseStatus(const Status& status, During during, nb::handle cause) const {
+  const StatusCode code = status.code();
   const bool says_so = code != StatusCode::kTimeout && code != StatusCode::kLost &&
                        code != StatusCode::kFailed;  // of others, what was asked for is wrong
   if (says_so || !engine_.usable() || !(*engine_)->Ended()) {
@@ -315,16 +316,18 @@ void BindEngine(nb::module_& module) {
           [](const PlanHandle& plan, std::string weights, std::vector<std::string> libraries,
              std::string device_map, uint32_t workers, uint32_t processes, uint32_t inflight,
              double timeout, std::string rank_program, std::vector<std::string> rank_arguments,
-             bool proved, bool require_gpus, bool profile, bool results_on_gpus) {
+             bool proved, bool require_gpus, bool profile, bool results_on_gpus,
+             bool check_arguments) {
             return Load(plan, {std::move(weights), std::move(libraries), std::move(device_map),
                                workers, processes, inflight, timeout, std::move(rank_program),
                                std::move(rank_arguments), proved, require_gpus, profile,
-                               results_on_gpus});
+                               results_on_gpus, check_arguments});
           },
           nb::arg("plan"), nb::kw_only(), nb::arg("weights"), nb::arg("libraries"),
           nb::arg("device_map"), nb::arg("workers"), nb::arg("processes"), nb::arg("inflight"),
           nb::arg("timeout"), nb::arg("rank_program"), nb::arg("rank_arguments"), nb::arg("proved"),
-          nb::arg("require_gpus"), nb::arg("profile"), nb::arg("results_on_gpus"))
+          nb::arg("require_gpus"), nb::arg("profile"), nb::arg("results_on_gpus"),
+          nb::arg("check_arguments"))
       .def("close", &EngineHandle::Close)
       .def_prop_ro("usable", &EngineHandle::usable)
       .def("stats", &StatsOf)

@@ -13,7 +13,7 @@ from cgraph import _arrays  # gives Array its methods
 from cgraph._commands import include_dir
 from cgraph._diagnostics import Diagnostic, Fix, Note, Range
 from cgraph._engine import Engine
-from cgraph._methods import current_device, current_stream
+from cgraph._methods import current_device, current_stream, writes
 from cgraph._plan import GraphInfo, Plan, Port, Proof, compile, load
 from cgraph._runtime import Array, Future, Graph
 from cgraph.errors import (ClosedError, CompileError, CompileWarning, Error, ExecutionError,
@@ -23,5 +23,5 @@ __all__ = ["Array", "ClosedError", "CompileError", "CompileWarning", "Diagnostic
            "Error", "ExecutionError", "FileNotFoundError", "Fix", "Future", "Graph", "GraphInfo",
            "InputError", "LostError", "Note", "Plan", "PlanError", "Port", "Proof",
            "Range", "TimeoutError", "compile", "current_device", "current_stream", "include_dir",
-           "load"]
+           "load", "read_objects", "writes"]
 __version__ = "0.1.0"

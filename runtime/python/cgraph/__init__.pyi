@@ -2,7 +2,7 @@ import concurrent.futures
 import os
 from collections.abc import Callable, Generator, Iterable, Mapping, MutableMapping, Sequence
 from types import ModuleType, TracebackType
-from typing import Any, Literal, final, overload
+from typing import Any, Literal, TypeVar, final, overload
 
 from cgraph.errors import ClosedError as ClosedError
 from cgraph.errors import CompileError as CompileError
@@ -18,6 +18,7 @@ from cgraph.errors import TimeoutError as TimeoutError
 __version__: str
 __all__: list[str]
 
+_Method = TypeVar("_Method", bound=Callable[..., Any])
 _Path = str | os.PathLike[str]
 _What = Literal["graph", "schedule", "timeline", "transports", "memory"]
 
@@ -230,6 +231,7 @@ class Engine:
         proved: bool = ...,
         require_gpus: bool = ...,
         profile: bool = ...,
+        check_arguments: bool = ...,
         results: Literal["host", "device"] = ...,
     ) -> None: ...
     def close(self) -> None: ...
@@ -267,3 +269,4 @@ def load(path: _Path) -> Plan: ...
 def include_dir() -> str: ...
 def current_stream() -> int | None: ...
 def current_device() -> str: ...
+def writes(*names: str) -> Callable[[_Method], _Method]: ...

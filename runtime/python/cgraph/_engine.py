@@ -49,12 +49,14 @@ class Engine:
         proved=False.
     profile: whether to measure methods, for profile().
     results: "host", this machine's memory; or "device": a result that a GPU of this process makes
+    check_arguments: whether to see after every call of a method in native code or Python that it
+        has not written its arguments; else after a place's first, second, fourth, eighth, ... one.
         stays in its memory.
     """
 
     def __init__(self, plan, *, weights=None, libraries=(), device_map=None, processes=None,
                  workers=None, timeout=DEFAULT_TIMEOUT, inflight=None, proved=True,
-                 require_gpus=False, profile=False, results="host"):
+                 require_gpus=False, profile=False, check_arguments=False, results="host"):
         options = {
             "workers": _options.count("workers", workers, _runtime.MAX_WORKERS),
             "processes": _options.processes(processes),
@@ -62,7 +64,8 @@ class Engine:
             "timeout": _options.timeout(timeout),
             "device_map": _options.device_map(device_map),
             "results_on_gpus": _options.results_on_gpus(results)}
-        _options.check_flags(proved=proved, require_gpus=require_gpus, profile=profile)
+        _options.check_flags(proved=proved, require_gpus=require_gpus, profile=profile,
+                             check_arguments=check_arguments)
         _options.check_excluded(processes, device_map, workers, proved, require_gpus)
         if libraries is None:
             libraries = ()
@@ -81,7 +84,7 @@ class Engine:
             self._runtime = _runtime.Engine.load(
                 plan._runtime, weights=weights, libraries=libraries, proved=proved,
                 rank_program=rank_program, rank_arguments=rank_arguments, require_gpus=require_gpus,
-                profile=profile, **options)
+                profile=profile, check_arguments=check_arguments, **options)
         except Error as error:
             files = [os.path.join(weights, name) for name in plan._runtime.weights()]
             said = type(error)(_arguments.of_engine(str(error)))

@@ -1,5 +1,18 @@
-"""What a method in Python may ask while it is called, of the library that calls it."""
+"""What a method in Python may say, and ask while it is called, of the library that calls it."""
 import sys
+
+
+def writes(*names):
+    """Says of a method that it writes these arguments: it is given copies of its own.
+
+        @cgraph.writes("x")
+        def forward(self, x):
+            return self.layers(torch.from_dlpack(x))  # among them nn.ReLU(inplace=True)
+    """
+    def mark(function):
+        function.__cgraph_writes__ = names
+        return function
+    return mark
 
 
 def _ask(name, otherwise):

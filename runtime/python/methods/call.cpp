@@ -22,6 +22,7 @@ namespace cgraph::methods {
 struct Method {
   struct Parameter {  // in the order of the declaration
     PyObject* value;  // known when the plan is compiled; null: the next argument
+    bool is_written;  // then the method is given a copy
   };
   struct States {  // a keyword
     PyObject* name;
@@ -33,7 +34,8 @@ struct Method {
   PyObject* function = nullptr;  // or the name of a method of the object
   bool is_of_object = false;
   bool takes_out = false;
-  PyObject* taken = nullptr;  // names of its parameters, or None: any
+  PyObject* taken = nullptr;    // names of its parameters, or None: any
+  PyObject* written = nullptr;  // names of arguments that it writes: a tuple
 
   bool is_prepared = false;
   std::vector<Parameter> parameters;
@@ -51,6 +53,22 @@ class Views {
   ~Views() { TakeAllBack(); }
 
   // Returns a new reference; null with an error set.
+  PyObject* AddCopy(const DLTensor& tensor, const char* name) {
+    if (stream_ != nullptr) {
+      PyErr_Format(PyExc_ValueError,
+                   "it says that it writes `%s`, and on a GPU is given no copy; it makes one: "
+                   "torch.from_dlpack(%s).clone()",
+                   name, name);
+      return nullptr;
+    }
+    const size_t bytes = static_cast<size_t>(cgraph_size(&tensor)) * (tensor.dtype.bits / 8);
+    auto& copy = copies_.emplace_back(bytes);
+    if (bytes != 0) std::memcpy(copy.data(), cgraph_data(&tensor), bytes);
+    DLTensor copied = tensor;
+    copied.data = copy.data();
+    copied.byte_offset = 0;
+    return Add(copied, true, name);
+  }
   PyObject* Add(const DLTensor& tensor, bool is_writable, const char* name) {
     View* view = MakeView(tensor, is_writable, stream_);
     if (view == nullptr) return nullptr;
@@ -80,6 +98,7 @@ class Views {
                        [](const Named& named) { return MayBeUsed(named.view); });
   }
   CallStream* const stream_;
+  std::vector<std::vector<char>> copies_;
   std::vector<Named> views_;
 };
 
@@ -91,7 +110,11 @@ bool PrepareParameters(Method& method, const cgraph_call& call) {
       value = MakeParameter(call.parameters[p]);
       if (value == nullptr) return false;
     }
-    method.parameters.push_back({value});
+    const Reference name(PyUnicode_FromStringAndSize(
+        call.names[i], static_cast<Py_ssize_t>(std::strcspn(call.names[i], "[."))));
+    const int is_written = name ? PySequence_Contains(method.written, name.get()) : -1;
+    if (is_written < 0) return false;
+    method.parameters.push_back({value, is_written != 0});
   }
   return true;
 }
@@ -124,11 +147,14 @@ Reference Arguments(const Method& method, const cgraph_call& call, Views& views)
   Reference all(PyTuple_New(static_cast<Py_ssize_t>(method.parameters.size())));
   int32_t next = 0;
   for (size_t i = 0; all && i < method.parameters.size(); ++i) {
-    PyObject* value = method.parameters[i].value;
+    const auto [known, is_written] = method.parameters[i];
+    PyObject* value = known;
     if (value != nullptr) {
       Py_INCREF(value);
     } else if (next < call.argument_count) {
-      value = views.Add(call.arguments[next++], false, call.names[i]);
+      const DLTensor& argument = call.arguments[next++];
+      value = is_written ? views.AddCopy(argument, call.names[i])
+                         : views.Add(argument, false, call.names[i]);
     }
     if (value == nullptr) return Reference();
     PyTuple_SetItem(all.get(), static_cast<Py_ssize_t>(i), value);
@@ -187,14 +213,6 @@ std::string WithError(std::string problem) {
   return PyErr_Occurred() == nullptr ? problem : problem + ": " + TakeError();
 }
 
-// Calls the method with views of the call's tensors, and copies what it returns. `stream`: of a
-// call on a GPU, else null.
-std::string CallWithViews(const Method& method, const cgraph_call& call, PyObject* object,
-                          CallStream* stream) {
-  Views views(static_cast<size_t>(call.argument_count) + call.state_count + call.result_count,
-              stream);
-  std::string problem = CallOn(views, method, call, object, stream);
-  const char* left = views.TakeAllBack();
 // Calls the method with these views, and copies what it returns.
 std::string CallOn(Views& views, const Method& method, const cgraph_call& call, PyObject* object,
                    CallStream* stream) {
@@ -213,6 +231,14 @@ std::string CallOn(Views& views, const Method& method, const cgraph_call& call, 
   return problem.empty() ? problem : WithError(std::move(problem));
 }
 
+// Calls the method with views of the call's tensors, and copies what it returns. `stream`: of a
+// call on a GPU, else null.
+std::string CallWithViews(const Method& method, const cgraph_call& call, PyObject* object,
+                          CallStream* stream) {
+  Views views(static_cast<size_t>(call.argument_count) + call.state_count + call.result_count,
+              stream);
+  std::string problem = CallOn(views, method, call, object, stream);
+  const char* left = views.TakeAllBack();
   if (left == nullptr) return problem;
   if (!problem.empty()) {  // what was raised may be what holds it
     const Reference text(PyUnicode_DecodeUTF8(
@@ -272,6 +298,8 @@ Method* MakeMethod(PyObject* found) {
   method->is_of_object = PyUnicode_Check(method->function) != 0;
   method->takes_out = PyTuple_GetItem(found, 1) == Py_True;
   method->taken = PyTuple_GetItem(found, 2);
+  method->written = PyTuple_GetItem(found, 3);
+  Py_INCREF(method->written);
   Py_INCREF(method->taken);
   Py_INCREF(method->function);
   return method;

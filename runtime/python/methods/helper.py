@@ -252,8 +252,8 @@ def _package_of(member):
 
 
 def find(symbol):
-    """Returns the function, or the name of a method; whether it takes `out`; and the names of what
-    it takes, or None where that is anything."""
+    """Returns the function, or the name of a method; whether it takes `out`; the names of what it
+    takes, or None where that is anything; and the names of arguments that it writes."""
     member, owner = _member(symbol)
     if not callable(member):
         raise LookupError(f"`{symbol}` cannot be called")
@@ -271,7 +271,12 @@ def find(symbol):
         takes_all = any(each.kind is each.VAR_KEYWORD for each in parameters.values())
         names = None if takes_all else tuple(parameters)
     found = member if owner is None else symbol.rpartition(".")[2]
-    return found, "out" in parameters, names
+    written = tuple(getattr(member, "__cgraph_writes__", ()))
+    for name in written:
+        if names is not None and name not in names:
+            raise LookupError(f"`{symbol}` says that it writes `{name}`, and takes "
+                              f"{', '.join(names) or 'nothing'}")
+    return found, "out" in parameters, names, written
 
 
 def create(symbols, parameters, gpu):

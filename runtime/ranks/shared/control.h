@@ -48,6 +48,7 @@ struct RankOptions {
   uint32_t ranks = 1;
   uint32_t inflight = 0;
   bool proved = true, profile = false, trace = false, capture = true;
+  bool check_arguments = false;
   int64_t stall_timeout_ns = 0;
   SharedText<4096> weights_dir;
   SharedText<kMostLibraryBytes> libraries;  // a path in each line

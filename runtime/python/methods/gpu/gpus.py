@@ -27,8 +27,16 @@ def current_device():
     return "cpu" if _at.gpu is None else f"cuda:{_at.gpu}"
 
 
-_published = types.ModuleType("cgraph_methods", "What a method may ask while it is called.")
-for _function in (current_stream, current_device):
+def writes(*names):
+    """Says of a method that it writes these arguments: it is given copies of its own."""
+    def mark(function):
+        function.__cgraph_writes__ = names
+        return function
+    return mark
+
+
+_published = types.ModuleType("cgraph_methods", "What a method says, and asks in a call.")
+for _function in (current_stream, current_device, writes):
     _function.__module__ = _published.__name__
     setattr(_published, _function.__name__, _function)
 
