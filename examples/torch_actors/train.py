@@ -57,7 +57,7 @@ def main():
     plan = cgraph.compile(HERE / "torch_actors.cgraph",
                           defines={"FOLDER": os.path.abspath(args.folder)})
     with cgraph.Engine(plan, libraries=[stages],
-                       processes="device" if args.processes else 0) as engine:
+                       processes="device" if args.processes else None) as engine:
         if args.load:
             engine.load()
         for step, expected in zip(steps, plain(steps, args.folder if args.load else None)):

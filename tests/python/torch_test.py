@@ -196,7 +196,7 @@ class Modules(unittest.TestCase):
         self.engine.save_state(path)
         expected = [np.array(self.engine.train(x)) for _ in range(3)]
         module = pathlib.Path(self.folder.name) / "torch_stages.py"
-        for processes in (0, "device"):
+        for processes in (None, "device"):
             with cgraph.Engine(self.engine.plan, libraries=[module], processes=processes) as other:
                 self.assertEqual(other.load_state(path), [])
                 for each in expected:
