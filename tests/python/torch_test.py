@@ -21,6 +21,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "examples/torch_actors"
 SKIPPED = 77
 STAGES = """
+import cgraph_methods
 import torch
 class Stage(torch.nn.Module):
     def __init__(self, width):
@@ -37,6 +38,13 @@ class Stage(torch.nn.Module):
         return self.kept
     def number(self, x):
         return torch.from_dlpack(x).sum()
+    def negative(self, x):
+        return torch.complex(torch.zeros(2, 3), torch.from_dlpack(x)).conj().imag
+    def relu(self, x):
+        return torch.relu_(torch.from_dlpack(x)) + 0
+    @cgraph_methods.writes("x")
+    def own_relu(self, x):
+        return self.relu(x)
 class Trained(torch.nn.Module):
     def __init__(self, width):
         super().__init__()
@@ -66,6 +74,9 @@ actor Stage(width: int) {
   method keep(x: f32[n <= 4, width]) -> f32[n, width] = extern "python:torch_stages:Stage.keep"
   method half(x: bf16[width]) -> bf16[width] = extern "python:torch_stages:Stage.half"
   method truth(x: bool[width]) -> bool[width] = extern "python:torch_stages:Stage.truth"
+  method negative(x: f32[2, width]) -> f32[2, width] = extern "python:torch_stages:Stage.negative"
+  method relu(x: f32[2, width]) -> f32[2, width] = extern "python:torch_stages:Stage.relu"
+  method own_relu(x: f32[2, width]) -> f32[2, width] = extern "python:torch_stages:Stage.own_relu"
   method number(x: f32[width]) -> f32 = extern "python:torch_stages:Stage.number"
 }
 actor Weights(width: int) {
@@ -85,6 +96,9 @@ graph call(x: f32[n <= 4, 3]) -> f32[n, 3] { return stage.call(x) }
 graph keep(x: f32[n <= 4, 3]) -> f32[n, 3] { return stage.keep(x) }
 graph half(x: bf16[3]) -> bf16[3] { return stage.half(x) }
 graph truth(x: bool[3]) -> bool[3] { return stage.truth(x) }
+graph negative(x: f32[2, 3]) -> f32[2, 3] { return stage.negative(x) }
+graph relu(x: f32[2, 3]) -> f32[2, 3] { return stage.relu(x) }
+graph own_relu(x: f32[2, 3]) -> f32[2, 3] { return stage.own_relu(x) }
 graph number(x: f32[3]) -> f32 { return stage.number(x) }
 graph grow(by: bf16[3]) -> bf16[3] {
   weights.grow(by)
@@ -174,6 +188,29 @@ class Modules(unittest.TestCase):
         truth = torch.tensor([True, False, True])
         self.assertTrue(torch.equal(torch.from_dlpack(self.engine.truth(truth)), ~truth))
         self.assertEqual(self.engine.number(torch.arange(3.0)).item(), 3)
+
+    def test_negative_bit(self):
+        """A tensor that is the negative of its memory is refused as an input; as a result it is
+        what it means."""
+        import torch
+
+        import cgraph
+        x = torch.arange(6.0).reshape(2, 3)
+        negative = torch.complex(x, x).conj().imag
+        self.assertTrue(negative.is_neg())
+        with self.assertRaisesRegex(cgraph.InputError, r"x\.resolve_neg\(\)"):
+            self.engine.call(negative.contiguous() if negative.is_contiguous() else negative)
+        self.assertTrue(torch.equal(torch.from_dlpack(self.engine.negative(x)), -x))
+
+    def test_in_place(self):
+        """An operation that writes the argument is found, or has a copy where that is said."""
+        import torch
+
+        import cgraph
+        x = torch.full((2, 3), -1.0)
+        self.assertEqual(torch.from_dlpack(self.engine.own_relu(x)).sum(), 0)
+        with self.assertRaisesRegex(cgraph.ExecutionError, "has written its argument `x`"):
+            self.engine.relu(x)
 
     def test_states(self):
         import torch

@@ -63,7 +63,17 @@ std::string Misfit(const Source& from, const DLTensor& to) {
                      TypeText(to.dtype, to.shape, rank));
 }
 
-Reference CapsuleOf(PyObject* value, PyObject* keywords) {
+// Returns a tensor of PyTorch's that is the negative of its memory as one that is what lies there,
+// since DLPack tells nobody; any other value as it is. Null with an error set.
+Reference Resolved(PyObject* value) {
+  if (PyObject_HasAttrString(value, "resolve_neg") == 0) return Reference::To(value);
+  return Reference(PyObject_CallMethod(value, "resolve_neg", nullptr));
+}
+
+Reference CapsuleOf(PyObject* given, PyObject* keywords) {
+  const Reference resolved = Resolved(given);
+  PyObject* const value = resolved.get();
+  if (value == nullptr) return Reference();
   Reference capsule = AskForCapsule(value, keywords);
   if (capsule) return capsule;
   PyObject *type, *error, *traceback;

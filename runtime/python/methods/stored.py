@@ -117,7 +117,7 @@ class _Writer:
         torch = sys.modules.get("torch")
         if torch is None or not isinstance(value, torch.Tensor):
             return None
-        dense = value.detach().cpu().contiguous()
+        dense = value.detach().cpu().resolve_conj().resolve_neg().contiguous()
         data = dense.reshape(-1).view(torch.uint8).numpy().tobytes() if dense.numel() else b""
         name = str(value.dtype).removeprefix("torch.")
         return {"tensor": [name, list(value.shape), *self.add(data)]}
