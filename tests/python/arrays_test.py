@@ -2,6 +2,8 @@
 
   arrays_test.py --package build/release/python
 """
+import copy
+import pickle
 import unittest
 
 import numpy as np
@@ -77,6 +79,11 @@ class Numbers(unittest.TestCase):
             self.arithmetic(one.e, 6)
             self.arithmetic(one.f, 6.0)
             self.arithmetic(one.g, 6.0)
+            for made in (pickle.loads(pickle.dumps(many)), copy.deepcopy(many)):
+                self.assertEqual((type(made), repr(made)), (type(many), repr(many)))
+                made.h.numpy()[0, 0] = 7  # it has memory of its own
+                self.assertEqual(many.h.numpy()[0, 0], 0)
+            self.assertEqual(copy.copy(one.e), one.e)
             self.assertEqual((one.a + one.a, one.e + one.h, type(one.e + one.d)), (0, 12.0, int))
             np.testing.assert_array_equal(one.h * np.float32([1, 2]), [6, 12])
             for sum_of in (lambda: many.h + many.h, lambda: sum([many.h]), lambda: -many.h,

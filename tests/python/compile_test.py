@@ -11,6 +11,7 @@ import sys
 import tempfile
 import unittest
 import warnings
+from xml.etree import ElementTree
 
 import support
 
@@ -354,6 +355,10 @@ class Plans(unittest.TestCase):
         if shutil.which("dot") is None:
             self.skipTest("SKIPPED: Graphviz's dot is not installed; no drawing was made")
         self.assertIn("<svg", self.plan._repr_svg_())
+        ElementTree.fromstring(self.plan._repr_svg_())
+        for name in self.plan.graphs:  # one below the other
+            drawn = self.plan.draw("graph", graph=name)
+            self.assertIn(drawn[drawn.index("<g "):], self.plan._repr_svg_())
         self.assertIn("<svg", self.plan.draw(what="schedule"))
         self.assertTrue(self.plan.draw(what="graph", format="png").startswith(b"\x89PNG"))
 

@@ -122,6 +122,18 @@ def _format(array, form):
     return format(_item(array), form) if array.ndim == 0 and form else format(repr(array), form)
 
 
+def _pickled(array):
+    """How pickle and copy make an array anew, in memory of its own; from a GPU, in the host's."""
+    array = array.cpu()
+    data, = struct.unpack(f"{array.nbytes}s", array)  # bytes() wants a form, which bf16 has not
+    return _unpickled, (array.dtype, array.shape, data)
+
+
+def _unpickled(dtype, shape, data):
+    return _runtime.array_of_bytes(dtype, shape, data)
+
+
+_runtime.Array.__reduce__ = _pickled
 _runtime.Array.numpy = _numpy
 _runtime.Array.__array__ = _array
 _runtime.Array.tolist = _tolist

@@ -1,6 +1,7 @@
 """Engines: plans that are loaded and run."""
 import atexit
 import collections.abc
+import functools
 import os
 import sys
 import threading
@@ -249,9 +250,22 @@ def packer(info):
     return _builder(info.name, list(enumerate(paths)))
 
 
-def _named(name, fields):
+@functools.lru_cache
+def _type_of_results(name, fields):
     from collections import namedtuple
-    return namedtuple(name if name.isidentifier() else "results", fields, rename=True)
+    made = namedtuple(name if name.isidentifier() else "results", fields, rename=True)
+    made.__reduce__ = lambda results: (_results, (name, fields, tuple(results)))
+    return made
+
+
+def _named(name, fields):
+    """A type of named tuples, one for each name and fields; what is of it can be pickled."""
+    return _type_of_results(name, tuple(fields))
+
+
+def _results(name, fields, values):
+    """What was pickled, in whatever process that is undone."""
+    return _type_of_results(name, fields)._make(values)
 
 
 def _builder(name, leaves):

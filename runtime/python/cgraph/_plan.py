@@ -162,7 +162,7 @@ class Plan:
         import shutil
         if not self.graphs or shutil.which("dot") is None:
             return None
-        return self.draw("graph", graph=next(iter(self.graphs)))
+        return _below_each_other([self.draw("graph", graph=name) for name in self.graphs])
 
     def _cgc(self, command, flags):
         import tempfile
@@ -177,6 +177,22 @@ class Plan:
         if done.returncode not in codes:
             raise Error(_arguments.of_plan(_said(done)))
         return json.loads(done.stdout)
+
+
+def _below_each_other(drawings):
+    """One SVG of several, which say their sizes in points."""
+    import re
+    roots = [re.search(r'<svg width="(\d+)pt" height="(\d+)pt"', each) for each in drawings]
+    if len(drawings) == 1 or None in roots:
+        return drawings[0]
+    parts, width, height = [], 0, 0
+    for each, root in zip(drawings, roots):
+        parts.append(f'<svg x="0" y="{height}" width="{root[1]}" height="{root[2]}"'
+                     f"{each[root.end():]}")
+        width, height = max(width, int(root[1])), height + int(root[2])
+    return (f'<svg width="{width}pt" height="{height}pt" viewBox="0 0 {width} {height}" '
+            'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink">\n'
+            f"{''.join(parts)}</svg>\n")
 
 
 def _counted(count, noun):

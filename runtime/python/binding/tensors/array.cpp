@@ -1,11 +1,15 @@
 #include "runtime/python/binding/tensors/array.h"
 
+#include <algorithm>
 #include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
+#include <nanobind/stl/vector.h>
 
 #include "runtime/device/format_tensor.h"
 #include "runtime/native/dlpack_types.h"
@@ -253,7 +257,26 @@ int Array::GetBuffer(PyObject* self, Py_buffer* view, int flags) {
   return 0;
 }
 
+// Makes an array of its type and elements, as they were pickled.
+Array OfBytes(std::string_view dtype, const std::vector<int64_t>& shape, const nb::bytes& bytes) {
+  auto copied = std::make_shared<CopiedTensor>();
+  device::Tensor& tensor = copied->tensor;
+  const std::optional<DType> named = ParseDType(dtype);
+  tensor.dtype = static_cast<plan::DType>(named.value_or(DType{}));
+  if (!named || shape.size() > kMaxRank ||
+      plan::TensorBytes(tensor.dtype, shape) != bytes.size()) {
+    RaiseBuiltin(PyExc_ValueError, "these are not the elements of an array of that type and shape");
+  }
+  tensor.rank = static_cast<uint8_t>(shape.size());
+  std::copy(shape.begin(), shape.end(), tensor.dims);
+  const auto* from = static_cast<const uint8_t*>(bytes.data());
+  copied->bytes.assign(from, from + bytes.size());
+  tensor.data = copied->bytes.data();
+  return Array(std::move(copied));
+}
+
 void BindArray(nb::module_& module) {
+  module.def("array_of_bytes", &OfBytes);
   nb::class_<Array>(module, "Array", nb::type_slots(slots), nb::is_final(),
                     nb::is_weak_referenceable(),
                     "A result of an execution, in the memory that the execution wrote it into, "
