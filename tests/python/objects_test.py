@@ -201,6 +201,20 @@ class Base:
                 self.assertTrue(future.done())
                 self.assertEqual(future.result().tolist(), [3 * i] * 4)
 
+    def test_as_values(self):
+        """What is saved, in memory and of a file."""
+        self.step(self.engine, 2)
+        kept = self.engine.objects()
+        self.assertEqual(sorted(kept), ["k[0]", "k[1]"])
+        state = kept["k[0]"]["self"]
+        self.assertEqual((state["steps"], state["w"].tolist()), (1, [2] * 4))
+        self.save(self.engine)
+        self.assertEqual(repr(cgraph.read_objects(self.path)), repr(kept))
+        with self.assertRaises(cgraph.InputError):
+            cgraph.read_objects(__file__)
+        with self.assertRaises(cgraph.FileNotFoundError):
+            cgraph.read_objects("absent.safetensors")
+
     def test_failures(self):
         self.engine.set(np.int64(0), np.int64(100))
         with self.assertRaisesRegex(cgraph.ExecutionError, r"k\[1\]: the save of its object in "
@@ -265,20 +279,6 @@ class OneProcess(Base, unittest.TestCase):
                 self.engine.others(np.float32(1))
         self.assertEqual(self.engine.state["k[0]"]["w"].item(), 0)
 
-    def test_within_what_saves(self):
-        """Nor can an object that is saved use the engine that asks for it."""
-        import kept_stages
-        for ask in (lambda kept: self.engine.save_state(self.path),
-                    lambda kept: self.engine.up(), lambda kept: self.engine.close()):
-            with unittest.mock.patch.object(kept_stages, "DURING", ask), \
-                    self.assertRaisesRegex(cgraph.ExecutionError,
-                                           "cannot use the engine that asks"):
-                self.engine.save_state(self.path)
-        self.assertEqual([each.item() for each in self.engine.up()], [1, 1])
-
-    def test_ctrl_c_while_it_is_saved(self):
-        """Python's handler runs in state_dict(), which is no failure of that."""
-        import kept_stages
     def test_calls_within_a_method(self):
         """So would a call of a graph, a wait for what was submitted, and the end of the engine; one
         that is over, and another engine, it may use, also where that one's methods come back."""
@@ -314,6 +314,29 @@ class OneProcess(Base, unittest.TestCase):
             self.engine.others(np.float32(1))
         self.engine.up()
 
+    def test_within_what_saves(self):
+        """Nor can an object that is saved use the engine that asks for it."""
+        import kept_stages
+        for ask in (lambda kept: self.engine.save_state(self.path),
+                    lambda kept: self.engine.up(), lambda kept: self.engine.close()):
+            with unittest.mock.patch.object(kept_stages, "DURING", ask), \
+                    self.assertRaisesRegex(cgraph.ExecutionError,
+                                           "cannot use the engine that asks"):
+                self.engine.save_state(self.path)
+        self.assertEqual([each.item() for each in self.engine.up()], [1, 1])
+
+    def test_what_may_be_asked_while_it_is_saved(self):
+        import kept_stages
+        counts = []
+        with unittest.mock.patch.object(
+                kept_stages, "DURING",
+                lambda kept: counts.append(self.engine.stats()["executions"])):
+            self.engine.save_state(self.path)
+        self.assertEqual(counts, [0, 0])
+
+    def test_ctrl_c_while_it_is_saved(self):
+        """Python's handler runs in state_dict(), which is no failure of that."""
+        import kept_stages
 
         def interrupt(kept):
             signal.raise_signal(signal.SIGINT)
@@ -325,15 +348,6 @@ class OneProcess(Base, unittest.TestCase):
     def test_cgrun(self):
         """The files are those of cgrun."""
         self.step(self.engine)
-    def test_what_may_be_asked_while_it_is_saved(self):
-        import kept_stages
-        counts = []
-        with unittest.mock.patch.object(
-                kept_stages, "DURING",
-                lambda kept: counts.append(self.engine.stats()["executions"])):
-            self.engine.save_state(self.path)
-        self.assertEqual(counts, [0, 0])
-
         self.save(self.engine)
         source = f"{self.folder}/p.cgraph"
         pathlib.Path(source).write_text(PROGRAM)

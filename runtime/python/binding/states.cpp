@@ -135,6 +135,24 @@ std::string SaveAll(EngineHandle& handle, const std::string& path) {
   return *note;
 }
 
+// Returns by place what would be saved of its object.
+nb::dict ObjectBytes(EngineHandle& handle) {
+  Engine& engine = handle.Use();
+  const auto snapshot = [&] {
+    const WithoutGil unlocked;
+    return engine.TakeSnapshot();
+  }();
+  RaiseUnless(snapshot.status(), handle);
+  const std::string ending = fmt::format(".{}", kNativeObjectState);
+  nb::dict all;
+  for (const auto& [name, dtype, dims, bytes] : snapshot->tensors) {
+    if (!name.ends_with(ending)) continue;
+    const std::string place = name.substr(0, name.size() - ending.size());
+    all[place.c_str()] = nb::bytes(bytes.data(), bytes.size());
+  }
+  return all;
+}
+
 std::vector<std::string> LoadAll(EngineHandle& handle, const std::string& path) {
   Engine& engine = handle.Use();
   const auto absent = [&] {
@@ -152,6 +170,8 @@ void BindStates(nb::module_& module) {
   module.def("read_state", &ReadOne);
   module.def("write_state", &WriteOne, nb::arg(), nb::arg(), nb::arg(), nb::arg().none());
   module.def("save_states", &SaveAll);
+  module.def("object_bytes", &ObjectBytes);
+  module.attr("OBJECT") = fmt::format(".{}", kNativeObjectState);
   module.def("load_states", &LoadAll);
 }
 

@@ -16,6 +16,7 @@ from cgraph._engine import Engine
 from cgraph._methods import current_device, current_stream, writes
 from cgraph._plan import GraphInfo, Plan, Port, Proof, compile, load
 from cgraph._runtime import Array, Future, Graph
+from cgraph._states import read_objects
 from cgraph.errors import (ClosedError, CompileError, CompileWarning, Error, ExecutionError,
                            FileNotFoundError, InputError, LostError, PlanError, TimeoutError)
 

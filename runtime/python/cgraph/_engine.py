@@ -10,7 +10,7 @@ import weakref
 
 from cgraph import _arguments, _commands, _options, _runtime
 from cgraph._plan import Plan, load
-from cgraph._states import States
+from cgraph._states import States, of_objects
 from cgraph.errors import (Error, InputError, PlanError, PlanFileNotFoundError, absent_file,
                            of_absent_file)
 
@@ -49,9 +49,9 @@ class Engine:
     require_gpus: whether it is an error where the plan's gpus would be CPU threads; excludes
         proved=False.
     profile: whether to measure methods, for profile().
-    results: "host", this machine's memory; or "device": a result that a GPU of this process makes
     check_arguments: whether to see after every call of a method in native code or Python that it
         has not written its arguments; else after a place's first, second, fourth, eighth, ... one.
+    results: "host", this machine's memory; or "device": a result that a GPU of this process makes
         stays in its memory.
     """
 
@@ -148,6 +148,12 @@ class Engine:
         object refuses what it is given; then nothing is set."""
         with absent_file(path):
             return _runtime.load_states(self._runtime, os.fsdecode(path))
+
+    def objects(self):
+        """What save_state() would write of the places' objects, as values: by place, in "self" what
+        its state_dict() returns, and by its name what an attribute beside it keeps, an optimizer of
+        a module. Of objects in native code the bytes. Waits and fails as save_state() does."""
+        return of_objects(self._runtime)
 
     def profile(self):
         """Mean nanoseconds for each method, by "Actor.method". It may be given to

@@ -1,7 +1,9 @@
 """States of an engine's actors, as mappings: engine.state["stage[0]"]["w"]."""
+import os
 from collections.abc import Mapping, MutableMapping
 
 from cgraph import _runtime
+from cgraph.errors import Error, InputError, absent_file
 
 _OF_PYTHON = ("{} keeps is in an object of the class `{}`, which its own code fills: let "
               "`__init__` or a method read a file, of which the actor knows the path (PyTorch: "
@@ -61,6 +63,46 @@ class States(Mapping):
         if maker.startswith("python:"):
             return _OF_PYTHON.format(what, maker.removeprefix("python:"))
         return maker and _OF_LIBRARY.format(what, maker)
+
+
+def of_objects(engine):
+    """What Engine.objects() returns."""
+    return {place: _object(data) for place, data in _runtime.object_bytes(engine).items()}
+
+
+def read_objects(path):
+    """What a file of Engine.save_state() or `cgrun --save-state` has of the places' objects, as
+    Engine.objects() returns it. No code of theirs runs."""
+    import json
+    with absent_file(path), _opened(path) as file:
+        try:
+            size = int.from_bytes(file.read(8), "little")
+            tensors = json.loads(file.read(min(size, os.fstat(file.fileno()).st_size)))
+            objects = {name.removesuffix(_runtime.OBJECT): entry["data_offsets"]
+                       for name, entry in tensors.items() if name.endswith(_runtime.OBJECT)}
+            found = {}
+            for place, (begin, end) in objects.items():
+                file.seek(8 + size + begin)
+                found[place] = _object(file.read(end - begin))
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise InputError(f"{os.fsdecode(path)} is no file of states") from error
+    return found
+
+
+def _opened(path):
+    try:
+        return open(path, "rb")
+    except OSError as error:
+        raise Error(f"cannot read {os.fsdecode(path)}: {error.strerror}") from error
+
+
+def _object(data):
+    from cgraph import _stored
+    try:
+        parts = _stored._read(data)
+    except (ValueError, KeyError, TypeError):  # of a library in native code, which knows what it is
+        return data
+    return {name or "self": state for name, state in parts.items()}
 
 
 class PlaceStates(MutableMapping):
