@@ -269,6 +269,7 @@ class Core {
   Status AwaitIdle();
   Status DriveToIdle();
   Result<size_t> FindState(std::string_view name, uint64_t bytes);
+  Status CheckElements(size_t state, std::span<const uint8_t> bytes) const;
 
   // handover.cpp
   void FindSharedGpus();
@@ -307,6 +308,7 @@ class Core {
   // submit.cpp; all under submission_
   Status Match(LoadedGraph& graph, std::span<const Input> inputs);
   Status MatchPort(const LoadedGraph& graph, uint32_t port, const Input& input);
+  Status CheckData(const LoadedGraph& graph, uint32_t port, const Input& input) const;
   Status AwaitCapacity(LoadedGraph& graph, WhenFull when_full, bool& waited);
   Status TryCapacity(LoadedGraph& graph, WhenFull when_full, Waiter& self, bool& listed);
   bool Overtakes(const LoadedGraph& graph, const Waiter& self, bool counts);

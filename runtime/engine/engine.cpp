@@ -126,6 +126,7 @@ bool Execution::Ready() const {
 
 Result<std::unique_ptr<Engine>> Engine::Load(std::unique_ptr<plan::Plan> plan,
                                              const EngineOptions& options) try {
+  if (plan == nullptr) return Status(StatusCode::kInvalid, "there is no plan to load");
   const device::CallersContext context(options.gpus);
   std::unique_ptr<Engine> engine(new Engine);
   auto core = engine::Core::Load(std::move(plan), options);

@@ -116,7 +116,8 @@ struct EngineOptions {
 
 struct Input {
   std::string_view name;  // of the port: "x", "pair.x"
-  const void* data;       // dense, row-major; copied by Execute unless it is lent
+  const void* data;       // dense, row-major; copied by Execute unless it is lent. Booleans are
+                          // bytes 0 and 1; on a GPU nobody looks at them
   plan::DType dtype;
   std::span<const int64_t> dims;
   // lent: the data stays as it is until the execution is over, and is read where it lies. The
@@ -226,12 +227,12 @@ class Engine {
 
   // Submits an execution. A graph is named, or given as an index into plan().graphs (no lookup: the
   // fast way). Inputs come in any order; all ports must be given. kInvalid when a name, dtype, rank
-  // or dim does not fit; kCapacity when as many are in flight as the graph allows, with
-  // WhenFull::kError (which waits, even so, for another graph's execution that has to be over
-  // first, and for states that are being read or set); kUnsupported where CheckCaller() says so;
-  // kFailed where `interrupted` ends the wait of a plan with methods in Python; kInvalid or
-  // kNotFound when there is no memory for one more result; kClosed after Teardown(); kTimeout after
-  // a time-out that ended the run.
+  // or dim does not fit, data is null or a boolean neither 0 nor 1; kCapacity when as many are in
+  // flight as the graph allows, with WhenFull::kError (which waits, even so, for another graph's
+  // execution that has to be over first, and for states that are being read or set); kUnsupported
+  // where CheckCaller() says so; kFailed where `interrupted` ends the wait of a plan with methods in
+  // Python; kInvalid or kNotFound when there is no memory for a result or a copied input; kClosed
+  // after Teardown(); kTimeout after a time-out that ended the run.
   Result<Execution> Execute(std::string_view graph, std::span<const Input> inputs,
                             WhenFull when_full = WhenFull::kWait);
   Result<Execution> Execute(uint32_t graph, std::span<const Input> inputs,
@@ -253,9 +254,9 @@ class Engine {
   // Copy a state's bytes out, as the executions up to now have left it, or in, for those that
   // follow (states/saved_states.h: all states, as a file). Waits for executions that are in flight,
   // those of other threads, too, and lets none begin meanwhile. kNotFound where there is no such
-  // state; kInvalid when its size differs; kUnsupported where CheckCaller() says so; kFailed where
-  // `interrupted` ends the wait; kTimeout where another process does not answer within
-  // `stall_timeout`, which ends the engine.
+  // state; kInvalid when its size differs, or what it is set to has booleans that are neither 0 nor
+  // 1; kUnsupported where CheckCaller() says so; kFailed where `interrupted` ends the wait; kTimeout
+  // where another process does not answer within `stall_timeout`, which ends the engine.
   Status ReadState(std::string_view name, std::span<uint8_t> to);
   Status WriteState(std::string_view name, std::span<const uint8_t> from);
 

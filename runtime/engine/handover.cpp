@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "runtime/engine/core.h"
+#include "runtime/plan/booleans.h"
 
 namespace cgraph::engine {
 
@@ -63,10 +64,14 @@ Status Core::AwaitProducers(std::span<const Input> inputs) const {
 Status Core::FetchInput(const InputPort& port, const Frame::InputBlock& at, const Input& input,
                         uint64_t bytes) const {
   device::SharedGpu* const gpu = SharedGpuOf(*input.gpu);
-  if (port.host_visible) return gpu->Fetch(at.own, input.data, bytes);
-  std::vector<std::byte> staged(bytes);
-  CGRAPH_RETURN_IF_ERROR(gpu->Fetch(staged.data(), input.data, bytes));
-  return port.Write(at.own, staged.data(), bytes);
+  std::vector<std::byte> staged(port.host_visible ? 0 : bytes);
+  void* const to = port.host_visible ? at.own : staged.data();
+  CGRAPH_RETURN_IF_ERROR(gpu->Fetch(to, input.data, bytes));
+  if (!plan::ValidElements(port.dtype, {static_cast<const uint8_t*>(to), bytes})) {
+    return Status(StatusCode::kInvalid,
+                  fmt::format("`{}` has {}", port.name, plan::kWrongBooleans));
+  }
+  return port.host_visible ? Status::Ok() : port.Write(at.own, to, bytes);
 }
 
 }  // namespace cgraph::engine

@@ -12,6 +12,7 @@
 #include "runtime/engine/core.h"
 #include "runtime/engine/load/operand_type.h"
 #include "runtime/engine/omission.h"
+#include "runtime/plan/booleans.h"
 #include "runtime/plan/kinds.h"
 #include "runtime/plan/print.h"
 
@@ -159,7 +160,25 @@ Status Core::MatchPort(const LoadedGraph& graph, uint32_t port, const Input& inp
       }
     }
   }
-  return Status::Ok();
+  return CheckData(graph, port, input);
+}
+
+// Checks the elements of an input whose type fits. Those on a GPU are not looked at.
+Status Core::CheckData(const LoadedGraph& graph, uint32_t port, const Input& input) const {
+  const uint64_t bytes = *plan::TensorBytes(input.dtype, input.dims);
+  const char* wrong = nullptr;
+  if (input.data == nullptr) {
+    wrong = bytes == 0 ? nullptr : "no data";
+  } else if (!input.gpu.has_value() &&
+             !plan::ValidElements(input.dtype, {static_cast<const uint8_t*>(input.data), bytes})) {
+    wrong = plan::kWrongBooleans;
+  }
+  if (wrong == nullptr) return Status::Ok();
+  return Status(StatusCode::kInvalid,
+                fmt::format("`{}` takes `{}` as {}, and was given {}", graph.plan->name,
+                            graph.inputs[port].name,
+                            plan::TypeText(*plan_, *graph.plan, graph.plan->inputs[port]->value),
+                            wrong));
 }
 
 Status Core::AwaitCapacity(LoadedGraph& graph, WhenFull when_full, bool& waited) {

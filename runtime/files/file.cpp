@@ -88,11 +88,4 @@ std::string LfsPointerText(std::span<const uint8_t> begin) {
   return "it is a pointer of Git LFS to the file, which is not here: `git lfs pull` fetches it";
 }
 
-bool ValidElements(plan::DType dtype, std::span<const uint8_t> bytes) {
-  if (dtype != plan::DType::bool_) return true;
-  uint8_t seen = 0;
-  for (const uint8_t byte : bytes) seen |= byte;
-  return seen <= 1;
-}
-
 }  // namespace cgraph::files

@@ -7,7 +7,6 @@
 #include <span>
 #include <string>
 
-#include "runtime/plan/plan.h"
 #include "runtime/status/read_file.h"
 #include "runtime/status/status.h"
 
@@ -44,9 +43,6 @@ class File {
 
 // Says that a file is a pointer of Git LFS, by its first bytes; empty: it is none.
 std::string LfsPointerText(std::span<const uint8_t> begin);
-
-// Returns false when bytes that should be booleans are neither 0 nor 1.
-bool ValidElements(plan::DType dtype, std::span<const uint8_t> bytes);
 
 }  // namespace cgraph::files
 

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "runtime/files/file.h"
+#include "runtime/plan/booleans.h"
 #include "runtime/plan/kinds.h"
 
 namespace cgraph::files {
@@ -192,7 +193,9 @@ Status WrongSize(const Header& header, uint64_t there) {
 }
 
 Result<Array> Finish(Header header, std::vector<uint8_t> bytes) {
-  if (!ValidElements(header.dtype, bytes)) return Bad("it has booleans that are neither 0 nor 1");
+  if (!plan::ValidElements(header.dtype, bytes)) {
+    return Bad(fmt::format("it has {}", plan::kWrongBooleans));
+  }
   return Array{header.dtype, std::move(header.dims), std::move(bytes)};
 }
 

@@ -14,6 +14,7 @@
 #include <nlohmann/json.hpp>
 
 #include "runtime/files/digest.h"
+#include "runtime/plan/booleans.h"
 #include "runtime/plan/kinds.h"
 #include "runtime/status/text.h"
 
@@ -314,9 +315,9 @@ Status Safetensors::Read(const std::string& tensor, std::span<const int64_t> fir
       index[i] = 0;
     }
   }
-  if (ValidElements(entry.dtype, out)) return Status::Ok();
-  return {StatusCode::kInvalid, fmt::format("{}: tensor `{}` has booleans that are neither 0 nor 1",
-                                            file_.path(), tensor)};
+  if (plan::ValidElements(entry.dtype, out)) return Status::Ok();
+  return {StatusCode::kInvalid, fmt::format("{}: tensor `{}` has {}", file_.path(), tensor,
+                                            plan::kWrongBooleans)};
 }
 
 }  // namespace cgraph::files

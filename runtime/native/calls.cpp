@@ -11,6 +11,7 @@
 
 #include "runtime/native/dlpack_types.h"
 #include "runtime/native/guarded.h"
+#include "runtime/plan/booleans.h"
 
 namespace cgraph::native {
 
@@ -112,7 +113,27 @@ bool MethodCall::Run(const Object* object, std::span<const Tensor> inputs,
   if (checks && !failed && error.empty()) error = WrittenArgument(inputs);
   if (!failed && !error.empty()) return false;  // it has said why, whatever it returned
   if (failed && error.empty()) error = fmt::format("{} returned {}", code_, code);
-  return !failed;
+  if (failed || where.stream != nullptr) return !failed;  // a stream's work is yet to be done
+  error = WrongBooleans(outputs);
+  return error.empty();
+}
+
+// Returns which result or state holds booleans that are neither 0 nor 1; empty: none.
+std::string MethodCall::WrongBooleans(std::span<const Tensor> outputs) const {
+  const auto is_wrong = [](const Tensor& tensor) {
+    return !plan::ValidElements(tensor.dtype, {tensor.as<uint8_t>(), tensor.bytes()});
+  };
+  for (size_t i = 0; i < operands_.results; ++i) {
+    if (!is_wrong(outputs[i])) continue;
+    const std::string which = operands_.results > 1 ? fmt::format("result {}", i) : "its result";
+    return fmt::format("{} has {}", which, plan::kWrongBooleans);
+  }
+  for (size_t i = 0; i + 1 < written_.size(); ++i) {  // all but the object's number
+    if (!is_wrong(outputs[written_[i].output])) continue;
+    return fmt::format("its state `{}` has {}", state_names_[operands_.reads + i],
+                       plan::kWrongBooleans);
+  }
+  return "";
 }
 
 void MethodCall::Fill(std::span<const Tensor> inputs, std::span<const Tensor> outputs,

@@ -70,6 +70,7 @@ class MethodCall {
   void SumUp(std::span<const device::Tensor> inputs);
   std::string WrittenArgument(std::span<const device::Tensor> inputs) const;
   std::string NameOfInput(size_t i) const;
+  std::string WrongBooleans(std::span<const device::Tensor> outputs) const;
 
   const std::string code_;
   const Library& library_;

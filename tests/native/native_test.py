@@ -31,6 +31,7 @@ actor Trial(factor: float, name: str, list: [int; 2]) {
   method learn(x: f32[n <= 4, 3]) = extern "libcgraph_trial.so:trial_learn" writes bias
   method dtypes(a: bool[2], b: i8[2], c: u8[2], d: i32[2], e: i64[2], f: f16[2], g: bf16[2],
                 h: f32[2], i: f64[2]) -> i64[9] = extern "libcgraph_trial.so:trial_dtypes"
+  method flags(x: f32[3]) -> bool[3] = extern "libcgraph_trial.so:trial_flags" reads bias
   method plain(x: f32[3]) -> f32[3] { return x + bias }
 }
 place t[i in 0..2] = Trial(1.5, "x{i}", [i, 7]) on cpu[i]
@@ -46,6 +47,7 @@ graph learn(x: f32[1, 3]) -> f32[1, 3] {
   t[0].learn(x)
   return t[0].scale(x, by: 0.0).y
 }
+graph flags(x: f32[3]) -> bool[3] { return t[1].flags(x) }
 graph dtypes(x: f32[2]) -> i64[9] {
   return t[0].dtypes(cast<bool>(x), cast<i8>(x), cast<u8>(x), cast<i32>(x), cast<i64>(x),
                      cast<f16>(x), cast<bf16>(x), x, cast<f64>(x))
@@ -105,7 +107,7 @@ def objects_and_tensors(runs):
     expect(np.array_equal(np.load(runs.folder / "plain.npy"), bias), "a state that both kinds see")
     for i in range(2):
         text = f"t[{i}] Trial factor=1.500000 name=x{i} list={i};7;"
-        expect(f"created: {text}, methods 4" in done.stderr, done.stderr)
+        expect(f"created: {text}, methods 5" in done.stderr, done.stderr)
         expect(f"destroyed: {text}, calls 0" in done.stderr, done.stderr)
     done = runs.act(0, "--processes", "device")
     expect(done.returncode == 0 and done.stderr.count("destroyed: ") == 2, done.stderr)
@@ -114,6 +116,14 @@ def objects_and_tensors(runs):
     expect(done.returncode == 0, done.stderr)
     expect(list(np.load(runs.folder / "d.npy")) ==
            [6008, 8, 1008, 32, 64, 2016, 4016, 2032, 2064], "codes of dtypes")
+
+
+def booleans(runs):
+    """A method that says yes by another byte than 1 has failed."""
+    for value, code, said in ((1, 0, "[ true false  true]"), (2, 1, "t[1].flags ("),
+                              (2, 1, "failed: its result has booleans that are neither 0 nor 1")):
+        done = runs.run("flags", inputs=[("x", np.array([value, 0, 1], np.float32))])
+        expect(done.returncode == code and said in done.stdout + done.stderr, done.stderr)
 
 
 def state_of_a_failed_call(runs):
@@ -227,6 +237,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         runs = Runs(args, pathlib.Path(folder))
         objects_and_tensors(runs)
+        booleans(runs)
         state_of_a_failed_call(runs)
         faults(runs)
         others_go_on(runs)

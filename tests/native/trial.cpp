@@ -172,6 +172,16 @@ int32_t trial_learn(const cgraph_call* call) {
   return from[0] == 99 ? cgraph_fail(call, "99 cannot be learned") : 0;
 }
 
+// Writes each number as a byte of a bool.
+int32_t trial_flags(const cgraph_call* call) {
+  const float* from = static_cast<const float*>(cgraph_data(&call->arguments[0]));
+  auto* to = static_cast<unsigned char*>(cgraph_data(&call->results[0]));
+  for (int64_t i = 0; i < call->results[0].shape[0]; ++i) {
+    to[i] = static_cast<unsigned char>(from[i]);
+  }
+  return 0;
+}
+
 // Counts each dtype's code and width: code * 1000 + bits.
 int32_t trial_dtypes(const cgraph_call* call) {
   auto* to = static_cast<int64_t*>(cgraph_data(&call->results[0]));

@@ -230,6 +230,46 @@ class Base:
         for name, text in said.items():
             self.fails(f"wrong_{name}", "s[1].wrong", text)
 
+    def test_elements_that_are_not_what_they_seem(self):
+        """Masked arrays, and booleans that are neither 0 nor 1, as results and in states."""
+        name = f"elements_{bool(self.processes)}"
+        path = self.empty_module(name, """import numpy as np
+def masked(x):
+    return np.ma.masked_greater(np.array(x), 2)
+def flags(x):
+    return np.array([2, 0, 1], np.uint8).view(bool)
+class Keeper:
+    def keep(self, mask):
+        np.asarray(mask).view(np.uint8)[1] = 4
+""")
+        plan = cgraph.compile(f"""import std.tensor
+actor A() {{
+  method masked(x: f32[3]) -> f32[3] = extern "python:{name}:masked"
+  method flags(x: f32[3]) -> bool[3] = extern "python:{name}:flags"
+}}
+actor Keeper() {{
+  state mask: bool[3] = iota<i64[3]>() >= 1
+  method keep() = extern "python:{name}:Keeper.keep" writes mask
+  method get() -> bool[3] {{ return mask }}
+}}
+place a = A() on cpu[0]
+place keeper = Keeper() on cpu[1]
+graph masked(x: f32[3]) -> f32[3] {{ return a.masked(x) }}
+graph flags(x: f32[3]) -> bool[3] {{ return a.flags(x) }}
+graph keep() {{ keeper.keep() }}
+graph get() -> bool[3] {{ return keeper.get() }}
+""")
+        with self.load(plan, [path]) as engine:
+            for graph, inputs, said in (
+                    (engine.masked, [X], "what it returned is a masked array, whose masked "
+                                         "elements are none; return y.filled(...)"),
+                    (engine.flags, [X], "its result has booleans that are neither 0 nor 1"),
+                    (engine.keep, [], "its state `mask` has booleans that are neither 0 nor 1")):
+                with self.assertRaises(cgraph.ExecutionError) as raised:
+                    graph(*inputs)
+                self.assertIn(said, str(raised.exception))
+            self.assertEqual(engine.get().tolist(), [False, True, True])
+
     def test_errors(self):
         text = self.fails("ends_raise", "s[1].ends (source.cgraph:", "LookupError: at the bottom",
                           "ValueError: the cause", "in deep", "method_stages.py")

@@ -106,6 +106,21 @@ class States(unittest.TestCase):
             place["half"] = np.array([0x3F80, 0x4000], np.uint16)
             self.assertEqual(place["half"].tolist(), [1, 2])
 
+    def test_booleans(self):
+        plan = cgraph.compile("""import std.tensor
+actor A() {
+  state mask: bool[2] = iota<i64[2]>() >= 1
+  method get() -> bool[2] { return mask }
+}
+place a = A() on cpu[0]
+graph get() -> bool[2] { return a.get() }
+""")
+        with cgraph.Engine(plan, processes=self.processes) as engine:
+            with self.assertRaisesRegex(cgraph.InputError, "^state `a.mask` was given booleans "
+                                        "that are neither 0 nor 1$"):
+                engine.state["a"]["mask"] = np.array([2, 1], np.uint8).view(bool)
+            self.assertEqual(engine.get().tolist(), [False, True])
+
     def test_wrong(self):
         with self.engine() as engine:
             place = engine.state["sums[0]"]

@@ -100,6 +100,7 @@ Result<Core::Restoring> Core::Assign(std::span<const Engine::Snapshot::Tensor> t
                     fmt::format("state `{}` has {} bytes, not {}", tensor->name, states_[s].bytes,
                                 tensor->bytes.size()));
     } else {
+      CGRAPH_RETURN_IF_ERROR(CheckElements(s, tensor->bytes));
       all.states.push_back({s, tensor});
     }
   }

@@ -6,6 +6,7 @@
 #include "runtime/engine/core.h"
 #include "runtime/engine/omission.h"
 #include "runtime/kinds/native.h"
+#include "runtime/plan/booleans.h"
 #include "runtime/plan/print.h"
 #include "runtime/status/text.h"
 
@@ -129,6 +130,13 @@ Result<size_t> Core::FindState(std::string_view name, uint64_t bytes) {
   return found - states_.begin();
 }
 
+// Checks what a state is set to, which has its size.
+Status Core::CheckElements(size_t state, std::span<const uint8_t> bytes) const {
+  if (plan::ValidElements(states_[state].dtype, bytes)) return Status::Ok();
+  return Status(StatusCode::kInvalid, fmt::format("state `{}` was given {}", states_[state].name,
+                                                  plan::kWrongBooleans));
+}
+
 Status Core::ReadState(std::string_view name, std::span<uint8_t> to) {
   CGRAPH_RETURN_IF_ERROR(CheckCaller());
   std::lock_guard lock(submission_);
@@ -144,6 +152,8 @@ Status Core::WriteState(std::string_view name, std::span<const uint8_t> from) {
   std::lock_guard lock(submission_);
   const auto state = FindState(name, from.size());
   if (!state.ok()) return state.status();
+  CGRAPH_RETURN_IF_ERROR(CheckElements(*state, from));
+  if (ended()) return EndStatus();
   CGRAPH_RETURN_IF_ERROR(AwaitIdle());
   const auto [actor, offset] = places_of_states_[*state];
   return CopyStatesIn(actor, offset, from);

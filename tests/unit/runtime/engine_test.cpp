@@ -187,6 +187,11 @@ TEST_CASE("inputs are checked: names, types, extents") {
           "`chain` was given twice the input `x`");
   const Input wrong_type = {"x", &x, plan::DType::i64, dims};
   REQUIRE(engine->Execute("chain", {&wrong_type, 1}).status().code() == StatusCode::kInvalid);
+  REQUIRE(Engine::Load(nullptr).status().message() == "there is no plan to load");
+  const Input no_data = {"x", nullptr, plan::DType::i64, {}};
+  REQUIRE(engine->Execute("chain", {&no_data, 1}).status().code() == StatusCode::kInvalid);
+  REQUIRE(engine->Execute("chain", {&no_data, 1}).status().message() ==
+          "`chain` takes `x` as i64[], and was given no data");
   REQUIRE(engine->Execute("other", {}).status().code() == StatusCode::kInvalid);
   REQUIRE(engine->Execute(7, {}).status().code() == StatusCode::kInvalid);
   REQUIRE(Run(*engine, "chain", 5) == 13);
