@@ -180,6 +180,46 @@ class Refusals(WithEngine):
         self.refused(r"^`mlp` takes `x` as f32\[n <= 4, 3\], and `__dlpack__` of what was given "
                      r"says: Can't export it$", x=x)
 
+    def test_a_device_that_is_none(self):
+        x = np.ones((2, 3), np.float32)
+        for device, said in (("nonsense", "returns 'nonsense'"), ((1,), r"returns \(1,\)"),
+                             (None, "returns None"), ((1 << 80, 0), "returns")):
+            self.refused(rf"^`mlp` takes `x` as .*, and `__dlpack_device__` of what was given "
+                         rf"{said}.*which is no device of DLPack's, as \(1, 0\)$",
+                         x=OnlyDLPack(x, device=device))
+
+        class Failing(OnlyDLPack):
+            def __dlpack_device__(self):
+                raise OSError("no such device")
+
+        self.refused("`__dlpack_device__` of what was given fails: no such device$", x=Failing(x))
+
+    def test_more_than_elements(self):
+        x = np.ones((2, 3), np.float32)
+        for masked in (np.ma.masked_array(x, mask=[[0, 0, 1]] * 2), np.ma.masked_array(x)):
+            self.refused(r"^`mlp` takes `x` as f32\[n <= 4, 3\], and was given a masked array, "
+                         r"whose masked elements are none; `x.filled\(...\)` makes a copy that "
+                         r"fits$", x=masked)
+        self.engine.mlp(x=masked.filled(0))
+
+        class Negated(OnlyDLPack):  # as PyTorch's `imag` of a conjugate
+            def is_neg(self):
+                return True
+
+        self.refused(r"elements are yet to be negated; `x.resolve_neg\(\)` makes", x=Negated(x))
+
+    def test_booleans(self):
+        def given(a):
+            return {"a": a, **{name: np.zeros(2, dtype) for name, dtype in
+                               (("b", "i1"), ("c", "u1"), ("d", "i4"), ("e", "i8"), ("f", "f2"),
+                                ("g", "f8"))}}
+
+        views = np.array([[2, 0], [1, 255], [0, 1]], np.uint8).view(bool)
+        for a in views[:2]:
+            self.refused(r"^`flip` takes `a` as bool\[2\], and was given booleans that are neither "
+                         "0 nor 1$", graph="flip", **given(a))
+        self.assertEqual(self.engine.flip(**given(views[2])).a.tolist(), [True, False])
+
     def test_byte_order(self):
         x = np.ones((2, 3), np.float32)
         self.refused(r"form `>f`, whose high bytes come first; "

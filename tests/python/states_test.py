@@ -129,6 +129,7 @@ graph get() -> bool[2] { return a.get() }
                      "`w.astype(numpy.float32)`"),
                     (X.T.copy(), "`sums[0]` takes `w` as f32[2, 3], and was given f32[3, 2]"),
                     (X.T, "rows do not lie one after the other"),
+                    (np.ma.masked_array(X), "was given a masked array"),
                     (3.0, "which holds no tensor")):
                 with self.assertRaises(cgraph.InputError) as caught:
                     place["w"] = value

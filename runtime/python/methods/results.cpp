@@ -8,6 +8,7 @@
 #include "runtime/python/methods/dtypes.h"
 #include "runtime/python/methods/gpu/gpu_results.h"
 #include "runtime/python/methods/source.h"
+#include "runtime/python/beyond_elements.h"
 
 namespace cgraph::methods {
 namespace {
@@ -98,6 +99,9 @@ std::string CopyResult(PyObject* value, const DLTensor& to) {
     if (to.ndim == 0) return WriteNumber(value, cgraph_data(&to), to.dtype) ? "" : "does not fit";
     return fmt::format("is a number and was declared as {}",
                        TypeText(to.dtype, to.shape, static_cast<size_t>(to.ndim)));
+  }
+  if (const auto beyond = python::WhatIsBeyondElements(value)) {
+    return fmt::format("is {}; return y.{}", beyond.what, beyond.mend);
   }
   if (PyObject_CheckBuffer(value) != 0) return CopyBuffer(value, to);
   if (PyObject_HasAttrString(value, "__dlpack__") != 0) return CopyDLPack(value, to);

@@ -13,6 +13,7 @@
 #include "runtime/plan/kinds.h"
 #include "runtime/plan/numpy_names.h"
 #include "runtime/status/text.h"
+#include "runtime/python/beyond_elements.h"
 #include "runtime/python/binding/errors.h"
 #include "runtime/python/binding/tensors/parts.h"
 
@@ -102,8 +103,18 @@ std::string TorchName(plan::DType dtype) {
 }
 
 void CheckRank(int64_t rank, const InputPort& port, const std::string& graph) {
-  if (rank <= kMaxRank) return;
+  if (rank >= 0 && rank <= kMaxRank) return;
   RaiseInput(fmt::format("{}, and was given {} dimensions", Takes(port, graph), rank));
+}
+
+// Raises where the elements are not all that the object means. Arrays of NumPy's own class, which
+// most inputs are, have nothing else.
+void CheckElementsAreAll(nb::handle object, const InputPort& port, const std::string& graph) {
+  if (std::strcmp(Py_TYPE(object.ptr())->tp_name, "numpy.ndarray") == 0) return;
+  const BeyondElements beyond = WhatIsBeyondElements(object.ptr());
+  if (!beyond) return;
+  RaiseInput(fmt::format("{}, and was given {}; `{}.{}` makes a copy that fits", Takes(port, graph),
+                         beyond.what, port.name, beyond.mend));
 }
 
 // Returns the stream that the producer of a tensor on a GPU is to let wait for it.
@@ -155,6 +166,23 @@ void CheckNegative(nb::handle object, const InputPort& port, const std::string& 
   }
   RaiseInput(fmt::format("{}, and `__dlpack__` of what was given says: {}", Takes(port, graph),
                          nb::str(error.value()).c_str()));
+}
+
+// Returns where a tensor lies, by DLPack's numbers.
+std::pair<int, int> DeviceOf(nb::handle object, const InputPort& port, const std::string& graph) {
+  nb::object said;
+  try {
+    said = object.attr("__dlpack_device__")();
+  } catch (nb::python_error& error) {
+    if (!error.matches(PyExc_Exception)) throw;
+    RaiseInput(fmt::format("{}, and `__dlpack_device__` of what was given fails: {}",
+                           Takes(port, graph), nb::str(error.value()).c_str()));
+  }
+  std::pair<int, int> device;
+  if (nb::try_cast(said, device)) return device;
+  RaiseInput(fmt::format("{}, and `__dlpack_device__` of what was given returns {}, which is no "
+                         "device of DLPack's, as (1, 0)",
+                         Takes(port, graph), nb::repr(said).c_str()));
 }
 
 // Raises where an argument has a name that is none of the inputs'.
@@ -233,6 +261,7 @@ void Borrowed::Release() {
 void Borrowed::Take(nb::handle object, const InputPort& port, const std::string& graph,
                     const Engine* engine) {
   if (PyObject_CheckBuffer(object.ptr())) {
+    CheckElementsAreAll(object, port, graph);
     if (PyObject_GetBuffer(object.ptr(), &buffer_, PyBUF_FORMAT | PyBUF_STRIDES) == 0) {
       kind_ = Kind::kBuffer;
       TakeBuffer(port, graph);
@@ -245,6 +274,7 @@ void Borrowed::Take(nb::handle object, const InputPort& port, const std::string&
   }
   if (port.rank == 0 && TakeNumber(object, port)) return;
   if (PyObject_HasAttrString(object.ptr(), "__dlpack__")) {
+    CheckElementsAreAll(object, port, graph);
     TakeCapsule(object, port, graph, engine);
     return;
   }
@@ -286,7 +316,7 @@ void Borrowed::TakeBuffer(const InputPort& port, const std::string& graph) {
 
 void Borrowed::TakeCapsule(nb::handle object, const InputPort& port, const std::string& graph,
                            const Engine* engine) {
-  const auto device = nb::cast<std::pair<int, int>>(object.attr("__dlpack_device__")());
+  const std::pair<int, int> device = DeviceOf(object, port, graph);
   nb::dict arguments;
   gpu_ = kHost;
   if (device.first == kDLCUDA || device.first == kDLPackCudaManaged) {

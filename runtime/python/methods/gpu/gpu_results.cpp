@@ -9,6 +9,7 @@
 #include "runtime/python/methods/dtypes.h"
 #include "runtime/python/methods/helper.h"
 #include "runtime/python/methods/source.h"
+#include "runtime/python/beyond_elements.h"
 
 namespace cgraph::methods {
 namespace {
@@ -187,6 +188,9 @@ std::string CopyInterface(PyObject* value, const DLTensor& to, CallStream& strea
 
 std::string CopyGpuResult(PyObject* value, const DLTensor& to, CallStream& stream) {
   if (PyFloat_Check(value) || PyLong_Check(value)) return CopyNumber(value, to, stream);
+  if (const auto beyond = python::WhatIsBeyondElements(value)) {
+    return fmt::format("is {}; return y.{}", beyond.what, beyond.mend);
+  }
   if (PyObject_HasAttrString(value, "__dlpack__") != 0) {
     return CopyDLPack(value, to, stream, true);
   }
