@@ -27,21 +27,37 @@ constexpr size_t kMaxNpyHeader = 64 << 10;
 constexpr size_t kMaxNpyRank = 64;  // NumPy's limit
 constexpr size_t kChunk = 1 << 20;
 
+// NpyDType: a dtype as .npy files write it, and as others do whose files NumPy reads.
 struct NpyDType {
   DType dtype;
-  const char* code;
+  const char* code;     // the first character is the mark
+  const char* letters;  // those of Python's `struct`
+  const char* name;
 };
 // NumPy has no bf16: raw elements of two bytes are read as bf16, as ml_dtypes saves them.
 constexpr NpyDType kNpyDTypes[] = {
-    {DType::bool_, "|b1"}, {DType::i8, "|i1"},  {DType::u8, "|u1"},  {DType::i32, "<i4"},
-    {DType::i64, "<i8"},   {DType::f16, "<f2"}, {DType::f32, "<f4"}, {DType::f64, "<f8"},
-    {DType::bf16, "|V2"},
+    {DType::bool_, "|b1", "?", "bool"},   {DType::i8, "|i1", "b", "int8"},
+    {DType::u8, "|u1", "B", "uint8"},     {DType::i32, "<i4", "i", "int32"},
+    {DType::i64, "<i8", "lq", "int64"},   {DType::f16, "<f2", "e", "float16"},
+    {DType::f32, "<f4", "f", "float32"},  {DType::f64, "<f8", "d", "float64"},
+    {DType::bf16, "|V2", "", "bfloat16"},
 };
-constexpr std::string_view kOtherBF16 = "<V2";
+constexpr std::string_view kMarks = "<=|>";
+
+// Returns the dtype that a `descr` without its mark names; null where there is none.
+const NpyDType* FindDType(std::string_view text) {
+  for (const NpyDType& known : kNpyDTypes) {
+    const bool is_letter =
+        text.size() == 1 && std::string_view(known.letters).find(text[0]) != std::string_view::npos;
+    if (text == known.code + 1 || text == known.name || is_letter) return &known;
+  }
+  return nullptr;
+}
 
 struct Header {
   DType dtype = DType::f32;
   std::vector<int64_t> dims;
+  bool fortran_order = false;
   size_t offset = 0;   // of the elements
   uint64_t bytes = 0;  // of the elements
 };
@@ -65,7 +81,7 @@ class DictionaryParser {
       }
       seen = true;
       CGRAPH_RETURN_IF_ERROR(key == "descr"           ? Descr(header)
-                             : key == "fortran_order" ? Order()
+                             : key == "fortran_order" ? Order(header)
                                                       : Shape(header));
       if (!Take(',') && !Peek('}')) return Bad("its header is no dictionary of three entries");
     }
@@ -73,6 +89,9 @@ class DictionaryParser {
     if (!text_.empty()) return Bad("its header goes on after the dictionary");
     if (!descr || !order || !shape) {
       return Bad("its header lacks one of `descr`, `fortran_order` and `shape`");
+    }
+    if (header.fortran_order && HasTwoOrders(header.dims)) {
+      return Bad("its elements are in Fortran order; save it with np.ascontiguousarray(x)");
     }
     return Status::Ok();
   }
@@ -107,29 +126,29 @@ class DictionaryParser {
     if (Peek('[')) return Bad("it holds records; save each field as an array of its own");
     std::string_view code;
     if (!String(code)) return Bad("its `descr` is no text");
-    for (const NpyDType& known : kNpyDTypes) {
-      if (code == known.code) {
-        header.dtype = known.dtype;
-        return Status::Ok();
-      }
-    }
-    if (code == kOtherBF16) {
-      header.dtype = DType::bf16;
+    const char mark = code.empty() || kMarks.find(code[0]) == std::string_view::npos ? 0 : code[0];
+    const NpyDType* dtype = FindDType(code.substr(mark != 0 ? 1 : 0));
+    // The bytes of an element have an order where there are several.
+    if (dtype != nullptr && (mark != '>' || plan::DTypeBytes(dtype->dtype) == 1)) {
+      header.dtype = dtype->dtype;
       return Status::Ok();
     }
-    if (!code.empty() && code[0] == '>') {
+    if (mark == '>') {
       return Bad(fmt::format("its elements are big-endian (`{}`); save it with "
                              "x.astype(x.dtype.newbyteorder('<'))", code));
     }
     return Bad(fmt::format("its elements are `{}`; known are bool, i8, u8, i32, i64, f16, f32, "
                            "f64 and bf16 as ml_dtypes saves it; save it with x.astype(...)", code));
   }
-  Status Order() {
-    if (Word("False")) return Status::Ok();
-    if (Word("True")) {
-      return Bad("its elements are in Fortran order; save it with np.ascontiguousarray(x)");
-    }
+  Status Order(Header& header) {
+    header.fortran_order = Word("True");
+    if (header.fortran_order || Word("False")) return Status::Ok();
     return Bad("its `fortran_order` is neither True nor False");
+  }
+  // Returns whether Fortran's order of such elements is another than C's.
+  static bool HasTwoOrders(const std::vector<int64_t>& dims) {
+    return std::count(dims.begin(), dims.end(), 0) == 0 &&
+           std::count_if(dims.begin(), dims.end(), [](int64_t dim) { return dim > 1; }) > 1;
   }
   Status Shape(Header& header) {
     if (!Take('(')) return Bad("its `shape` is no tuple");

@@ -118,6 +118,36 @@ TEST_CASE("npy headers", "[npy]") {
   CHECK(dims(Npy(odd, "abc", 3)) == std::vector<int64_t>{3});
 }
 
+TEST_CASE("npy dtypes as others than NumPy write them", "[npy]") {
+  const auto dtype = [](const std::string& descr, const std::string& data) {
+    Result<Array> array =
+        ParseNpy(AsBytes(Npy("{'descr': '" + descr +
+                                 "', 'fortran_order': False, 'shape': (1,), }", data)));
+    INFO(descr << ": " << (array.ok() ? "" : array.status().message()));
+    REQUIRE(array.ok());
+    return array->dtype;
+  };
+  for (const char* u8 : {"|u1", "<u1", "=u1", ">u1", "u1", "B", "uint8"}) {
+    CHECK(dtype(u8, "a") == DType::u8);
+  }
+  for (const char* boolean : {"|b1", "<b1", ">b1", "?", "|?", "bool"}) {
+    CHECK(dtype(boolean, "\1") == DType::bool_);
+  }
+  CHECK(dtype("<i1", "a") == DType::i8);
+  CHECK(dtype("=f4", "abcd") == DType::f32);
+  CHECK(dtype("f", "abcd") == DType::f32);
+  CHECK(dtype("float32", "abcd") == DType::f32);
+  CHECK(dtype("q", "abcdefgh") == DType::i64);
+  CHECK(dtype("<V2", "ab") == DType::bf16);
+  // In one dimension Fortran's order is C's.
+  for (const char* shape : {"()", "(1,)", "(1, 1)"}) {
+    CHECK(ParseNpy(AsBytes(Npy(fmt::format("{{'descr': '<f4', 'fortran_order': True, 'shape': {}}}",
+                                           shape),
+                               "abcd")))
+              .ok());
+  }
+}
+
 TEST_CASE("npy headers that lie or say what we do not read", "[npy]") {
   CHECK(Refusal("") == "it is no .npy file: it does not begin with \\x93NUMPY");
   CHECK(Refusal("version https://git-lfs.github.com/spec/v1\n").find("`git lfs pull`") !=
@@ -149,7 +179,8 @@ TEST_CASE("npy headers that lie or say what we do not read", "[npy]") {
   };
   CHECK(with("'>f4'", "False") == "its elements are big-endian (`>f4`); save it with "
                                   "x.astype(x.dtype.newbyteorder('<'))");
-  CHECK(with("'<f4'", "True") ==
+  CHECK(Refusal(Npy("{'descr': '<f4', 'fortran_order': True, 'shape': (2, 1, 2), }",
+                    "abcdefghijklmnop")) ==
         "its elements are in Fortran order; save it with np.ascontiguousarray(x)");
   CHECK(with("'<c8'", "False").find("its elements are `<c8`; known are bool") == 0);
   CHECK(with("'|O'", "False").find("its elements are `|O`") == 0);
@@ -263,6 +294,31 @@ TEST_CASE("npy is written as NumPy does", "[npy]") {
   CHECK(std::string(header.begin(), header.end()) == expected);
   CHECK(WriteNpy(folder / "no/such/folder.npy", DType::f32, {}, {}).code() ==
         StatusCode::kNotFound);
+}
+
+TEST_CASE("where one of several files cannot take its name, the others have what they had") {
+  const Folder folder;
+  const auto text = [](const std::string& path) {
+    std::ifstream file(path);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  };
+  const std::string old = folder.Write("old", "old"), fresh = folder / "fresh";
+  const std::string last = folder / "last";
+  {
+    OutputFiles files;
+    for (const std::string& path : {old, fresh, last}) REQUIRE(files.Add(path, "new").ok());
+    std::filesystem::create_directory(last);  // meanwhile
+    CHECK(files.Commit().message() == "cannot write " + last + ": it is a folder");
+  }
+  CHECK(text(old) == "old");
+  CHECK(!std::filesystem::exists(fresh));
+  std::filesystem::remove(last);
+  OutputFiles files;
+  for (const std::string& path : {old, fresh, last}) REQUIRE(files.Add(path, "new").ok());
+  REQUIRE(files.Commit().ok());
+  for (const std::string& path : {old, fresh, last}) CHECK(text(path) == "new");
+  const std::filesystem::directory_iterator left(std::filesystem::path(old).parent_path());
+  CHECK(std::distance(begin(left), end(left)) == 3);  // no temporary ones
 }
 
 TEST_CASE("safetensors that Python wrote", "[safetensors]") {
