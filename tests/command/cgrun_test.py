@@ -110,6 +110,19 @@ def literals_and_text(run):
                                                             ["-Infinity", 2.0]], out)
     out, _ = run.graph("either", "--input", "a_=[true,false,0]", "--input", "b_=[false,1,false]")
     expect(out == "result: bool[3] = [ true  true false]\n", out)
+    out, _ = run.graph("either", "--input", "a_=[True,False,0]", "--input", "b_=[false,1,False]")
+    expect(out == "result: bool[3] = [ true  true false]\n", out)
+    says(run.graph("either", "--input", "a_=yes", "--input", "b_=[false,1,false]", status=2)[1],
+         "`yes` is no bool, which is true or false, nor a file, whose name ends in .npy")
+    out, _ = run.graph("look", "--input", "x=[[1e-50,-1e-400],[1e-45,1e-40]]", "--json")
+    expect(json.loads(out)["outputs"]["result"]["data"][0] == [0, 0], f"rounded: {out}")
+    says(run.graph("look", "--input", "x=[[1e50,0],[0,0]]", status=2)[1], "is outside of f32")
+    np.save(run.folder / "piped.npy", np.array([1, -2, 3]))
+    os.mkfifo(run.folder / "pipe")
+    writer = subprocess.Popen(["sh", "-c", "cat piped.npy > pipe"], cwd=run.folder)
+    expect(run.graph("add", "--input", "x=pipe")[0] == "result: i64[3] = [11  8 13]\n",
+           "a pipe of another name, as <(...) has")
+    writer.wait()
     for value, told in {"1.5": "`1.5` is no i64, which is a whole number", "[1,b]": "`b` is no i64",
                         "((1,2))": "a list is written in brackets", "x": "nor a file"}.items():
         says(run.graph("add", "--input", f"x={value}", status=2)[1], told)

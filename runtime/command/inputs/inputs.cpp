@@ -47,7 +47,19 @@ std::string Misfit(const plan::Graph& graph, const plan::Value& type, const file
   return "";
 }
 
-bool IsFile(const std::string& value) { return value == "-" || value.ends_with(".npy"); }
+// Returns whether a value begins as neither a number nor a list does.
+bool MayBeFile(const std::string& value) { return value.find_first_of("0123456789[(+-") != 0; }
+
+// A pipe may have any name: of what `<(...)` runs, a shell makes /dev/fd/63.
+bool IsPipe(const std::string& value) {
+  std::error_code error;
+  const auto status = std::filesystem::status(value, error);
+  return std::filesystem::is_fifo(status) || std::filesystem::is_character_file(status);
+}
+
+bool IsFile(const std::string& value) {
+  return value == "-" || value.ends_with(".npy") || (MayBeFile(value) && IsPipe(value));
+}
 
 // Says what to do about a value that looks like a file name but is no .npy file, number or list.
 std::string FileHint(const std::string& name, const std::string& value) {
@@ -62,9 +74,6 @@ std::string FileHint(const std::string& name, const std::string& value) {
                      "np.save(\"{1}.npy\", x) writes it",
                      value, name);
 }
-
-// Returns whether a value begins as neither a number nor a list does.
-bool MayBeFile(const std::string& value) { return value.find_first_of("0123456789[(+-") != 0; }
 
 Result<files::Array> ReadValue(const std::string& name, const std::string& value,
                                plan::DType dtype, Patience patience) {

@@ -4,7 +4,9 @@
 
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
+#include <type_traits>
 
 #include <fmt/format.h>
 
@@ -79,7 +81,7 @@ class LiteralParser {
     size_t end = at_;
     while (end < text_.size() && std::strchr("[], \n", text_[end]) == nullptr) ++end;
     const std::string_view word = text_.substr(at_, end - at_);
-    if (word.empty()) return Wrong("a number is expected");
+    if (word.empty()) return Wrong(fmt::format("there is no {}", plan::DTypeName(array_.dtype)));
     Status status;
     switch (array_.dtype) {
       case DType::bool_: status = Bool(word); break;
@@ -103,8 +105,10 @@ class LiteralParser {
     std::memcpy(array_.bytes.data() + before, &value, sizeof(T));
   }
   Status Bool(std::string_view word) {
-    const bool yes = word == "true" || word == "1";
-    if (!yes && word != "false" && word != "0") return Wrong("true or false is expected");
+    const bool yes = word == "true" || word == "True" || word == "1";
+    if (!yes && word != "false" && word != "False" && word != "0") {
+      return Wrong(fmt::format("`{}` is no bool, which is true or false", word));
+    }
     Append(static_cast<uint8_t>(yes));
     return Status::Ok();
   }
@@ -132,9 +136,22 @@ class LiteralParser {
   Status Read(std::string_view word, T& value) const {
     const char* first = word.data() + (word[0] == '+' ? 1 : 0);
     const auto [end, error] = std::from_chars(first, word.data() + word.size(), value);
-    if (error == std::errc::result_out_of_range) return Outside(word);
+    if (error == std::errc::result_out_of_range) return Nearest(word, value);
     if (error != std::errc() || end != word.data() + word.size()) return NotANumber(word);
     return Status::Ok();
+  }
+  // Rounds a number that is too small for its type, which from_chars does not tell from one that is
+  // too large.
+  template <typename T>
+  Status Nearest(std::string_view word, T& value) const {
+    if constexpr (std::is_floating_point_v<T>) {
+      const double nearest = std::strtod(std::string(word).c_str(), nullptr);
+      if (std::abs(nearest) < 1) {
+        value = static_cast<T>(nearest);
+        return Status::Ok();
+      }
+    }
+    return Outside(word);
   }
   Status NotANumber(std::string_view word) const {
     const std::string_view dtype = plan::DTypeName(array_.dtype);
