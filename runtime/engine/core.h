@@ -307,6 +307,7 @@ class Core {
 
   // submit.cpp; all under submission_
   Status Match(LoadedGraph& graph, std::span<const Input> inputs);
+  Status CopyInput(const LoadedGraph& graph, Frame::InputBlock& at, size_t p);
   Status MatchPort(const LoadedGraph& graph, uint32_t port, const Input& input);
   Status CheckData(const LoadedGraph& graph, uint32_t port, const Input& input) const;
   Status AwaitCapacity(LoadedGraph& graph, WhenFull when_full, bool& waited);

@@ -9,6 +9,7 @@
 #include <new>
 #include <utility>
 
+#include "runtime/device/cpu/reserved_memory.h"
 #include "runtime/engine/core.h"
 #include "runtime/engine/load/operand_type.h"
 #include "runtime/engine/omission.h"
@@ -65,20 +66,13 @@ Result<ExecutionState*> Core::Submit(uint32_t g, std::span<const Input> inputs,
   }
   bool any_lent = false;
   for (size_t p = 0; p < graph.inputs.size(); ++p) {
-    const Input& input = *given_[p];
-    uint64_t bytes = graph.inputs[p].width;
-    for (size_t d = 0; d < input.dims.size(); ++d) {
-      bytes *= static_cast<uint64_t>(input.dims[d]);
+    for (size_t d = 0; d < given_[p]->dims.size(); ++d) {
       const InputPort::Dim& dim = graph.inputs[p].dims[d];
-      if (dim.first) frame.taken[dim.symbol] = input.dims[d];
+      if (dim.first) frame.taken[dim.symbol] = given_[p]->dims[d];
     }
-    const bool lent = IsLent(graph.inputs[p], input);
-    if (lent || frame.inputs[p].lent) ReadFrom(frame.inputs[p], lent ? input.data : nullptr);
-    if (!lent && input.gpu.has_value()) {
-      CGRAPH_RETURN_IF_ERROR(FetchInput(graph.inputs[p], frame.inputs[p], input, bytes));
-    } else if (!lent) {
-      CGRAPH_RETURN_IF_ERROR(graph.inputs[p].Write(frame.inputs[p].own, input.data, bytes));
-    }
+    const bool lent = IsLent(graph.inputs[p], *given_[p]);
+    if (lent || frame.inputs[p].lent) ReadFrom(frame.inputs[p], lent ? given_[p]->data : nullptr);
+    if (!lent) CGRAPH_RETURN_IF_ERROR(CopyInput(graph, frame.inputs[p], p));
     any_lent |= lent;
   }
   auto run = TakeRun(graph);
@@ -97,6 +91,23 @@ Result<ExecutionState*> Core::Submit(uint32_t g, std::span<const Input> inputs,
   SubmitRound(graph, *run);
   graph.begun = graph.submitted;
   return run;
+}
+
+// Copies the input of a port into its place in a frame.
+Status Core::CopyInput(const LoadedGraph& graph, Frame::InputBlock& at, size_t p) {
+  const InputPort& port = graph.inputs[p];
+  const Input& input = *given_[p];
+  uint64_t bytes = port.width;
+  for (const int64_t dim : input.dims) bytes *= static_cast<uint64_t>(dim);
+  const uint64_t all = graph.plan->values[graph.plan->inputs[p]->value].bytes();
+  if (const uint64_t touched = all - at.untouched; bytes > touched) {
+    CGRAPH_RETURN_IF_ERROR(device::TakeReserved(
+        static_cast<std::byte*>(at.own) + touched, bytes - touched,
+        fmt::format("the input `{}` of `{}`", port.name, graph.plan->name)));
+    at.untouched = all - bytes;
+  }
+  return input.gpu.has_value() ? FetchInput(port, at, input, bytes)
+                               : port.Write(at.own, input.data, bytes);
 }
 
 // Finds each port's input, in given_, and checks its type.

@@ -156,6 +156,7 @@ struct Frame {
   // memory.
   struct InputBlock {
     void* own = nullptr;
+    uint64_t untouched = 0;  // bytes of `own` that have taken no memory yet
     bool lent = false;
     std::vector<Patch> patches;  // of a port that may be lent
   };

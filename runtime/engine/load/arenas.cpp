@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "runtime/device/cpu/reserved_memory.h"
 #include "runtime/kinds/limits.h"
 #include "runtime/plan/print.h"
 #include "runtime/status/text.h"
@@ -15,7 +16,10 @@ namespace {
 // Of a graph. With one number of copies, as the compiler's plans have, fewer than three times
 // kMaxInflight are needed: for executions in progress, for lags, and to round up.
 constexpr uint32_t kMaxFrames = 4 * kMaxInflight;
-constexpr uint32_t kKinds = static_cast<uint32_t>(plan::Memory::MAX) + 1;
+// Behind the kinds of memory, a block of inputs that callers mostly lend.
+constexpr uint32_t kReserved = static_cast<uint32_t>(plan::Memory::MAX) + 1;
+constexpr uint32_t kKinds = kReserved + 1;
+constexpr uint64_t kLeastReserved = 1 << 20;  // bytes of inputs; less is soon touched
 
 uint32_t BlockFor(uint32_t device, plan::Memory kind) {
   return device * kKinds + static_cast<uint32_t>(kind);
@@ -116,11 +120,13 @@ Status Arenas::AllocateBlocks(const plan::Plan& plan, const std::vector<bool>& e
       blocks_.emplace_back();
       continue;
     }
-    auto block =
-        devices_[device]->Allocate(layouts_[b].size(), static_cast<plan::Memory>(b % kKinds),
-                                   WhatIsIn(plan, b));
+    const bool reserved = b % kKinds == kReserved;
+    auto block = reserved ? device::ReserveMemory(layouts_[b].size(), WhatIsIn(plan, b))
+                          : devices_[device]->Allocate(layouts_[b].size(),
+                                                       static_cast<plan::Memory>(b % kKinds),
+                                                       WhatIsIn(plan, b));
     if (!block.ok()) return block.status();
-    bytes_ += layouts_[b].size();
+    if (!reserved) bytes_ += layouts_[b].size();
     blocks_.push_back(std::move(*block));
   }
   return Status::Ok();
@@ -128,11 +134,21 @@ Status Arenas::AllocateBlocks(const plan::Plan& plan, const std::vector<bool>& e
 
 // Returns "the arenas of gpu[0] (8 MiB of states, 1 GiB of values and inputs)".
 std::string Arenas::WhatIsIn(const plan::Plan& plan, uint32_t block) const {
-  std::string what = "the arenas of " + plan::DeviceName(plan, block / kKinds);
+  std::string what = fmt::format("the {} of {}", block % kKinds == kReserved ? "inputs" : "arenas",
+                                 plan::DeviceName(plan, block / kKinds));
   if (state_bytes_[block] == 0) return what;
   return what + fmt::format(" ({} of states, {} of values and inputs)",
                             BytesText(state_bytes_[block]),
                             BytesText(layouts_[block].size() - state_bytes_[block]));
+}
+
+// Whether memory of an arena waits for an input that is copied there. A device reads those of
+// callers in place where it reads any memory of this process.
+bool Arenas::MayStayUntouched(const LoadedGraph& graph, uint32_t arena) const {
+  const plan::Arena& of = graph.plan->arenas[arena];
+  const device::Device& device = *devices_[of.device()];
+  return of.space() == plan::Space::input && of.bytes() >= kLeastReserved &&
+         KindOf(graph, arena) == plan::Memory::plain && device.immediate() && device.CanLend(this);
 }
 
 void Arenas::LayOutGraph(LoadedGraph& graph, std::vector<BlockAddress>& places) {
@@ -141,7 +157,8 @@ void Arenas::LayOutGraph(LoadedGraph& graph, std::vector<BlockAddress>& places) 
   for (uint32_t a = 0; a < graph.plan->arenas.size(); ++a) {
     const plan::Arena& arena = graph.plan->arenas[a];
     BlockAddress place;
-    place.block = BlockFor(arena.device(), KindOf(graph, a));
+    place.block = MayStayUntouched(graph, a) ? arena.device() * kKinds + kReserved
+                                             : BlockFor(arena.device(), KindOf(graph, a));
     if (arena.space() == plan::Space::state) {
       place = states_[arena.owner()];
     } else if (arena.space() == plan::Space::output) {
@@ -228,6 +245,10 @@ void* Arenas::AddressFor(uint32_t reader, uint32_t graph, uint32_t value, uint32
   const uint32_t block = PlaceOf(graph, value).block;
   if (static_cast<plan::Memory>(block % kKinds) != plan::Memory::shareable) return nullptr;
   return AddressIn(peers_.AddressOf(reader, block / kKinds), graph, value, frame);
+}
+
+bool Arenas::IsUntouched(uint32_t graph, uint32_t value) const {
+  return PlaceOf(graph, value).block % kKinds == kReserved;
 }
 
 bool Arenas::HasOneAddress(uint32_t graph, uint32_t value) const {

@@ -4,8 +4,9 @@
 // whatever the plan says; where GPUs are of several ranks, what one may read of another's is in the
 // kind `shareable`. One block per device and kind of memory holds the slots (as many copies
 // as the plan states), constants and scratch of every graph, the states of the device's actors,
-// which all graphs share, and one block of inputs per frame. Output arenas have no place here: each
-// run brings a block of its own.
+// which all graphs share, and one block of inputs per frame. Large inputs are in a block of their
+// own, which is not touched before one of them is copied: callers mostly lend them. Output arenas
+// have no place here: each run brings a block of its own.
 #ifndef CGRAPH_RUNTIME_ENGINE_LOAD_ARENAS_H_
 #define CGRAPH_RUNTIME_ENGINE_LOAD_ARENAS_H_
 
@@ -46,6 +47,8 @@ class Arenas {
   // Returns where a device of this rank finds a value, which may be in memory of another GPU's
   // rank; null, too, where it does not.
   void* AddressFor(uint32_t reader, uint32_t graph, uint32_t value, uint32_t frame) const;
+  // Returns whether the value, an input, lies in memory that is not touched yet.
+  bool IsUntouched(uint32_t graph, uint32_t value) const;
   // Returns whether every rank finds the value at the address that this one does.
   bool HasOneAddress(uint32_t graph, uint32_t value) const;
   // Returns whether a device may read another one's memory.
@@ -80,6 +83,7 @@ class Arenas {
   void LayOutStates(const plan::Plan& plan,
                     const std::vector<std::unique_ptr<LoadedGraph>>& graphs);
   plan::Memory KindOf(const LoadedGraph& graph, uint32_t arena) const;
+  bool MayStayUntouched(const LoadedGraph& graph, uint32_t arena) const;
   void LayOutGraph(LoadedGraph& graph, std::vector<BlockAddress>& places);
   Status AllocateBlocks(const plan::Plan& plan, const std::vector<bool>& elsewhere);
   Status OpenPeers(const RankView& view);

@@ -211,7 +211,11 @@ void FrameOperands::FillFrame(const Arenas& arenas, const RankView& view, uint32
     frame.inputs[port].patches.push_back({where, graph_.values[value].offset() - whole.offset()});
   };
   for (const auto& input : graph_.inputs) {
-    frame.inputs.emplace_back().own = arenas.Address(number, input->value, at);
+    Frame::InputBlock& block = frame.inputs.emplace_back();
+    block.own = arenas.Address(number, input->value, at);
+    if (arenas.IsUntouched(number, input->value)) {
+      block.untouched = graph_.values[input->value].bytes();
+    }
   }
   for (size_t i = 0; i < tensors_.size(); ++i) {
     const device::OperandType type = OperandTypeOf(graph_, tensors_[i]);
