@@ -347,6 +347,48 @@ class Futures(WithEngine):
         for x, y in zip(xs, ys):
             np.testing.assert_allclose(y, support.reference(x)[1])
 
+    def test_call_async(self):
+        """Calls that wait for room do not stand in the loop's way, and are executed in order."""
+        async def main():
+            ticks = [time.monotonic()]
+
+            async def tick():
+                while True:
+                    await asyncio.sleep(0.01)
+                    ticks.append(time.monotonic())
+
+            ticking = asyncio.create_task(tick())
+            late = [self.engine.late.call_async(np.ones(2, np.float32), ms=80) for _ in range(8)]
+            sums = [self.engine.add.call_async(x=1 << k) for k in range(6)]
+            dropped = asyncio.create_task(self.engine.late.call_async(np.ones(2, np.float32), 80))
+            before = self.engine.add(0).item()
+            values = await asyncio.gather(*late, *sums)
+            dropped.cancel()
+            ticking.cancel()
+            stood = max(b - a for a, b in zip(ticks, ticks[1:]))
+            return [each.tolist() for each in values[:8]], [
+                each.item() - before for each in values[8:]], stood
+
+        late, sums, stood = asyncio.run(main())
+        self.assertEqual(late, [[2.0, 2.0]] * 8)
+        self.assertEqual(sums, [(2 << k) - 1 for k in range(6)])
+        self.assertLess(stood, 0.3, "eight executions of 80 ms, four at once, take 0.16 s or more")
+        for wrong, error in ((-1, cgraph.ExecutionError), ("x", cgraph.InputError)):
+            with self.assertRaises(error):
+                asyncio.run(self.engine.add.call_async(wrong))
+        closed = cgraph.Engine(self.engine.plan)
+        self.assertEqual(asyncio.run(closed.add.call_async(3)).item(), 3)
+        closed.close()
+        with self.assertRaises(cgraph.ClosedError):
+            asyncio.run(closed.add.call_async(3))
+
+    def test_an_input_named_self(self):
+        with cgraph.Engine(cgraph.compile(
+                "import std.tensor\ngraph g(self: f32) -> f32 { return self * 2.0 }\n")) as engine:
+            self.assertEqual(engine.g(self=3.0), 6)
+            self.assertEqual(engine.g.submit(self=3.0).result(), 6)
+            self.assertEqual(asyncio.run(engine.g.call_async(self=3.0)), 6)
+
     def test_await_error(self):
         async def failing():
             await self.engine.add.submit(x=-1)

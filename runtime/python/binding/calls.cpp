@@ -317,10 +317,11 @@ void BindCalls(nb::module_& module) {
                     nb::dynamic_attr(),
                     "A graph of an engine. Called, it executes the graph on the inputs and "
                     "returns the value.")
-      .def("submit", &SubmitFuture, nb::arg("args"), nb::arg("kwargs"),
+      // Without names of its arguments, which inputs may have: `self`.
+      .def("submit", &SubmitFuture,
            "Submits an execution and returns its Future. The inputs are read where they lie: "
            "they must stay as they are until it is done. Waits while as many executions are in "
-           "flight as the graph allows.")
+           "flight as the graph allows; call_async() does not wait.")
       .def_ro("name", &Graph::name, "As the source names it.")
       .def_ro("signature", &Graph::signature, "Its inputs and results, with their types.")
       .def("__repr__",

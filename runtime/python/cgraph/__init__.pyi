@@ -1,6 +1,14 @@
 import concurrent.futures
 import os
-from collections.abc import Callable, Generator, Iterable, Mapping, MutableMapping, Sequence
+from collections.abc import (
+    Callable,
+    Coroutine,
+    Generator,
+    Iterable,
+    Mapping,
+    MutableMapping,
+    Sequence,
+)
 from types import ModuleType, TracebackType
 from typing import Any, Literal, TypeVar, final, overload
 
@@ -205,8 +213,9 @@ class Graph:
     def name(self) -> str: ...
     @property
     def signature(self) -> str: ...
-    def __call__(self, *args: _Input, **kwargs: _Input) -> Any: ...
-    def submit(self, *args: _Input, **kwargs: _Input) -> Future: ...
+    def __call__(self, /, *args: _Input, **kwargs: _Input) -> Any: ...
+    def submit(self, /, *args: _Input, **kwargs: _Input) -> Future: ...
+    def call_async(self, /, *args: _Input, **kwargs: _Input) -> Coroutine[Any, Any, Any]: ...
 
 class Engine:
     plan: Plan

@@ -76,6 +76,7 @@ class Engine:
         if not isinstance(plan, Plan):
             plan = load(plan)
         self._executor = None
+        self._submitters = {}
         self._measures = profile
         self.plan = plan
         weights = _options.weights(weights, plan.folder)
@@ -109,8 +110,12 @@ class Engine:
         """Ends the engine: what is in flight fails with ClosedError, results stay valid. Again does
         nothing."""
         self._runtime.close()
-        if self._executor is not None:
-            self._executor.shutdown(wait=False)
+        with _making_waiters:
+            executors = [self._executor, *self._submitters.values()]
+            self._submitters = {}  # what is called from now on is told that the engine is closed
+        for executor in executors:
+            if executor is not None:
+                executor.shutdown(wait=False)
 
     def stats(self):
         """What the engine has done: counts of executions and errors, bytes, its processes, and the
@@ -201,6 +206,15 @@ class Engine:
                 inflight = sum(graph.inflight for graph in self.plan.graphs.values())
                 self._executor = ThreadPoolExecutor(min(32, max(4, inflight)), "cgraph-await")
             return self._executor
+
+    def _submitter(self, name):
+        """The thread that submits what is called of a graph by call_async(), in the order of the
+        calls."""
+        with _making_waiters:
+            if name not in self._submitters:
+                from concurrent.futures import ThreadPoolExecutor
+                self._submitters[name] = ThreadPoolExecutor(1, f"cgraph-submit-{name}")
+            return self._submitters[name]
 
 
 def _library(given):
@@ -298,6 +312,19 @@ def _await(future):
     return future.result()
 
 
+async def _call_async(graph, /, *args, **kwargs):
+    """Executes the graph and returns the value, for programs of asyncio's: neither room for the
+    execution nor its result is waited for on the loop's thread. A thread of the engine submits, in
+    the order of the calls. One that is cancelled before that is not executed."""
+    import asyncio
+    import functools
+    owner = graph._owner()
+    submitter = owner._submitter(graph.name) if owner is not None else None
+    future = await asyncio.get_running_loop().run_in_executor(
+        submitter, functools.partial(graph.submit, *args, **kwargs))
+    return await future
+
+
 def _concurrent(future):
     """Returns a concurrent.futures.Future of the same result, for `as_completed`, `wait` and
     `add_done_callback`. A thread waits for it, and so does the end of the program. An execution
@@ -323,6 +350,7 @@ def _concurrent(future):
 
 _runtime.Future.__await__ = _await
 _runtime.Future.concurrent = _concurrent
+_runtime.Graph.call_async = _call_async
 
 
 @atexit.register
