@@ -304,6 +304,29 @@ also(x=np.ones(8, np.float32))
 """)
             self.assertEqual(done.returncode, {"": 0, "sys.exit(3)": 3}.get(end, 1), done.stderr)
 
+    def test_subinterpreter(self):
+        """One that imports the package is told so, whether or not the main one has imported it."""
+        for first in ("", "import cgraph\n"):
+            done = subprocess.run([sys.executable, "-c", f"""import sys
+sys.path.insert(0, {support.OPTIONS.package!r})
+{first}try:
+    import _interpreters as interpreters
+except ImportError:
+    import _xxsubinterpreters as interpreters
+sub = interpreters.create()
+try:
+    said = interpreters.run_string(sub, "import sys; sys.path[:0] = %r\\nimport cgraph" % sys.path)
+except BaseException as error:
+    said = error
+print(said)
+interpreters.destroy(sub)
+import cgraph
+print(cgraph.compile("graph g(x: f32) -> f32 {{ return x }}"))
+"""], capture_output=True, text=True, timeout=60, check=False)
+            self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
+            self.assertIn("interpreter", done.stdout)
+            self.assertIn("<cgraph.Plan: 1 graph (g)", done.stdout)
+
     def test_end_with_daemon_threads(self):
         for _ in range(8):
             done = self.python("""
