@@ -252,6 +252,24 @@ class Ended(unittest.TestCase):
             for text in (engine.wait_report(), engine.stats()["ended"]):
                 self.assertRegex(text, r"nothing has moved for 0\.3 s\n[\s\S]*worker\.late")
 
+    def test_states_survive_a_time_out(self):
+        """What runs is waited for; then they are what the interrupted executions have left."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "states.safetensors")
+            with cgraph.Engine(cgraph.compile(support.PROGRAM), timeout=0.3) as engine:
+                self.assertEqual(engine.add(41), 41)
+                with self.assertRaisesRegex(cgraph.TimeoutError, "`save_state` still writes its "):
+                    engine.late(np.ones(4, np.float32), 800)
+                engine.save_state(path)
+                self.assertEqual(engine.state["counter"]["total"].item(), 41)
+                for setting in (lambda: engine.load_state(path), lambda: engine.add(1),
+                                lambda: engine.state["counter"].update(total=3)):
+                    with self.assertRaises(cgraph.TimeoutError):
+                        setting()
+            with cgraph.Engine(engine.plan) as engine:
+                self.assertEqual(engine.load_state(path), [])
+                self.assertEqual(engine.add(1), 42)
+
     def test_closed(self):
         engine = cgraph.Engine(cgraph.compile(support.PROGRAM))
         engine.close()

@@ -70,6 +70,7 @@ Result<std::vector<std::string>> Core::RestoreSnapshot(
     std::span<const Engine::Snapshot::Tensor> tensors) {
   CGRAPH_RETURN_IF_ERROR(CheckCaller());
   std::lock_guard lock(submission_);
+  if (ended()) return EndStatus();
   CGRAPH_RETURN_IF_ERROR(AwaitIdle());
   const Calling calling(snapshot_thread_);
   auto all = Assign(tensors);

@@ -168,6 +168,18 @@ nb::dict StatsOf(EngineHandle& handle) {
 
 }  // namespace
 
+EngineHandle::EngineHandle(std::unique_ptr<Engine> engine, bool may_hang,
+                           std::chrono::nanoseconds patience,
+                           std::shared_ptr<std::atomic<bool>> timed_out)
+    : engine_(std::move(engine)),
+      pid_(getpid()),
+      may_hang_(may_hang),
+      patience_(patience),
+      timed_out_(std::move(timed_out)) {
+  const Engine::Stats stats = (*engine_)->GetStats();
+  keeps_states_ = stats.ranks.size() <= 1 && stats.gpus.empty();
+}
+
 EngineHandle::~EngineHandle() {
   if (!engine_.usable()) return;
   // Python's collector may come upon it inside a method, on a worker, which cannot wait for itself.
@@ -224,9 +236,20 @@ void EngineHandle::RaiseStatus(const Status& status, During during, nb::handle c
   }
   std::string message = status.message();
   if (!message.ends_with('\n')) message += '\n';
-  message += "the engine has ended, and its states with it; another `cgraph.Engine` of the plan "
-             "can be made";
+  message += code == StatusCode::kTimeout && keeps_states_
+                 ? "the engine has ended; `save_state` still writes its states, as the executions "
+                   "that were interrupted leave them, and another `cgraph.Engine` of the plan can "
+                   "be made"
+                 : "the engine has ended, and its states with it; another `cgraph.Engine` of the "
+                   "plan can be made";
   python::RaiseStatus({code, message}, during, cause);
+}
+
+void EngineHandle::AwaitRest() {
+  // A method would wait for itself; the engine says so.
+  if (torn_down_ || native::IsInsideCall()) return;
+  if (Use().EndStatus().code() != StatusCode::kTimeout) return;
+  if (!TearDownInTime(std::chrono::nanoseconds::zero())) throw nb::python_error();
 }
 
 void EngineHandle::Sweep() {
@@ -244,7 +267,7 @@ void EngineHandle::Sweep() {
 }
 
 // Returns false where it takes longer than anybody waits for, and raises what Ctrl-C does.
-bool EngineHandle::TearDownInTime() {
+bool EngineHandle::TearDownInTime(std::chrono::nanoseconds patience) {
   struct Teardown {
     std::mutex mutex;
     std::condition_variable changed;
@@ -258,9 +281,7 @@ bool EngineHandle::TearDownInTime() {
     teardown->changed.notify_all();
   }).detach();
   constexpr std::chrono::milliseconds kSlice(100);
-  constexpr std::chrono::seconds kAfterTimeout(1);
   using Clock = std::chrono::steady_clock;
-  const auto patience = timed_out_->load() ? kAfterTimeout : patience_;
   for (const Clock::time_point begun = Clock::now();;) {
     {
       const WithoutGil unlocked;
@@ -291,7 +312,8 @@ void EngineHandle::Close() {
   const Status may_wait = (*engine_)->CheckCaller();
   if (!may_wait.ok()) RaiseStatus(may_wait, During::kExecution);
   closed_ = true;
-  if (!TearDownInTime()) {
+  constexpr std::chrono::seconds kAfterTimeout(1);
+  if (!TearDownInTime(timed_out_->load() ? kAfterTimeout : patience_)) {
     Abandon();
     if (PyErr_Occurred() != nullptr) throw nb::python_error();
     PyErr_WarnEx(

@@ -43,12 +43,7 @@ class EngineHandle {
   // `patience`: how long Close() waits for what runs; 0: for ever. `timed_out`: set when a time-out
   // has ended the engine.
   EngineHandle(std::unique_ptr<Engine> engine, bool may_hang, std::chrono::nanoseconds patience,
-               std::shared_ptr<std::atomic<bool>> timed_out)
-      : engine_(std::move(engine)),
-        pid_(getpid()),
-        may_hang_(may_hang),
-        patience_(patience),
-        timed_out_(std::move(timed_out)) {}
+               std::shared_ptr<std::atomic<bool>> timed_out);
   EngineHandle(const EngineHandle&) = delete;
   ~EngineHandle();  // Close()
 
@@ -69,6 +64,9 @@ class EngineHandle {
   void Keep(BorrowedInputs inputs) noexcept {
     if (!torn_down_) AddOrLeak(kept_, std::move(inputs));
   }
+  // Where a time-out has ended the engine, waits until nothing runs any more: then its states can
+  // be read. Raises what Ctrl-C does.
+  void AwaitRest();
   // Lets go of adopted executions that are over.
   void Sweep();
 
@@ -90,12 +88,14 @@ class EngineHandle {
 
   // Ends the engine on a thread of its own.
   void EndLater();
-  bool TearDownInTime();
+  // `patience`: 0: for ever.
+  bool TearDownInTime(std::chrono::nanoseconds patience);
   void Abandon();
 
   OfThisProcess<std::unique_ptr<Engine>> engine_;
   const int pid_;
   const bool may_hang_;
+  bool keeps_states_ = false;  // when a time-out ends it: they lie in this process's host memory
   const std::chrono::nanoseconds patience_;
   const std::shared_ptr<std::atomic<bool>> timed_out_;
   std::mutex closing_;

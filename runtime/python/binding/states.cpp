@@ -79,6 +79,7 @@ const Engine::State& Find(const Engine& engine, const std::string& name) {
 Array ReadOne(EngineHandle& handle, const std::string& name) {
   Engine& engine = handle.Use();
   const Engine::State& state = Find(engine, name);
+  handle.AwaitRest();
   auto copied = std::make_shared<CopiedTensor>();
   copied->bytes.resize(state.bytes);
   copied->tensor.data = copied->bytes.data();
@@ -127,6 +128,7 @@ void WriteOne(EngineHandle& handle, const std::string& place, const std::string&
 // Returns what is to be said of the file, which may be nothing.
 std::string SaveAll(EngineHandle& handle, const std::string& path) {
   Engine& engine = handle.Use();
+  handle.AwaitRest();
   const auto note = [&] {
     const WithoutGil unlocked;
     return SaveStates(path, engine);
