@@ -209,6 +209,55 @@ class Compile(unittest.TestCase):
         with self.assertRaisesRegex(cgraph.InputError, r"list of words, \['--lanes', 'one'\]"):
             cgraph.compile(DIGITS, flags="--lanes one")
 
+    def test_one_or_several(self):
+        plan = cgraph.compile(DIGITS, graph=None, include=None, no_warn=None, flags=None)
+        self.assertEqual(list(plan.graphs), ["classify"])
+        for name, wrong, expected in (
+                ("graph", 3, "the name of a graph, or a list of them"),
+                ("graph", ["classify", 3], "the name of a graph, or a list of them"),
+                ("include", 1.5, "a folder, or a list of them"),
+                ("no_warn", [None], "the code of a warning, or a list of them"),
+                ("flags", 3, "a list of words"), ("flags", [3], "a list of words")):
+            with self.assertRaises(cgraph.InputError) as caught:
+                cgraph.compile(DIGITS, **{name: wrong})
+            self.assertEqual(str(caught.exception), f"`{name}` {wrong!r}: expected {expected}")
+        with self.assertRaisesRegex(cgraph.InputError, "`source` None: expected the path of a "):
+            cgraph.compile(None)
+        self.assertEqual(list(cgraph.compile(os.fsencode(DIGITS)).graphs), ["classify"])
+
+    def test_what_is_shown_is_printable(self):
+        """Of a source, of a file's name, of a plan of anybody's."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "a\x1b[31m\u202e.cgraph")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write("graph g(x: f32) -> f32 { return x \u202e\x1b[2J }\n")
+            with self.assertRaises(cgraph.CompileError) as caught:
+                cgraph.compile(path)
+            self.assertNotRegex(str(caught.exception), "[\x1b\u202e]")
+            self.assertIn("a?[31m?.cgraph:1:", str(caught.exception))
+            with self.assertRaises(cgraph.FileNotFoundError) as caught:
+                cgraph.load(os.path.join(folder, "\x1b[2J.cgplan"))
+            json = os.path.join(folder, "plan.json")
+            plan = os.path.join(folder, "named.cgplan")
+            named = cgraph.compile("graph unlike(x: f32) -> f32 { return x }")
+            named.save(plan)
+            cgc = [sys.executable, "-m", "cgraph.cgc", "plan"]
+            environment = dict(os.environ, PYTHONPATH=support.OPTIONS.package)
+            text = subprocess.run([*cgc, "--json", plan], check=True, stdout=subprocess.PIPE,
+                                  text=True, env=environment).stdout
+            with open(json, "w", encoding="utf-8") as file:
+                file.write(text.replace("unlike", "un\\u001b[2Jlike"))
+            subprocess.run([*cgc, "--from-json", json, "-o", plan], check=True, env=environment)
+            named = cgraph.load(plan)
+            for said in (repr(named), named.text(), *map(repr, named.graphs.values())):
+                self.assertNotIn("\x1b", said)
+                self.assertIn("un?[2Jlike", said)
+            with cgraph.Engine(named) as engine:
+                graph, = engine.graphs.values()
+                self.assertNotIn("\x1b", repr(graph) + graph.signature)
+                with self.assertRaisesRegex(cgraph.InputError, r"^`un\?\[2Jlike` "):
+                    graph(3, 4)
+
     def test_defines_are_a_dict(self):
         for wrong in (["B=3"], "B=3"):
             with self.assertRaises(cgraph.InputError) as caught:

@@ -269,11 +269,11 @@ def compile(
     defines: Mapping[str, Any] | None = ...,
     topology: _Path | None = ...,
     schedule: str | None = ...,
-    include: _Path | Iterable[_Path] = ...,
+    include: _Path | Iterable[_Path] | None = ...,
     inflight: int | None = ...,
     profile: _Path | Mapping[str, float] | None = ...,
-    no_warn: str | Iterable[str] = ...,
-    flags: Iterable[str] = ...,
+    no_warn: str | Iterable[str] | None = ...,
+    flags: Iterable[str] | None = ...,
 ) -> Plan: ...
 def load(path: _Path) -> Plan: ...
 def read_objects(path: _Path) -> dict[str, Any]: ...

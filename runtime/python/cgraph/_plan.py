@@ -1,5 +1,6 @@
 """Plans: compiled from a source, loaded, saved, and shown."""
 import builtins
+import collections.abc
 import os
 
 from cgraph import _arguments, _commands
@@ -252,13 +253,13 @@ def compile(source, *, graph=None, defines=None, topology=None, schedule=None,
     if not isinstance(defines, (dict, type(None))):
         raise InputError(f"`defines` is a dict, {{'B': 3}}, and was given {defines!r}")
     words = []
-    for name in [graph] if isinstance(graph, str) else graph or ():
+    for name in _texts("graph", graph, "the name of a graph, or a list of them"):
         words += ["--graph", name]
     for name, value in (defines or {}).items():
         words += ["-D", f"{name}={_arguments.constant(value)}"]
-    for code in [no_warn] if isinstance(no_warn, str) else no_warn:
+    for code in _texts("no_warn", no_warn, "the code of a warning, or a list of them"):
         words += ["--no-warn", code]
-    for folder in [include] if isinstance(include, (str, os.PathLike)) else include:
+    for folder in _texts("include", include, "a folder, or a list of them"):
         words += ["-I", os.path.abspath(folder)]
     for name, value in (("--topology", topology), ("--schedule", schedule),
                         ("--inflight", inflight), ("--profile", profile)):
@@ -268,7 +269,7 @@ def compile(source, *, graph=None, defines=None, topology=None, schedule=None,
             words += [name, os.path.abspath(value) if is_file else value]
     if isinstance(flags, str):
         raise InputError(f"`flags` is a list of words, {flags.split()}, and was given {flags!r}")
-    words += flags
+    words += _texts("flags", flags, "a list of words")
     files = [] if _is_text(source) else [source]
     files += [topology] if str(topology).endswith(".cgraph") else []
     files += [profile] if isinstance(profile, (str, os.PathLike)) else []
@@ -281,7 +282,7 @@ def compile(source, *, graph=None, defines=None, topology=None, schedule=None,
             file, cwd, weights = TEXT_NAME, folder, "."
             words += ["-I", os.getcwd()]
         else:
-            file, cwd = os.fspath(source), None
+            file, cwd = os.fsdecode(source), None
             weights = os.path.dirname(file) or "."
             if file.startswith("-"):  # which cgc would take for a flag
                 file = os.path.join(".", file)
@@ -291,6 +292,18 @@ def compile(source, *, graph=None, defines=None, topology=None, schedule=None,
                                           file)
         return _compile(file, cwd, os.path.join(folder, "plan.cgplan"), weights, words,
                         dict(defines or {}))
+
+
+def _texts(name, given, expected):
+    """What an argument was given that takes a text, a path, or several, as a list; None is none."""
+    if given is None:
+        return []
+    if isinstance(given, (str, os.PathLike)):
+        return [given]
+    texts = list(given) if isinstance(given, collections.abc.Iterable) else [None]
+    if all(isinstance(each, (str, os.PathLike)) for each in texts):
+        return texts
+    raise InputError(f"`{name}` {given!r}: expected {expected}")
 
 
 def _write_profile(folder, calls):
