@@ -134,15 +134,45 @@ Status OutputFiles::Commit() {
       return CannotWrite(file.path, errno);
     }
   }
-  for (File& file : files_) {
-    if (file.target.empty()) continue;
-    if (std::rename(file.temporary.c_str(), file.target.c_str()) != 0) {
-      return CannotWrite(file.path, errno);
-    }
-    file.temporary.clear();
+  for (size_t i = 0; i < files_.size(); ++i) {
+    if (files_[i].target.empty() || Place(files_[i])) continue;
+    const int error = errno;
+    for (size_t before = i; before > 0; --before) TakeBack(files_[before - 1]);
+    return CannotWrite(files_[i].path, error);
+  }
+  for (const File& file : files_) {  // what stood there
+    if (!file.temporary.empty()) unlink(file.temporary.c_str());
   }
   files_.clear();
   return Status::Ok();
+}
+
+// Gives a complete file its name. What stood there takes the temporary one meanwhile, so that it
+// can come back. False: errno says why not.
+bool OutputFiles::Place(File& file) {
+  const char *from = file.temporary.c_str(), *to = file.target.c_str();
+  struct stat info = {};
+  const bool exists = lstat(to, &info) == 0;
+  if (exists && S_ISDIR(info.st_mode)) {
+    errno = EISDIR;
+    return false;
+  }
+  if (exists && renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_EXCHANGE) == 0) {
+    file.placed = File::Placed::kExchanged;
+    return true;
+  }
+  if (exists && errno != EINVAL && errno != ENOSYS) return false;  // else it cannot exchange files
+  if (std::rename(from, to) != 0) return false;
+  file.placed = exists ? File::Placed::kNot : File::Placed::kNew;
+  file.temporary.clear();
+  return true;
+}
+
+// Puts back what stood under the name of a file, as far as it is still there.
+void OutputFiles::TakeBack(File& file) {
+  if (file.placed == File::Placed::kNew) unlink(file.target.c_str());
+  if (file.placed != File::Placed::kExchanged) return;
+  renameat2(AT_FDCWD, file.temporary.c_str(), AT_FDCWD, file.target.c_str(), RENAME_EXCHANGE);
 }
 
 Status CheckWritable(const std::string& path) {

@@ -1,6 +1,9 @@
 // OutputFiles: files that are written whole or not at all. They are written into temporary files,
-// which take their names together at the end. A full disk, an error or a kill leaves what stood
-// there before.
+// which take their names one right after the other at the end, when all are complete. A full disk,
+// an error or a kill before that leaves what stood there before; an error meanwhile puts back what
+// stood there, where the file system can exchange two files. No call gives several files their
+// names at once: a kill meanwhile leaves new files under the first names beside old ones under the
+// others, each of them whole.
 //
 // A file without a name that could be replaced is written in place: a pipe, a device, anything
 // named through /dev or /proc.
@@ -40,10 +43,13 @@ class OutputFiles {
     std::string path;       // as it was given, for messages
     std::string target;     // where links lead to; empty: written in place
     std::string temporary;  // beside it; empty while the file has no name at all
+    enum class Placed { kNot, kNew, kExchanged } placed = Placed::kNot;  // under its own name
     int descriptor = -1;
   };
   int Open(File& file);
   bool Name(File& file);
+  static bool Place(File& file);
+  static void TakeBack(File& file);
 
   std::vector<File> files_;
 };

@@ -251,6 +251,12 @@ int rename(const char* from, const char* to) noexcept {
   FAIL_IF(kRename, EIO, -1);
   return next(from, to);
 }
+int renameat2(int from_folder, const char* from, int to_folder, const char* to,
+              unsigned flags) noexcept {
+  NEXT(renameat2);
+  FAIL_IF(kRename, EIO, -1);
+  return next(from_folder, from, to_folder, to, flags);
+}
 int linkat(int from_folder, const char* from, int to_folder, const char* to, int flags) noexcept {
   NEXT(linkat);
   FAIL_IF(kRename, EIO, -1);
