@@ -14,6 +14,7 @@
 #include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/raw_ostream.h"
 #include "runtime/status/process.h"
+#include "runtime/status/terminal.h"
 #include "runtime/status/text.h"
 #include "runtime/status/usage_text.h"
 
@@ -78,7 +79,7 @@ void Complain(const CLI::App& cgc, const std::vector<std::string>& commands,
   } else if (first.empty()) {
     what = fmt::format("name a command: {}", fmt::join(commands, ", "));
   }
-  llvm::errs() << fmt::format("cgc: error: {}\n`{} --help` says what there is\n", what, help);
+  cgraph::Say(fmt::format("cgc: error: {}\n`{} --help` says what there is\n", what, help));
 }
 
 // Runs before objects of static storage are made, since making them takes memory, too.
@@ -142,7 +143,7 @@ ExitCode Run(int argc, char** argv) {
     }
   } catch (const InternalError& error) {
     llvm::outs().flush();
-    llvm::errs() << "cgc: " << error.what();
+    Say(fmt::format("cgc: {}", error.what()));
     exit_code = kBug;
   }
   return FlushOutput(exit_code);

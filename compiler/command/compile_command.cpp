@@ -12,6 +12,7 @@
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 #include "runtime/plan/load.h"
+#include "runtime/status/terminal.h"
 #include "runtime/status/text.h"
 #include "runtime/status/usage_text.h"
 
@@ -29,8 +30,8 @@ struct CompileCommandFlags {
 void Summarize(const plan::Plan& plan, const std::string& name) {
   size_t instructions = 0;
   for (const auto& graph : plan.graphs) instructions += graph->instructions.size();
-  llvm::errs() << fmt::format("{}: {}, {}, proved\n", name, Counted(plan.graphs.size(), "graph"),
-                              Counted(instructions, "instruction"));
+  Say(fmt::format("{}: {}, {}, proved\n", name, Counted(plan.graphs.size(), "graph"),
+                  Counted(instructions, "instruction")));
 }
 
 ExitCode RunCompile(const CompileCommandFlags& flags) {

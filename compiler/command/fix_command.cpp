@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <memory>
 
+#include <fmt/format.h>
+
 #include "compiler/base/diagnostics/diagnostics.h"
 #include "compiler/command/commands.h"
 #include "compiler/command/flags/flags.h"
@@ -11,6 +13,7 @@
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
 #include "runtime/status/files.h"
+#include "runtime/status/terminal.h"
 #include "runtime/status/usage_text.h"
 
 namespace cgraph::command {
@@ -50,12 +53,12 @@ class Fixer {
   ExitCode Run() {
     if (!flags_.output.json) return FixAll(nullptr);
     ExitCode exit_code = kSuccess;
-    llvm::json::OStream json(llvm::outs(), 1);
-    json.object([&] {
-      json.attributeArray("diagnostics", [&] { exit_code = FixAll(&json); });
-      json.attribute("files", std::move(results_));
+    WriteJsonOutput([&](llvm::json::OStream& json) {
+      json.object([&] {
+        json.attributeArray("diagnostics", [&] { exit_code = FixAll(&json); });
+        json.attribute("files", std::move(results_));
+      });
     });
-    llvm::outs() << "\n";
     return exit_code;
   }
 
@@ -68,9 +71,9 @@ class Fixer {
 
   static Status Undo(const std::string& path, const std::string& original, bool circle) {
     CGRAPH_RETURN_IF_ERROR(WriteText(path, original));
-    llvm::errs() << "cgc fix: " << path << " is as it was: with its fixes written, "
-                 << (circle ? "as many are left" : "it does not compile")
-                 << "; write them by hand. Of the rewritten text:\n";
+    Say(fmt::format("cgc fix: {} is as it was: with its fixes written, {}; write them by hand. Of "
+                    "the rewritten text:\n",
+                    path, circle ? "as many are left" : "it does not compile"));
     return Status::Ok();
   }
 

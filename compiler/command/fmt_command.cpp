@@ -12,6 +12,7 @@
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
 #include "runtime/status/files.h"
+#include "runtime/status/terminal.h"
 #include "runtime/status/usage_text.h"
 
 namespace cgraph::command {
@@ -35,12 +36,12 @@ class Formatter {
       exit_code_ = std::max(exit_code_, Handle(file));
     }
     if (flags_.output.json) {
-      llvm::json::OStream json(llvm::outs(), 1);
-      json.object([&] {
-        json.attribute("files", std::move(results_));
-        json.attributeArray("diagnostics", [&] { WriteJson(diagnostics_, json); });
+      WriteJsonOutput([&](llvm::json::OStream& json) {
+        json.object([&] {
+          json.attribute("files", std::move(results_));
+          json.attributeArray("diagnostics", [&] { WriteJson(diagnostics_, json); });
+        });
       });
-      llvm::outs() << "\n";
     } else {
       diagnostics_.Print(llvm::errs(), flags_.output.use_color(), flags_.output.max_errors);
     }
@@ -70,9 +71,9 @@ class Formatter {
       if (!flags_.check && !flags_.in_place) result["text"] = laid_out;
       results_.push_back(std::move(result));
     } else if (flags_.check) {
-      if (differs && !flags_.output.quiet) llvm::outs() << path << "\n";
+      if (differs && !flags_.output.quiet) llvm::outs() << Printable(path) << "\n";
     } else if (!flags_.in_place) {
-      llvm::outs() << laid_out;
+      llvm::outs() << ForStandardOutput(laid_out);
     }
     if (flags_.check) return differs ? kFailure : kSuccess;
     if (!flags_.in_place || !differs) return kSuccess;

@@ -77,7 +77,7 @@ ExitCode RunImport(const ImportFlags& flags) {
                                                         {"stages", order->stages},
                                                         {"microbatches", order->microbatches},
                                                         {"text", schedule}};
-    llvm::outs() << llvm::formatv("{0:2}\n", result);
+    PrintJson(result);
     if (flags.output.empty()) return kSuccess;
   }
   const Status status = WriteOutput(flags.output, schedule);

@@ -75,9 +75,7 @@ plan::LoadedPlan LoadOrCompile(const std::string& path, const CompileFlags& flag
 
 void Diagnosed(const OutputFlags& output, llvm::function_ref<void(llvm::json::OStream*)> compile) {
   if (!output.json) return compile(nullptr);
-  llvm::json::OStream json(llvm::outs(), 1);
-  json.array([&] { compile(&json); });
-  llvm::outs() << "\n";
+  WriteJsonOutput([&](llvm::json::OStream& json) { json.array([&] { compile(&json); }); });
 }
 
 Status CheckEmit(const OutputFlags& output, const CompileOptions& options) {

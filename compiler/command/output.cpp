@@ -1,19 +1,21 @@
 #include "compiler/command/output.h"
 
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/raw_ostream.h"
 #include "runtime/status/files.h"
+#include "runtime/status/terminal.h"
 
 namespace cgraph::command {
 
 ExitCode ReportStatus(const Status& status) {
   const bool bug = status.code() == StatusCode::kInternal;
-  llvm::errs() << (bug ? "cgc: internal error: " : "cgc: error: ") << status.message() << "\n";
-  if (bug) llvm::errs() << kReportBug;
+  Say((bug ? "cgc: internal error: " : "cgc: error: ") + status.message() + "\n");
+  if (bug) Say(kReportBug);
   return ExitCodeOf(status.code());
 }
 
 ExitCode UsageError(const std::string& message) {
-  llvm::errs() << "cgc: error: " << message << "\n";
+  Say("cgc: error: " + message + "\n");
   return kUsage;
 }
 
@@ -38,8 +40,21 @@ bool LosesFiles(const std::vector<NamedFile>& read, const std::vector<NamedFile>
 
 Status WriteOutput(const std::string& path, const std::string& text) {
   if (!path.empty() && path != "-") return WriteText(path, text);
-  llvm::outs() << text;
+  llvm::outs() << ForStandardOutput(text);
   return Status::Ok();
+}
+
+void WriteJsonOutput(llvm::function_ref<void(llvm::json::OStream&)> write) {
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  llvm::json::OStream json(out, 1);
+  write(json);
+  out << "\n";
+  llvm::outs() << ForStandardOutput(out.str());
+}
+
+void PrintJson(const llvm::json::Value& value) {
+  llvm::outs() << ForStandardOutput(llvm::formatv("{0:2}\n", value).str());
 }
 
 }  // namespace cgraph::command

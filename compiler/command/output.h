@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/Support/JSON.h"
 #include "runtime/status/exit_code.h"
 #include "runtime/status/files.h"
 #include "runtime/status/status.h"
@@ -22,6 +24,10 @@ bool LosesFiles(const std::vector<NamedFile>& read, const std::vector<NamedFile>
 
 // WriteText(), but that "" and "-" are standard output.
 Status WriteOutput(const std::string& path, const std::string& text);
+
+// Write JSON to standard output.
+void WriteJsonOutput(llvm::function_ref<void(llvm::json::OStream&)> write);
+void PrintJson(const llvm::json::Value& value);
 
 inline constexpr int64_t kMaxTextBytes = int64_t{1} << 30;  // a plan as JSON; others are small
 

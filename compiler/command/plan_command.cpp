@@ -10,6 +10,7 @@
 #include "runtime/plan/load.h"
 #include "runtime/plan/print.h"
 #include "runtime/status/files.h"
+#include "runtime/status/terminal.h"
 #include "runtime/status/usage_text.h"
 
 namespace cgraph::command {
@@ -57,7 +58,7 @@ ExitCode RunPlan(const PlanFlags& flags) {
   }
   // The text speaks of lanes and values, so it needs a plan whose numbers can be followed.
   Status status = plan::CheckPlan(**loaded);
-  if (status.ok()) status = WriteOutput(flags.out, plan::ToText(**loaded));
+  if (status.ok()) status = WriteOutput(flags.out, Printable(plan::ToText(**loaded)));
   return status.ok() ? kSuccess : ReportStatus(status);
 }
 

@@ -13,6 +13,7 @@
 #include "llvm/Support/raw_ostream.h"
 #include "runtime/plan/loaded_plan.h"
 #include "runtime/plan/trace.h"
+#include "runtime/status/terminal.h"
 
 namespace cgraph::command {
 namespace {
@@ -64,8 +65,8 @@ ExitCode RunSimulate(const SimulateFlags& flags) {
   const std::vector<std::string> costless =
       MethodsWithoutCost(*loaded.plan, *graphs, *profile ? &**profile : nullptr);
   if (!flags.output.json) {
-    llvm::outs() << MachineText(*loaded.plan, topology ? &*topology : nullptr)
-                 << CostlessText(costless);
+    llvm::outs() << Printable(MachineText(*loaded.plan, topology ? &*topology : nullptr) +
+                              CostlessText(costless));
   }
   for (uint32_t graph : *graphs) {
     Simulation simulation =
@@ -79,7 +80,7 @@ ExitCode RunSimulate(const SimulateFlags& flags) {
     if (flags.output.json) {
       results.push_back(SimulationJson(*loaded.plan, graph, simulation));
     } else {
-      llvm::outs() << SimulationTable(*loaded.plan, graph, simulation);
+      llvm::outs() << Printable(SimulationTable(*loaded.plan, graph, simulation));
     }
     if (!flags.trace.empty()) traces.push_back({graph, std::move(simulation.events)});
   }
@@ -88,7 +89,7 @@ ExitCode RunSimulate(const SimulateFlags& flags) {
         llvm::json::Object{{"machine", machine},
                            {"methods_without_cost", llvm::json::Array(costless)},
                            {"graphs", std::move(results)}};
-    llvm::outs() << llvm::formatv("{0:2}\n", all);
+    PrintJson(all);
   }
   if (flags.trace.empty()) return exit_code;
   status =

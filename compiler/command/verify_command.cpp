@@ -14,6 +14,7 @@
 #include "runtime/plan/load.h"
 #include "runtime/plan/print.h"
 #include "runtime/plan/prove.h"
+#include "runtime/status/terminal.h"
 #include "runtime/status/text.h"
 #include "runtime/status/usage_text.h"
 
@@ -114,13 +115,15 @@ ExitCode RunVerify(const VerifyFlags& flags) {
   if (finding.knows_smallest) finding.smallest = plan::SmallestCapacity(**loaded);
   const std::string about = flags.capacity ? CapacityText(finding, *flags.capacity) : "";
   if (flags.output.json) {
-    llvm::outs() << llvm::formatv("{0:2}\n", ToJson(finding, **loaded, flags.capacity));
+    PrintJson(ToJson(finding, **loaded, flags.capacity));
   } else if (!verdict.proved()) {
-    llvm::errs() << flags.plan << ": refused (" << plan::RefusalName(verdict.refusal) << ")"
-                 << about << "\n" << verdict.message << "\n";
+    Say(fmt::format("{}: refused ({}){}\n{}\n", flags.plan, plan::RefusalName(verdict.refusal),
+                    about, verdict.message));
   } else {
-    if (flags.output.verbose) llvm::outs() << CertificateText(**loaded, flags.capacity);
-    if (!flags.output.quiet) llvm::errs() << flags.plan << ": proved" << about << "\n";
+    if (flags.output.verbose) {
+      llvm::outs() << Printable(CertificateText(**loaded, flags.capacity));
+    }
+    if (!flags.output.quiet) Say(fmt::format("{}: proved{}\n", flags.plan, about));
   }
   return verdict.proved() ? kSuccess : kFailure;
 }

@@ -3,6 +3,8 @@
 #include <chrono>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "compiler/base/check.h"
 #include "compiler/base/limits.h"
 #include "compiler/check/check.h"
@@ -28,6 +30,7 @@
 #include "runtime/status/files.h"
 #include "runtime/status/read_file.h"
 #include "runtime/status/status.h"
+#include "runtime/status/terminal.h"
 #include "runtime/workers/partition.h"
 
 namespace cgraph {
@@ -195,13 +198,13 @@ bool Phases::Write(const std::string& file, const std::string& text) {
   const NamedFile emitted[] = {{"--emit ", file}};
   if (result_.read.empty()) result_.read = FilesToRead(options_);  // imports are not known so far
   if (const std::string lost = Overwriting(result_.read, emitted); !lost.empty()) {
-    llvm::errs() << "cgc: error: " << lost << "\n";
+    Say("cgc: error: " + lost + "\n");
     result_.exit_code = kUsage;
     return false;
   }
   const Status written = WriteText(file, text);
   if (written.ok()) return true;
-  llvm::errs() << "cgc: error: " << written.message() << "\n";
+  Say("cgc: error: " + written.message() + "\n");
   result_.exit_code = ExitCodeOf(written.code());
   return false;
 }
@@ -210,14 +213,14 @@ template <typename PrintFunction>
 bool Phases::Finish(Phase phase, PrintFunction print) {
   for (const Emission& emission : options_.emit) {
     if (TextOf(emission.kind) != phase) continue;
-    if (emission.prints()) {
-      print(llvm::outs());
-      continue;
-    }
     std::string text;
     llvm::raw_string_ostream out(text);
     print(out);
-    if (!Write(emission.file, text)) return false;
+    if (emission.prints()) {
+      llvm::outs() << ForStandardOutput(text);
+    } else if (!Write(emission.file, text)) {
+      return false;
+    }
   }
   if (diagnostics_.has_errors()) {
     result_.exit_code = OnlyOfFlags(diagnostics_) ? kUsage : kFailure;
@@ -236,14 +239,14 @@ bool Phases::WriteOrders(const graph::Module& module, const Schedules& schedules
             ? pipeline::OrderOf(module, module.graphs[0], schedules[1], transfers)
             : Status(StatusCode::kInvalid, "a CSV is of one graph: choose it with --graph");
     if (!order.ok()) {
-      llvm::errs() << "cgc: error: " << (emission.prints() ? options_.path : emission.file) << ": "
-                   << order.status().message() << "\n";
+      Say(fmt::format("cgc: error: {}: {}\n", emission.prints() ? options_.path : emission.file,
+                      order.status().message()));
       result_.exit_code = kFailure;
       return false;
     }
     const std::string text = pipeline::WriteOrder(*order);
     if (emission.prints()) {
-      llvm::outs() << text;
+      llvm::outs() << ForStandardOutput(text);
     } else if (!Write(emission.file, text)) {
       return false;
     }
@@ -255,7 +258,7 @@ void Phases::Prove() {
   const plan::Verdict verdict = plan::Prove(*result_.plan);
   clock_.Done("prove");
   if (verdict.refusal == plan::Refusal::kTooLarge) {
-    llvm::errs() << "cgc: error: " << options_.path << ": " << verdict.message << "\n";
+    Say(fmt::format("cgc: error: {}: {}\n", options_.path, verdict.message));
     result_.exit_code = kFailure;
     return;
   }

@@ -16,6 +16,7 @@
 #include "runtime/engine/machines/machine_gpus.h"
 #include "runtime/plan/print.h"
 #include "runtime/ranks/supervision.h"
+#include "runtime/status/terminal.h"
 #include "runtime/status/text.h"
 #include "runtime/workers/device_map.h"
 
@@ -172,7 +173,7 @@ std::string DescribeDevices() {
 ExitCode ListMachines(const Options& options, ranks::Peers* peers) {
   if (peers == nullptr) {
     if (options.json) PrintJson(DevicesJson());
-    else std::fputs(ListDevices().c_str(), stdout);
+    else std::fputs(Printable(ListDevices()).c_str(), stdout);
     return kSuccess;
   }
   auto told = engine::DescribeMachines(*peers);
@@ -186,7 +187,8 @@ ExitCode ListMachines(const Options& options, ranks::Peers* peers) {
     const Json devices = Json::parse(TakeLine(text), nullptr, /*allow_exceptions=*/false);
     ranks.push_back({{"rank", rank}, {"process", process}, {"devices", devices}});
     if (options.json) continue;
-    std::fputs(fmt::format("rank {} ({})\n{}", rank, process, Indented(text)).c_str(), stdout);
+    std::fputs(Printable(fmt::format("rank {} ({})\n{}", rank, process, Indented(text))).c_str(),
+               stdout);
   }
   if (options.json) PrintJson({{"ranks", ranks}});
   return kSuccess;

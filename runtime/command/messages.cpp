@@ -7,12 +7,12 @@
 
 namespace cgraph::command {
 
-void Say(const std::string& text) { std::fputs(text.c_str(), stderr); }
-
 ExitCode Report(const Options& options, ExitCode code, const std::string& message) {
   const char* label = code == kBug ? "internal error: " : "error: ";
-  Say(fmt::format("cgrun: {}{}{}{}\n", options.use_color() ? "\033[1;31m" : "", label,
-                  options.use_color() ? "\033[0m" : "", message));
+  const std::string text =
+      fmt::format("cgrun: {}{}{}{}\n", options.use_color() ? "\033[1;31m" : "", label,
+                  options.use_color() ? "\033[0m" : "", Printable(message));
+  std::fputs(text.c_str(), stderr);  // not what throws where standard error is closed
   if (code == kBug) Say(kReportBug);
   return code;
 }
@@ -22,7 +22,9 @@ ExitCode Report(const Options& options, const Status& status) {
 }
 
 void PrintJson(const nlohmann::ordered_json& json) {
-  std::puts(json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace).c_str());
+  const std::string line =
+      json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  std::puts(ForStandardOutput(line).c_str());
 }
 
 ExitCode Fail(const Options& options, ExitCode code, const std::string& message) {

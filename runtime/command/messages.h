@@ -8,12 +8,9 @@
 #include "runtime/command/options.h"
 #include "runtime/status/exit_code.h"
 #include "runtime/status/status.h"
+#include "runtime/status/terminal.h"
 
 namespace cgraph::command {
-
-// Writes `text` to standard error as it is. Where that cannot be written nobody reads it, which is
-// no error.
-void Say(const std::string& text);
 
 // "cgrun: error: ...", in red when the options want colour. Returns the code, to be returned on.
 ExitCode Report(const Options& options, ExitCode code, const std::string& message);

@@ -28,6 +28,7 @@
 #include "runtime/engine/engine.h"
 #include "runtime/kinds/limits.h"
 #include "runtime/ranks/shared/control.h"
+#include "runtime/status/terminal.h"
 #include "runtime/status/text.h"
 #include "runtime/status/usage_text.h"
 
@@ -450,7 +451,7 @@ ExitCode RunDiscovery(const Options& options) {
   if (options.json) {
     PrintJson(DiscoveredJson(how.path, machine));
   } else {
-    std::fputs(DiscoveredText(how.path, machine).c_str(), stdout);
+    std::fputs(Printable(DiscoveredText(how.path, machine)).c_str(), stdout);
   }
   return kSuccess;
 }

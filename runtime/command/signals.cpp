@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "runtime/command/options.h"
+#include "runtime/status/terminal.h"
 
 namespace cgraph::command {
 namespace {
@@ -97,7 +98,7 @@ void Signals::Loop() {
     } else if (signal == SIGUSR1) {
       // No report while the run is being torn down, which may take long: the lock is only tried.
       std::unique_lock lock(mutex_, std::try_to_lock);
-      if (lock && report_) std::fprintf(stderr, "%s\n", report_().c_str());
+      if (lock && report_) cgraph::Say(report_() + "\n");
     } else if (signal == SIGINT || signal == SIGTERM) {
       if (told) EndNow("\ninterrupted twice: ended at once\n");
       // Ignores a second interrupt until the message says what a second one does. timeout(1) sends

@@ -22,6 +22,7 @@
 #include "runtime/plan/load.h"
 #include "runtime/plan/print.h"
 #include "runtime/ranks/lifeline.h"
+#include "runtime/status/terminal.h"
 #include "runtime/status/text.h"
 
 namespace cgraph::engine {
@@ -412,9 +413,9 @@ void ServeRank(uint32_t rank) {
   auto region = ranks::Region::Attach(ranks::kRegionDescriptor);
   auto control = region.ok() ? TakeControl(**region) : region.status();
   if (!control.ok()) {
-    fmt::print(stderr,
-               "cgrun: error: rank {}: {}; cgrun starts such processes itself (--processes)\n",
-               rank, control.status().message());
+    Say(fmt::format(
+        "cgrun: error: rank {}: {}; cgrun starts such processes itself (--processes)\n", rank,
+        control.status().message()));
     std::_Exit(1);
   }
   ranks::EndWithRankZero();

@@ -13,6 +13,7 @@
 
 #include "runtime/engine/core.h"
 #include "runtime/engine/omission.h"
+#include "runtime/status/terminal.h"
 
 namespace cgraph::engine {
 namespace {
@@ -123,7 +124,7 @@ void Core::TellAbandoned(std::string kernels) const {
   text.pop_back();
   const Status status(StatusCode::kTimeout, text);
   if (options_.abandoned) return options_.abandoned(status);
-  fmt::print(stderr, "cgraph: {}\n", status.message());
+  Say(fmt::format("cgraph: {}\n", status.message()));
 }
 
 void Core::JoinWatchdog() {

@@ -7,6 +7,7 @@
 
 #include "runtime/native/guarded.h"
 #include "runtime/native/library.h"
+#include "runtime/status/terminal.h"
 
 namespace cgraph::native {
 
@@ -23,7 +24,7 @@ void Objects::Clear() {
       return false;
     });
     // Nobody waits for an answer any more.
-    if (failed) fmt::print(stderr, "cgraph: {}, for {}: {}\n", code, last.place, error);
+    if (failed) Say(fmt::format("cgraph: {}, for {}: {}\n", code, last.place, error));
   }
 }
 

@@ -42,9 +42,21 @@ class SignalStack {
   std::unique_ptr<std::byte[]> memory_;
 };
 
-// May call nothing that is not safe in a signal handler.
+// May call nothing that is not safe in a signal handler, as Say() is not: of names, what is not
+// printable ASCII becomes `?`.
 void Write(const char* text) {
-  if (write(STDERR_FILENO, text, std::strlen(text)) < 0) return;
+  constexpr size_t kPart = 128;
+  char part[kPart];
+  for (size_t left = std::strlen(text); left > 0;) {
+    const size_t count = left < kPart ? left : kPart;
+    for (size_t i = 0; i < count; ++i) {
+      const bool shown = (text[i] >= ' ' && text[i] <= '~') || text[i] == '\n';
+      part[i] = shown ? text[i] : '?';
+    }
+    if (write(STDERR_FILENO, part, count) < 0) return;
+    text += count;
+    left -= count;
+  }
 }
 
 const char* SignalName(int signal) {

@@ -24,6 +24,7 @@
 #include "runtime/device/cuda_library/interface.h"
 #include "runtime/ranks/refusals.h"
 #include "runtime/ranks/sockets.h"
+#include "runtime/status/terminal.h"
 
 namespace cgraph::ranks {
 namespace {
@@ -212,7 +213,7 @@ void TcpSupervision::Listen(bool one_machine) {
   PollFor(messenger_, kBuildPatience, [&] { return builds.come() + 1 == messenger_.count(); });
   messenger_.Listen(kAddressTag, nullptr);
   if (const Status differing = builds.Differing(); !differing.ok()) {
-    fmt::print(stderr, "cgrun: error: {}\n", differing.message());
+    Say(fmt::format("cgrun: error: {}\n", differing.message()));
     messenger_.EndAll(EXIT_FAILURE);
   }
   if (!well) return;
@@ -386,10 +387,10 @@ void TcpSupervision::CheckBuild(std::string_view of_rank_zero) {
   // What ranks send each other has one layout in one build only.
   if (of_rank_zero == device::InterfaceText()) return;
   PollFor(messenger_, kOtherBuildPatience, [] { return false; });
-  fmt::print(stderr,
-             "cgrun: error: rank {} ({}) is {}, and rank 0 is {}; install one build on all "
-             "machines\n",
-             messenger_.rank(), Process::This().Text(), device::InterfaceText(), of_rank_zero);
+  Say(fmt::format("cgrun: error: rank {} ({}) is {}, and rank 0 is {}; install one build on all "
+                  "machines\n",
+                  messenger_.rank(), Process::This().Text(), device::InterfaceText(),
+                  of_rank_zero));
   messenger_.EndAll(EXIT_FAILURE);
 }
 
@@ -465,7 +466,7 @@ void TcpSupervision::AwaitEnd() {
 }
 
 void TcpSupervision::SayOfRankZero(std::string_view line) {
-  fmt::print(stderr, "cgrun: error: rank 0 ({}) {}\n", processes_[0].Text(), line);
+  Say(fmt::format("cgrun: error: rank 0 ({}) {}\n", processes_[0].Text(), line));
 }
 
 }  // namespace cgraph::ranks

@@ -12,6 +12,8 @@ import io
 import json
 import os
 import pathlib
+import pty
+import re
 import resource
 import stat
 import struct
@@ -24,6 +26,8 @@ import numpy as np
 
 MEMORY = 3 << 30  # bytes of address space
 SMALL = 800 << 20  # the same, of which 512 MiB are the compiler's stack, hardly ever touched
+# What a terminal obeys: escapes, also those of one character, and marks of direction.
+NOT_SHOWN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 SECONDS = 120  # for one case; on an idle machine all but a few take milliseconds
 
 ACTOR = """import std.tensor
@@ -88,6 +92,9 @@ class Commands:
             self.failures.append(f"{shown}: still runs after {SECONDS} s")
             return ""
         text = ((out or b"") + (err or b"")).decode(errors="replace")
+        obeyed = NOT_SHOWN.search(text)
+        if obeyed:
+            self.failures.append(f"{shown}: prints {obeyed[0]!r}, which a terminal obeys")
         allowed = status if isinstance(status, tuple) else (status,)
         missing = [word for word in words if word not in text]
         if process.returncode not in allowed or missing:
@@ -147,6 +154,62 @@ def strange_names(run):
     run(("cgc", "compile", "strings.cgraph", "-D", b"S=\xff", "-o", "o.cgplan"), 2, "UTF-8")
     newline = run.write("a\nb.cgraph", ACTOR + GRAPH)
     run(("cgrun", newline, *X), 0, "[2. 4. 6. 8.]")
+
+
+def terminals(run):
+    """Escapes and marks of direction in names, headers and sources. That none of them is printed is
+    checked for each case."""
+    evil = "\x1b]0;x\x07\x1b[2J\u202e\u009b31m"
+    shown = "?]0;x??[2J??31m"
+    source = run.write(f"e{evil}.cgraph", ACTOR + GRAPH)
+    wrong = run.write("evil.cgraph", ACTOR + GRAPH.replace("a.f(x)", f'"{evil}"'))
+    run(("cgc", "check", wrong), 1, "evil.cgraph:4:", shown)
+    run(("cgc", "check", f"{evil}.cgraph"), 3, f"cannot read {shown}.cgraph")
+    run(("cgc", "fmt", "--check", source), (0, 1))
+    run(("cgc", "compile", source, "-o", "source.cgplan"), 0, "source.cgplan: 1 graph")
+    run(("cgc", "plan", "source.cgplan"), 0, f"e{shown}.cgraph:4:")
+    run(("cgc", evil), 2, f"no command `{shown}`")
+    run(("cgrun", "tiny.cgplan", "--input", f"{evil}=3"), 2, shown)
+    run(("cgrun", "tiny.cgplan", "--input", f"x={evil}.npy"), 3, f"cannot read {shown}.npy")
+    run(("cgrun", "tiny.cgplan", *X, "--output", f"{evil}=x.npy"), 2, shown)
+    run.write("header.npy", npy_header(f"{{'descr': '{evil}', 'fortran_order': False}}\n"))
+    run(("cgrun", "tiny.cgplan", "--input", "x=header.npy"), 1, f"its elements are `{shown}`")
+    plan = json.loads(run(("cgc", "plan", "--json", "tiny.cgplan"), 0))
+    plan.update(names=[name and evil for name in plan["names"]], files=[evil], compiler=evil,
+                topology=evil, parameters=[{"name": evil, "value": evil}])
+    for each in (*plan["actors"], *plan["graphs"]):
+        each["name"] = evil
+    for port in (*plan["graphs"][0]["inputs"], *plan["graphs"][0]["outputs"]):
+        port["name"] = evil
+    for kernel in plan["kernels"]:
+        kernel["symbol"] = evil
+    run.write("evil.json", json.dumps(plan))
+    run(("cgc", "plan", "--from-json", "evil.json", "-o", "evil.cgplan"), 0)
+    for command, status in (
+            (("cgc", "plan"), 0), (("cgc", "simulate"), 0), (("cgc", "verify", "-v"), 0),
+            (("cgrun", "--input", f"{evil}=[1,2,3,4]"), (0, 1)),
+            (("cgrun",), 2), (("cgrun", "--unproved"), 2)):
+        run((*command, "evil.cgplan"), status, "]0;x??[2J")
+    for what in ("graph", "schedule", "timeline", "transports", "memory"):
+        run(("cgc", "viz", "evil.cgplan", "--what", what, "--format", "svg", "-o", "-"), 0, "[2J")
+    # What goes to standard output as it is goes to a terminal as it may be shown.
+    for command in (("cgc", "fmt", run.write("comment.cgraph", f"// {evil}\n" + ACTOR + GRAPH)),
+                    ("cgc", "plan", "--json", "evil.cgplan")):
+        ours, theirs = pty.openpty()
+        process = run.start(command, {"stdout": theirs})
+        os.close(theirs)
+        text = b""
+        try:
+            while part := os.read(ours, 1 << 16):
+                text += part
+        except OSError:  # the other end is closed
+            pass
+        process.communicate()
+        os.close(ours)
+        obeyed = NOT_SHOWN.search(text.decode().replace("\r\n", "\n"))
+        if obeyed or b"[2J" not in text:
+            run.failures.append(f"{command[:2]} to a terminal: {obeyed}: {text[:200]!r}")
+        run.cases += 1
 
 
 def limits(run):
@@ -580,8 +643,8 @@ def main():
                   "zeros<f32[200, 200]>() on cpu[0] }\n")
         for name in ("tiny", "ints", "bools", "wide"):
             run(("cgc", "compile", f"{name}.cgraph", "-o", f"{name}.cgplan"), 0)
-        parts = [named_files, strange_names, limits, memory, flags, outputs, streams, npy,
-                 safetensors, plans]
+        parts = [named_files, strange_names, terminals, limits, memory, flags, outputs, streams,
+                 npy, safetensors, plans]
         if options.sanitized:
             parts.remove(limits)
             parts.remove(memory)

@@ -134,6 +134,7 @@ graph mean_of(x: f32[n <= 25000000]) -> f32 inflight 4 { return mean(x) }
             self.assertLess(resident() - before, 80 << 20)
             self.assertEqual(engine.total(x), 1e6)
 
+    def test_nothing_leaks(self):
         def use(times):
             x = np.ones(1024, np.float32)
             wrong = np.ones(1024)

@@ -7,8 +7,8 @@
 #include <algorithm>
 
 #include "compiler/base/diagnostics/diagnostics.h"
-#include "llvm/Support/ConvertUTF.h"
 #include "llvm/Support/JSON.h"
+#include "runtime/status/terminal.h"
 #include "runtime/status/text.h"
 
 namespace cgraph {
@@ -23,20 +23,9 @@ bool IsContinuation(char byte) { return (static_cast<unsigned char>(byte) & 0xc0
 
 // Returns the line as it can be shown: the same number of characters, one column each as far as we
 // can tell.
-std::string Printable(llvm::StringRef bytes) {
-  const auto* begin = reinterpret_cast<const llvm::UTF8*>(bytes.begin());
-  const bool legal = llvm::isLegalUTF8String(&begin, begin + bytes.size());
-  std::string shown;
-  for (char byte : bytes) {
-    const auto value = static_cast<unsigned char>(byte);
-    if (byte == '\t') {
-      shown += ' ';
-    } else if (value < 0x20 || value == 0x7f || (value >= 0x80 && !legal)) {
-      shown += '?';
-    } else {
-      shown += byte;
-    }
-  }
+std::string PrintableLine(llvm::StringRef bytes) {
+  std::string shown = Printable(bytes);
+  std::replace(shown.begin(), shown.end(), '\n', '?');
   return shown;
 }
 
@@ -62,9 +51,9 @@ Window CutWindow(const Sources& sources, const Range& range) {
   window.cut_end = to < line_end;
   const size_t mark = std::clamp<size_t>(begin, from, to);
   const size_t mark_end = std::clamp<size_t>(end, mark, to);
-  window.before = Printable(text.slice(from, mark));
-  window.marked = Printable(text.slice(mark, mark_end));
-  window.after = Printable(text.slice(mark_end, to));
+  window.before = PrintableLine(text.slice(from, mark));
+  window.marked = PrintableLine(text.slice(mark, mark_end));
+  window.after = PrintableLine(text.slice(mark_end, to));
   return window;
 }
 
@@ -104,7 +93,8 @@ class Printer {
     Color(raw_ostream::SAVEDCOLOR, true);
     if (range.valid()) {
       const LineColumn at = sources_.Locate(range.source, range.begin);
-      out_ << Printable(sources_[range.source].path) << ":" << at.line << ":" << at.column << ": ";
+      out_ << PrintableLine(sources_[range.source].path) << ":" << at.line << ":" << at.column
+           << ": ";
     } else {
       out_ << "cgc: ";
     }
@@ -112,7 +102,7 @@ class Printer {
     out_ << kind << ": ";
     Reset();
     Color(raw_ostream::SAVEDCOLOR, true);
-    out_ << Printable(message);
+    out_ << PrintableLine(message);
     Reset();
     if (!code.empty()) out_ << " [" << code << "]";
     out_ << "\n";
@@ -135,15 +125,15 @@ class Printer {
   }
 
   void PrintFix(const Fix& fix) {
-    const std::string old = Printable(sources_.Text(fix.range));
+    const std::string old = PrintableLine(sources_.Text(fix.range));
     out_.indent(5) << " = ";
     Color(raw_ostream::GREEN, true);
     if (fix.text.empty()) {
       out_ << "fix: remove '" << old << "'";
     } else if (old.empty()) {
-      out_ << "fix: insert '" << Printable(fix.text) << "'";
+      out_ << "fix: insert '" << PrintableLine(fix.text) << "'";
     } else {
-      out_ << "fix: write '" << Printable(fix.text) << "'";
+      out_ << "fix: write '" << PrintableLine(fix.text) << "'";
     }
     Reset();
     out_ << "\n";

@@ -7,6 +7,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/raw_ostream.h"
 #include "runtime/status/files.h"
+#include "runtime/status/terminal.h"
 #include "runtime/status/text.h"
 
 namespace cgraph::command {
@@ -37,8 +38,8 @@ void WarnOfUnusedTimes(const plan::Plan& plan, const std::optional<Profile>& pro
   }
   for (const auto& [name, time] : profile->call_ps) {
     if (llvm::is_contained(names, name)) continue;
-    llvm::errs() << fmt::format("cgc: warning: {}: no graph of the plan calls `{}`{}\n", path, name,
-                                DidYouMeanHint(name, names));
+    Say(fmt::format("cgc: warning: {}: no graph of the plan calls `{}`{}\n", path, name,
+                    DidYouMeanHint(name, names)));
   }
 }
 

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdio>
 #include <deque>
 #include <mutex>
 
@@ -20,7 +21,7 @@ class Progress {
  public:
   Progress(uint64_t total, bool quiet) : total_(total), on_(!quiet && isatty(STDERR_FILENO)) {}
   ~Progress() {
-    if (shown_) Say("\r\033[K");
+    if (shown_) std::fputs("\r\033[K", stderr);
   }
   void Update(uint64_t done) {
     constexpr auto kPatience = std::chrono::seconds(1);
@@ -33,7 +34,9 @@ class Progress {
     constexpr uint64_t kWidth = 30;
     const auto filled =
         static_cast<size_t>(kWidth * static_cast<double>(done) / static_cast<double>(total_));
-    Say(fmt::format("\r[{:<{}}] {}/{}", std::string(filled, '#'), kWidth, done, total_));
+    const std::string bar =
+        fmt::format("\r[{:<{}}] {}/{}", std::string(filled, '#'), kWidth, done, total_);
+    std::fputs(bar.c_str(), stderr);
   }
 
  private:

@@ -1,6 +1,5 @@
 // The kernels of std.debug: errors, delays, and a look at values.
 #include <algorithm>
-#include <cstdio>
 #include <ctime>
 
 #include <fmt/format.h>
@@ -8,6 +7,7 @@
 #include "runtime/device/format_tensor.h"
 #include "runtime/device/kernels/makers.h"
 #include "runtime/device/kernels/sleep.h"
+#include "runtime/status/terminal.h"
 
 namespace cgraph::device {
 namespace {
@@ -30,9 +30,7 @@ void SleepFor(int64_t ms) {
 void Probe(const std::string& name, const Tensor& x) {
   const std::string elements = FormatTensor(x);
   const char* separator = elements.find('\n') == std::string::npos ? " " : "\n";
-  const std::string line =
-      fmt::format("probe {}: {}{}{}\n", name, TensorTypeText(x), separator, elements);
-  std::fwrite(line.data(), 1, line.size(), stderr);
+  Say(fmt::format("probe {}: {}{}{}\n", name, TensorTypeText(x), separator, elements));
 }
 
 }  // namespace

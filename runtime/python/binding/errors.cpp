@@ -2,6 +2,8 @@
 
 #include <nanobind/nanobind.h>
 
+#include "runtime/status/terminal.h"
+
 namespace nb = nanobind;
 
 namespace cgraph::python {
@@ -34,10 +36,19 @@ const char* ClassOf(StatusCode code, During during) {
 }  // namespace
 
 nb::object TextOf(const std::string& message) {
+  const std::string shown = Printable(message);
   nb::object text = nb::steal(
-      PyUnicode_DecodeUTF8(message.data(), static_cast<Py_ssize_t>(message.size()), "replace"));
+      PyUnicode_DecodeUTF8(shown.data(), static_cast<Py_ssize_t>(shown.size()), "replace"));
   if (!text.is_valid()) throw nb::python_error();
   return text;
+}
+
+void BindErrors(nb::module_& module) {
+  module.def("printable", [](nb::bytes text) { return TextOf({text.c_str(), text.size()}); });
+  module.def("printable", [](nb::str text) {  // a file's name may have bytes that are no UTF-8
+    const nb::object bytes = text.attr("encode")("utf-8", "surrogateescape");
+    return TextOf({nb::cast<nb::bytes>(bytes).c_str(), nb::cast<nb::bytes>(bytes).size()});
+  });
 }
 
 void RaiseBuiltin(PyObject* type, const std::string& message) {

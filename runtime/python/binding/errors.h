@@ -23,8 +23,10 @@ nanobind::object TakeCause(const Status& status);
 // `name`: of a class in cgraph.errors.
 [[noreturn]] void Raise(const char* name, const std::string& message);
 [[noreturn]] void RaiseBuiltin(PyObject* type, const std::string& message);
-// A message as Python's text. A long one may have been cut inside a character.
+// A message as Python's text, printable. A long one may have been cut inside a character.
 nanobind::object TextOf(const std::string& message);
+
+void BindErrors(nanobind::module_& module);
 
 }  // namespace cgraph::python
 

@@ -4,6 +4,7 @@
 #include "runtime/python/binding/tensors/array.h"
 #include "runtime/python/binding/calls.h"
 #include "runtime/python/binding/engine_handle.h"
+#include "runtime/python/binding/errors.h"
 #include "runtime/python/binding/files.h"
 #include "runtime/python/binding/forks.h"
 #include "runtime/python/binding/plan_handle.h"
@@ -23,6 +24,7 @@ NB_MODULE(_runtime, module) {
   cgraph::python::BindCalls(module);
   cgraph::python::BindStates(module);
   cgraph::python::BindFiles(module);
+  cgraph::python::BindErrors(module);
 }
 #undef PyInit__runtime
 

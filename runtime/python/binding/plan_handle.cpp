@@ -95,7 +95,7 @@ void BindPlan(nb::module_& module) {
              for (const auto& file : self.plan().weights) names.append(Str(file->name));
              return names;
            })
-      .def("text", [](const PlanHandle& self) { return plan::ToText(self.plan()); });
+      .def("text", [](const PlanHandle& self) { return TextOf(plan::ToText(self.plan())); });
 }
 
 }  // namespace cgraph::python

@@ -126,7 +126,7 @@ void WriteOne(EngineHandle& handle, const std::string& place, const std::string&
 }
 
 // Returns what is to be said of the file, which may be nothing.
-std::string SaveAll(EngineHandle& handle, const std::string& path) {
+nb::object SaveAll(EngineHandle& handle, const std::string& path) {
   Engine& engine = handle.Use();
   handle.AwaitRest();
   const auto note = [&] {
@@ -134,7 +134,7 @@ std::string SaveAll(EngineHandle& handle, const std::string& path) {
     return SaveStates(path, engine);
   }();
   RaiseUnless(note.status(), handle);
-  return *note;
+  return TextOf(*note);
 }
 
 // Returns by place what would be saved of its object.

@@ -1,5 +1,5 @@
 """Diagnostics of cgc, printed as cgc prints them, in words of compile()'s arguments."""
-from cgraph import _arguments
+from cgraph import _arguments, _runtime
 
 # Of a long line, so many bytes are shown, so many of them before what is marked.
 WINDOW, WINDOW_BEFORE = 140, 60
@@ -52,7 +52,7 @@ class Fix:
             old = self._line[begin:end]
         if not self.text:
             return f"      = fix: remove '{_printable(old)}'"
-        return f"      = fix: {'write' if old else 'insert'} '{_printable(self.text.encode())}'"
+        return f"      = fix: {'write' if old else 'insert'} '{_printable(self.text)}'"
 
     def __repr__(self):
         return f"Fix({self.text!r}, {self.range})"
@@ -83,15 +83,12 @@ class Diagnostic:
 
 
 def _printable(line):
-    try:
-        text = line.decode()
-    except UnicodeDecodeError:
-        text = line.decode("ascii", errors="replace").replace("\ufffd", "?")
-    return "".join(" " if c == "\t" else "?" if c < " " or c == "\x7f" else c for c in text)
+    """A line, or bytes of it, as a terminal may show it."""
+    return _runtime.printable(line).replace("\n", "?")
 
 
 def _headline(at, kind, message):
-    return f"{at or 'cgc'}: {kind}: {message}"
+    return _printable(f"{at or 'cgc'}: {kind}: {message}")
 
 
 def _columns(at, line):

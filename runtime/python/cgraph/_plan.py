@@ -3,7 +3,7 @@ import builtins
 import collections.abc
 import os
 
-from cgraph import _arguments, _commands
+from cgraph import _arguments, _commands, _runtime
 from cgraph.errors import (CompileError, CompileWarning, Error, InputError, PlanError,
                            PlanFileNotFoundError, SourceNotFoundError, absent_file)
 
@@ -24,7 +24,7 @@ class Port:
         self.name, self.dtype, self.shape, self.type = name, dtype, shape, type
 
     def __repr__(self):
-        return f"{self.name}: {self.type}"
+        return _runtime.printable(f"{self.name}: {self.type}")
 
 
 class GraphInfo:
@@ -45,8 +45,8 @@ class GraphInfo:
         inputs = ", ".join(map(repr, self.inputs))
         outputs = ", ".join(map(repr, self.outputs))
         if len(self.outputs) == 1 and self.outputs[0].name == "result":
-            return f"{self.name}({inputs}) -> {self.outputs[0].type}"
-        return f"{self.name}({inputs}) -> ({outputs})"
+            return _runtime.printable(f"{self.name}({inputs}) -> {self.outputs[0].type}")
+        return _runtime.printable(f"{self.name}({inputs}) -> ({outputs})")
 
     def __repr__(self):
         return f"<graph {self.signature}>"
@@ -82,7 +82,6 @@ class Plan:
     """A plan: what cgraph.compile() and cgraph.load() return. It is checked; nothing changes it."""
 
     def __init__(self, data, folder=".", diagnostics=()):
-        from cgraph import _runtime
         self._runtime = _runtime.Plan.from_bytes(data)
         self.folder = folder  # where weights are looked for, unless an engine is told another
         self.diagnostics = list(diagnostics)
@@ -115,8 +114,9 @@ class Plan:
         names = list(self.graphs)
         shown = ", ".join(names[:NAMES_SHOWN] + ["..."] * (len(names) > NAMES_SHOWN))
         instructions, devices = self._runtime.counts()
-        return (f"<cgraph.Plan: {_counted(len(names), 'graph')}{names and f' ({shown})' or ''}, "
-                f"{_counted(instructions, 'instruction')}, {_counted(devices, 'device')}>")
+        return _runtime.printable(
+            f"<cgraph.Plan: {_counted(len(names), 'graph')}{names and f' ({shown})' or ''}, "
+            f"{_counted(instructions, 'instruction')}, {_counted(devices, 'device')}>")
 
     def simulate(self, *, graph=None, executions=1, workers=None, profile=None):
         """Predicts times without running. Returns a dict: `machine`; in `methods_without_cost`
@@ -202,14 +202,12 @@ def _counted(count, noun):
 
 def _write(path, data):
     """Writes a file, whole or not at all; Error where it cannot be written."""
-    from cgraph import _runtime
     _runtime.write_file(os.fsencode(path), data)
 
 
 def load(path):
     """Reads a plan that was saved, or that cgc has written. PlanError where it is none."""
     path = os.fspath(path)
-    from cgraph import _runtime
     if _is_text(path):
         raise PlanError("this is the text of a program; cgraph.compile(text) makes a plan of it")
     if path.endswith(".cgraph") and os.path.exists(path):
@@ -252,6 +250,8 @@ def compile(source, *, graph=None, defines=None, topology=None, schedule=None,
     import tempfile
     if not isinstance(defines, (dict, type(None))):
         raise InputError(f"`defines` is a dict, {{'B': 3}}, and was given {defines!r}")
+    if not isinstance(source, (str, bytes, os.PathLike)):
+        raise InputError(f"`source` {source!r}: expected the path of a program, or its text")
     words = []
     for name in _texts("graph", graph, "the name of a graph, or a list of them"):
         words += ["--graph", name]

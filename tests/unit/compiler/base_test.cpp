@@ -10,6 +10,7 @@
 #include "compiler/base/check.h"
 #include "compiler/base/diagnostics/diagnostics.h"
 #include "llvm/Support/JSON.h"
+#include "runtime/status/terminal.h"
 #include "runtime/status/text.h"
 
 namespace cgraph {
@@ -92,6 +93,25 @@ TEST_CASE("what is shown of a source is short and printable") {
   CHECK(text.find("\x1b") == std::string::npos);
   CHECK(text.find("\xff") == std::string::npos);
   CHECK(text.find("...xxxx") != std::string::npos);
+}
+
+TEST_CASE("what is shown on a terminal neither moves its cursor nor turns its lines around") {
+  CHECK(Printable("a\tb\n\x1b[2J\x07\r\x7f") == "a b\n?[2J???");
+  CHECK(Printable("\u00e4 \u2192 \u6f22 \U0001f600 \u200d") ==
+        "\u00e4 \u2192 \u6f22 \U0001f600 \u200d");
+  // An escape of one character, marks of direction, what has no width.
+  for (const char* mark :
+       {"\xc2\x9b", "\u202e", "\u2066", "\u200f", "\u061c", "\u200b", "\ufeff"}) {
+    CHECK(Printable(mark) == "?");
+  }
+  // No UTF-8: a byte that begins nothing, a long form, half of a pair, one too many, an end.
+  CHECK(Printable("\xff \xc0\xaf \xed\xa0\x80 \xf4\x90\x80\x80 \xe6\xbc") ==
+        "? ?? ??? ???? ??");
+  Sources sources;
+  const SourceId id = sources.Add("a\u202e", "let x = \u202e1");
+  Diagnostics diagnostics(sources);
+  diagnostics.Report(Code::kE0201, {id, 11, 12}, "x\u202e");
+  CHECK(diagnostics.Text().find("\u202e") == std::string::npos);
 }
 
 TEST_CASE("diagnostics as JSON can be read back") {

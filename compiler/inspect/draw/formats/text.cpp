@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "llvm/Support/ConvertUTF.h"
+#include "runtime/status/terminal.h"
 #include "runtime/status/text.h"
 
 namespace cgraph {
@@ -21,24 +21,6 @@ std::string Shortened(std::string_view text, size_t most) {
       result.replace(last, std::string::npos, "\u2026");
     }
     if (characters <= most) result += c;
-  }
-  return result;
-}
-
-std::string Printable(std::string_view text) {
-  std::string result;
-  for (size_t i = 0; i < text.size();) {
-    const auto* byte = reinterpret_cast<const llvm::UTF8*>(text.data()) + i;
-    const size_t length = llvm::getNumBytesForUTF8(*byte);
-    const bool control = (*byte < 0x20 && *byte != '\n') || *byte == 0x7f;
-    const auto* end = reinterpret_cast<const llvm::UTF8*>(text.data()) + text.size();
-    if (control || !llvm::isLegalUTF8Sequence(byte, end)) {
-      result += '?';
-      ++i;
-    } else {
-      result += text.substr(i, length);
-      i += length;
-    }
   }
   return result;
 }

@@ -1,6 +1,6 @@
 // Texts in drawings. Names come from users and from plan files that anybody may have written, so
-// whatever ends up in a picture is made harmless here: control characters and what is no UTF-8
-// become `?`, and the format's own marks are escaped.
+// whatever ends up in a picture is made harmless here: it is printable, and the format's own marks
+// are escaped.
 #ifndef CGRAPH_COMPILER_INSPECT_DRAW_FORMATS_TEXT_H_
 #define CGRAPH_COMPILER_INSPECT_DRAW_FORMATS_TEXT_H_
 
@@ -13,7 +13,6 @@ namespace cgraph {
 
 // Each line with at most so many characters, the last of which stands for the rest.
 std::string Shortened(std::string_view text, size_t most = 56);
-std::string Printable(std::string_view text);  // keeps line ends
 // Inside a double-quoted string of the dot language; line ends are centred.
 std::string DotText(std::string_view text);
 std::string XmlText(std::string_view text);
