@@ -46,7 +46,9 @@ class Finder {
     found_.active.resize(graph_.values.size());
     for (size_t i = 0; i < needed.size(); ++i) found_.active[i] = needed[i] && depends_[i];
     for (size_t i : outermost_) {
-      if (HasActive(nodes_[i].result)) found_.nodes.push_back(i);
+      if (HasActive({nodes_[i].result}) && (HasActive(nodes_[i].arguments) || HasVariables(nodes_[i]))) {
+        found_.nodes.push_back(i);
+      }
     }
     return std::move(found_);
   }
@@ -116,11 +118,13 @@ class Finder {
     }
   }
 
-  bool HasActive(const Value& result) const {
+  bool HasActive(const std::vector<Value>& values) const {
     bool has = false;
-    ForEachTensor(result, [&](const Tensor& tensor) {
-      has = has || found_.active[Root(tensor.value).index];
-    });
+    for (const Value& value : values) {
+      ForEachTensor(value, [&](const Tensor& tensor) {
+        has = has || found_.active[Root(tensor.value).index];
+      });
+    }
     return has;
   }
 

@@ -161,7 +161,7 @@ class Deriver {
       CommitStates(elaboration_, scope);
     }
     before.SetRanges(builder_.graph(), forward.site);
-    return !elaboration_.halved || Halve(elaboration_, scope, before, Activations(), incoming_);
+    return !elaboration_.halved || !scope.call_id.valid() || Halve(elaboration_, scope, before, Activations(), incoming_);
   }
 
   // Returns the method that computes the gradients of these nodes; empty where rules do.

@@ -75,8 +75,13 @@ bool Halve(ElaborationContext& elaboration, MethodScope& scope, const TailMark& 
            const std::set<ValueId>& activations, const std::vector<Tensor>& incoming) {
   graph::Graph& graph = elaboration.builder->graph();
   std::vector<bool> is_first = NeededFirst(graph, before.ops(), activations);
-  const bool no_first = llvm::none_of(is_first, [](bool first) { return first; });
-  if (no_first && !incoming.empty()) {
+  const auto has_first = [&] { return llvm::is_contained(is_first, true); };
+  if (!has_first()) {  // what came in from several devices is added first
+    std::set<ValueId> came;
+    for (const Tensor& tensor : incoming) came.insert(graph::RootOf(graph, tensor.value));
+    is_first = NeededFirst(graph, before.ops(), came);
+  }
+  if (!has_first() && !incoming.empty()) {
     const Tensor& came = incoming.front();
     const ValueId copy = elaboration.builder->AddCopy(
         scope.call_id, {came.value, came.via, scope.call.site}, scope.call.site);

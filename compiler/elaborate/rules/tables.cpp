@@ -49,7 +49,7 @@ bool TableUses::IsTooLong(const Table& table) const {
     if (list == nullptr || list->items->empty()) return false;
     if (table.used[i].size() < list->items->size()) {
       const program::TextPrinter printer(elaboration_.program, nullptr, &schedule_.locals);
-      Report(elaboration_, Code::kW0506, use_.range,
+      Report(elaboration_, Code::kW0508, use_.range,
              fmt::format("`{}` has {} elements by `{}`, of which the calls of `{}` use {}: it is a "
                          "table for more calls than there are",
                          elaboration_.program.consts[table.constant].name, list->items->size(),
