@@ -20,6 +20,7 @@ std::pair<size_t, size_t> CountsOf(Builtin builtin) {
     case Builtin::kZip: return {1, SIZE_MAX};
     case Builtin::kBroadcast: return {2, SIZE_MAX};
     case Builtin::kDrop: return {2, 3};
+    case Builtin::kSize: return {1, 2};
     case Builtin::kInsert: return {3, 3};
     case Builtin::kAssert:
     case Builtin::kPermuted:
@@ -81,6 +82,7 @@ StaticType BuiltinType(Scope& scope, Builtin builtin, const Arguments& given, Ra
     case Builtin::kSize:
     case Builtin::kRank:
       if (!given.types[0].is_list_of_ints()) expect(0, StaticType::kDims, "a run of dimensions");
+      if (given.types.size() > 1) expect(1, StaticType::kInt, "the number of a dimension");
       return StaticType::Of(StaticType::kInt);
     case Builtin::kDrop:
       expect(0, StaticType::kDims, "a run of dimensions");

@@ -176,6 +176,19 @@ bool GivesRun(program::Builtin builtin) {
          builtin == Builtin::kDrop || builtin == Builtin::kInsert || builtin == Builtin::kInferred;
 }
 
+// Returns the product of extents of which some are known only while running, in a rule.
+Value RunningSize(ElaborationContext& elaboration, const Dims& run, const Context& context) {
+  Value product(int64_t{1});
+  for (const graph::Dim& dim : run) {
+    const graph::Symbol* symbol =
+        dim.symbol.valid() ? &elaboration.builder->graph().symbols[dim.symbol] : nullptr;
+    const Value extent = symbol ? Value(Tensor{symbol->extent}) : Value(dim.extent);
+    product = ApplyOperator(elaboration, BinaryOperator::kMultiply, {"", product, context.range},
+                            {"", extent, context.range}, context);
+  }
+  return product;
+}
+
 }  // namespace
 
 bool IsRun(const ElaborationContext& elaboration, program::ExprId id, const Frame& frame) {
@@ -235,8 +248,19 @@ Value DimFunction(ElaborationContext& elaboration, const program::CallBuiltin& e
   }
   std::optional<Dims> run = EvaluateRun(elaboration, argument, context.frame);
   if (!run) return Value();
+  if (e.arguments.size() > 1) {
+    const program::ExprId index = e.arguments[1].value;
+    const std::optional<int64_t> dim =
+        PositionIn(elaboration, run->size(), index, context.frame, context.range);
+    if (!dim) return Value();
+    run = Dims{(*run)[*dim]};
+  }
   if (e.builtin == program::Builtin::kRank) return Value(static_cast<int64_t>(run->size()));
   bool is_static = llvm::none_of(*run, [](const graph::Dim& dim) { return dim.symbol.valid(); });
+  const bool in_rule = elaboration.arithmetic == ArithmeticMode::kNormal && elaboration.builder;
+  if (!is_static && in_rule && e.builtin == program::Builtin::kSize) {
+    return elaboration.speculative ? Value() : RunningSize(elaboration, *run, context);
+  }
   if (!is_static && elaboration.arithmetic != ArithmeticMode::kCost) {
     const bool joins = e.builtin == program::Builtin::kTotal;
     Report(elaboration, Code::kE0508, SiteOr(elaboration, context.range),
