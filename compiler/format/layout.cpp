@@ -99,7 +99,7 @@ void Layout::PutStatement(const Line& line, int indent) {
   for (size_t i = 0; i < items.size(); ++i) {
     if (!IsBlock(items[i])) continue;
     PutPieces(items.slice(begin, i - begin), continuation, 2);
-    PutBlock(*items[i].bracket, indent, continuation);
+    PutBlock(*items[i].bracket, line.is_clauses ? continuation : indent, continuation);
     begin = i + 1;
   }
   PutPieces(items.drop_front(begin), continuation, 0);
@@ -135,9 +135,11 @@ void Layout::PutPieces(Items items, int continuation, int tail) {
     for (end = begin + 1; end < items.size() && !MayBreak(items[end], loosest);) ++end;
     const Items segment = items.slice(begin, end - begin);
     const int behind = end == items.size() ? tail : 0;
-    // The cost of an op stands on a line of its own, unless all of the op is one line.
+    // The cost of an op and its gradient stand on lines of their own, unless all of the op is one
+    // line.
+    const Token& first = segment[0].first();
     const bool own_line =
-        segment[0].first().Is("cost") && segment[0].break_before != LineItem::kNever;
+        (first.Is("cost") || first.Is("grad")) && segment[0].break_before != LineItem::kNever;
     const bool stays =
         begin == 0 ||
         (Fits(segment, behind + 1) && !Breaks(segment) && !own_line && !after_torn);

@@ -19,6 +19,7 @@ struct Roles {
   std::set<uint32_t> sorted;      // where the names of sorted calls begin: `by` follows
   std::set<uint32_t> properties;  // where the braces of properties begin
   std::set<uint32_t> indices;     // where the brackets behind a device begin
+  std::set<uint32_t> gradients;   // where the rules of ops and fns begin
 
   explicit Roles(const syntax::File& file);
 };
@@ -27,10 +28,14 @@ Roles::Roles(const syntax::File& file) {
   const auto generics = [&](const std::vector<syntax::Generic>& list) {
     if (!list.empty()) types.insert(list[0].name.range.begin);
   };
+  const auto operation = [&](const auto& node) {
+    generics(node.generics);
+    if (node.gradient) gradients.insert(node.gradient->range.begin);
+  };
   for (const syntax::Item& item : file.items) {
     statements.insert(item.range.begin);
-    if (const auto* fn = std::get_if<syntax::FnDecl>(&item.node)) generics(fn->generics);
-    if (const auto* op = std::get_if<syntax::OpDecl>(&item.node)) generics(op->generics);
+    if (const auto* fn = std::get_if<syntax::FnDecl>(&item.node)) operation(*fn);
+    if (const auto* op = std::get_if<syntax::OpDecl>(&item.node)) operation(*op);
     if (const auto* topology = std::get_if<syntax::TopologyDecl>(&item.node)) {
       for (const syntax::TopologyPart& part : topology->parts) {
         statements.insert(part.range.begin);
@@ -183,11 +188,14 @@ class Maker {
     const bool clause =
         (text == "where" || text == "with") && open_.empty() && after_operand && !names_op;
     const bool sorts = text == "by" && roles_.sorted.count(last_begin_) > 0;
-    if (clause || sorts) token.kind = WordKind::kKeyword;
+    const bool begins_rule = roles_.gradients.count(word.begin) > 0;
+    if (clause || sorts || begins_rule) token.kind = WordKind::kKeyword;
     last_begin_ = word.begin;
     const bool after_else = !tokens_.empty() && tokens_.back().Is("else");
     token.begins_statement = roles_.statements.count(word.begin) > 0 && !after_else;
     token.opens_properties = roles_.properties.count(word.begin) > 0;
+    token.opens_rule = behind_rule_ && (text == "(" || text == "{");
+    behind_rule_ = begins_rule || (behind_rule_ && !token.opens_rule);
     token.opens_indices = roles_.indices.count(word.begin) > 0;
     token.is_if_expr = text == "if" && roles_.if_exprs.count(word.begin) > 0;
     if (roles_.types.count(word.begin) > 0 && !tokens_.empty() && tokens_.back().Is("<")) {
@@ -225,6 +233,7 @@ class Maker {
   // Comments of the next token.
   std::vector<Comment> before_, behind_comma_;
   bool first_on_line_ = true, blank_before_ = false;
+  bool behind_rule_ = false;    // between the `grad` of a rule and its bracket
   uint32_t last_begin_ = UINT32_MAX;  // of the last token
 };
 

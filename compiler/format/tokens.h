@@ -30,6 +30,7 @@ struct Token {
   bool is_if_expr = false;
   bool opens_properties = false;  // a { that stands for no block
   bool opens_indices = false;     // a [ behind a device, to which it does not belong
+  bool opens_rule = false;        // the bracket of a rule, behind the names of results
   bool is_sign = false;                            // - and * before an operand
   bool opens_types = false, closes_types = false;  // < and > as brackets
 

@@ -95,7 +95,10 @@ class TreeMaker {
   // Returns whether the next token is no operand of the token before it.
   bool BeginsPart(const Line& line) const {
     const Token& last = line.items.back().last();
-    if (last.Is(",")) return true;  // in a rule: elsewhere a comma ends the line's element
+    const bool begins_gradient = now().Is("grad") && now().kind == WordKind::kKeyword;
+    if (begins_gradient) return true;
+    const bool declares = line.items[0].first().Is("op") || line.items[0].first().Is("fn");
+    if (last.Is(",")) return !declares;  // in a rule: elsewhere a comma ends the line's element
     if (IsModifier(now().text) && now().kind == WordKind::kKeyword) return last.EndsOperand();
     const bool uses = now().Is("using") || (now().Is("with") && now().kind == WordKind::kKeyword);
     if (uses) return last.EndsOperand();
@@ -204,7 +207,7 @@ bool SpaceBetween(const Token& left, const Token& right) {
     return false;
   }
   if (left.Is("{") && right.Is("}")) return false;
-  if (right.opens_indices) return true;
+  if (right.opens_indices || right.opens_rule) return true;
   if (right.Is("(") || right.Is("[")) return SpaceBeforeBracket(left);
   if (right.Is(":")) return !left.EndsOperand();
   return true;
