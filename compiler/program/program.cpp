@@ -20,6 +20,7 @@ const char* Spelling(Builtin builtin) {
     case Builtin::kRank: return "rank";
     case Builtin::kTotal: return "total";
     case Builtin::kWidth: return "width";
+    case Builtin::kBounded: return "bounded";
   }
   return "?";
 }

@@ -120,6 +120,7 @@ enum class Builtin : uint8_t {
   kAssert,
   // of dimensions, in signatures and costs only
   kBroadcast, kDrop, kInsert, kPermuted, kInferred, kSize, kRank, kTotal, kWidth,
+  kBounded,  // whether an extent is known only while running
 };
 const char* Spelling(Builtin builtin);
 

@@ -76,6 +76,8 @@ StaticType BuiltinType(Scope& scope, Builtin builtin, const Arguments& given, Ra
       break;  // ResolveGradientCall
     case Builtin::kWidth:
       return StaticType::Of(StaticType::kInt);
+    case Builtin::kBounded:
+      return StaticType::Of(StaticType::kBool);
     case Builtin::kTotal:
       expect(0, StaticType::kDims, "the dimension `n` of elements that have `each n`");
       return StaticType::Of(StaticType::kInt);
@@ -128,7 +130,8 @@ std::optional<Builtin> FindBuiltin(const std::string& name) {
                                                            {"permuted", Builtin::kPermuted},
                                                            {"size", Builtin::kSize},
                                                            {"rank", Builtin::kRank},
-                                                           {"width", Builtin::kWidth}};
+                                                           {"width", Builtin::kWidth},
+                                                           {"bounded", Builtin::kBounded}};
   auto found = kBuiltins.find(name);
   return found == kBuiltins.end() ? std::nullopt : std::optional<Builtin>(found->second);
 }

@@ -257,6 +257,7 @@ Value DimFunction(ElaborationContext& elaboration, const program::CallBuiltin& e
   }
   if (e.builtin == program::Builtin::kRank) return Value(static_cast<int64_t>(run->size()));
   bool is_static = llvm::none_of(*run, [](const graph::Dim& dim) { return dim.symbol.valid(); });
+  if (e.builtin == program::Builtin::kBounded) return Value(!is_static);
   const bool in_rule = elaboration.arithmetic == ArithmeticMode::kNormal && elaboration.builder;
   if (!is_static && in_rule && e.builtin == program::Builtin::kSize) {
     return elaboration.speculative ? Value() : RunningSize(elaboration, *run, context);
