@@ -267,6 +267,8 @@ def shapes(cases):
 
         x = cases.values(dtype, (2, 3, 4))
         moved("copy", "copy(a)", [x], lambda v: v)
+        moved("stop_gradient", "stop_gradient(a)", [x], lambda v: v)
+        moved("shaped", f"shaped<{dtype}[4, 6]>(a)", [x], lambda v: v.reshape(4, 6))
         moved("same", "same(a, b, dim: 1)", [x, x], lambda v, w: w)
         moved("reshape", "reshape(a, [4, 6])", [x], lambda v: v.reshape(4, 6))
         moved("reshape", "reshape(a, [1])", [cases.values(dtype, ())], lambda v: v.reshape(1))
