@@ -13,6 +13,7 @@ DECLARES = re.compile(r"(op|fn) ")
 CONTINUES = re.compile(r"[ )}\]]")
 DEPRECATED = re.compile(r" deprecated (.+?)(?: (?:cost\(|kernel \"|where ).*| \{.*)$")
 CLAUSES = re.compile(r"\b(?:cost\(|kernel \"|inplace |elementwise)")
+GRADIENT = re.compile(r" grad (?:\w+ |\w+, \w+ )?[({].*$")  # the last clause
 WIDTH = 100
 
 
@@ -31,7 +32,8 @@ def libraries(tools):
 
 
 def signatures(source):
-    """The source without what only the compiler reads: costs, kernels, what may work in place."""
+    """The source without what only the compiler reads: costs, kernels, what may work in place, and
+    gradients."""
     shown, lines = [], source.splitlines()
     while lines:
         line = lines.pop(0)
@@ -46,7 +48,7 @@ def signatures(source):
 
 
 def signature(declared):
-    kind, rest = declared.split(" ", 1)
+    kind, rest = GRADIENT.sub("", declared).split(" ", 1)
     instead = DEPRECATED.search(declared)
     if instead:  # the old call, and the new one
         names = re.findall(r"(\w+): ", rest[rest.index("("):instead.start()])
