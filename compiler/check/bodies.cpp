@@ -207,6 +207,7 @@ void PlaceBody(Checker& checker, PlaceId id) {
         fmt::format("a place stands on a device such as gpu[0]; this is {}{}",
                     Describe(checker.program, device.type), mend));
   }
+  if (place.trained) CheckTrained(scope, place, decl->trained_by);
 }
 
 // ---- graphs -------------------------------------------------------------------------------------
@@ -348,6 +349,7 @@ void ResolveBodies(Checker& checker) {
     fn.body.statements = ResolveBody(*checker.fn_scopes[id], decl.body, decl.name);
   }
   for (ActorId id : program.actors.Ids()) ActorBody(checker, id);
+  for (OptimizerId id : program.optimizers.Ids()) ResolveOptimizerBody(checker, id);
   for (MethodId id : program.methods.Ids()) {
     const syntax::MethodDecl& decl = *checker.methods[id].decl;
     Method& method = program.methods[id];

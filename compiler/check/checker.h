@@ -18,7 +18,7 @@ namespace cgraph::check {
 // A top-level name of a file. Ops and fns may share one: the first of them has the others.
 struct Symbol {
   std::variant<program::ConstId, program::TransportId, program::OpId, program::FnId,
-               program::ActorId, program::PlaceId, program::GraphId,
+               program::ActorId, program::OptimizerId, program::PlaceId, program::GraphId,
                program::ScheduleId, program::TopologyId>
       node;
   Range range;
@@ -92,6 +92,7 @@ struct Checker {
   Table<program::OpId, Written<syntax::OpDecl>> ops;
   Table<program::FnId, Written<syntax::FnDecl>> fns;
   Table<program::ActorId, Written<syntax::ActorDecl>> actors;
+  Table<program::OptimizerId, Written<syntax::OptimizerDecl>> optimizers;
   Table<program::StateId, Written<syntax::StateDecl>> states;
   Table<program::MethodId, Written<syntax::MethodDecl>> methods;
   Table<program::PlaceId, Written<syntax::PlaceDecl>> places;
@@ -104,6 +105,11 @@ struct Checker {
   Table<program::FnId, std::unique_ptr<Scope>> fn_scopes;
   Table<program::ActorId, std::unique_ptr<Scope>> actor_scopes;
   Table<program::MethodId, std::unique_ptr<Scope>> method_scopes;
+  struct OptimizerScopes {
+    std::unique_ptr<Scope> parameters, update;
+    const syntax::MethodDecl* written;  // `update`; null: reported
+  };
+  Table<program::OptimizerId, OptimizerScopes> optimizer_scopes;
   Table<program::GraphId, std::unique_ptr<Scope>> graph_scopes;
 
   Table<program::ConstId, StaticType> const_types;

@@ -44,7 +44,17 @@ class Declarer {
                             decl.deprecated.valid()});
   }
 
-  void Visit(const syntax::OptimizerDecl&, Range) {}
+  void Visit(const syntax::OptimizerDecl& decl, Range) {
+    const OptimizerId id = AddRow(checker_.program.optimizers, checker_.optimizers, decl);
+    AddName(decl.name, {id, decl.name.range});
+    std::map<std::string, Range> names;
+    for (const syntax::StateDecl& slot : decl.states) {
+      checker_.program.optimizers[id].slots.push_back(
+          AddRow(checker_.program.states, checker_.states, slot));
+      auto [first, added] = names.emplace(slot.name.text, slot.name.range);
+      if (!added) ReportTwice(slot.name, first->second);
+    }
+  }
 
   void Visit(const syntax::ActorDecl& decl, Range) {
     const ActorId id = AddRow(checker_.program.actors, checker_.actors, decl);
@@ -216,6 +226,7 @@ void FindOperatorOps(Checker& checker) {
     program.sum_to_op = FindOp(checker, "sum_to", missing);
     program.shaped_op = FindOp(checker, "shaped", missing);
     program.update_op = FindOp(checker, "update", missing);
+    program.sqrt_op = FindOp(checker, "sqrt", missing);
   }
   if (missing.empty() || checker.names_missing) return;
   checker.diagnostics.Report(

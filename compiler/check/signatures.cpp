@@ -5,6 +5,7 @@
 #include "compiler/check/calls/calls.h"
 #include "compiler/check/checker.h"
 #include "compiler/check/expressions/resolve.h"
+#include "compiler/check/gradients/gradients.h"
 #include "compiler/check/scope/scope.h"
 #include "compiler/check/types/types.h"
 
@@ -118,6 +119,7 @@ void ResolveSignatures(Checker& checker) {
   for (FnId id : program.fns.Ids()) FnSignature(checker, id);
   for (ActorId id : program.actors.Ids()) ActorSignature(checker, id);
   for (MethodId id : program.methods.Ids()) MethodSignature(checker, id);
+  for (OptimizerId id : program.optimizers.Ids()) ResolveOptimizerSignature(checker, id);
   for (GraphId id : program.graphs.Ids()) GraphSignature(checker, id);
   // Bodies ask for a place's actor, and for its number of indices.
   for (PlaceId id : program.places.Ids()) {
@@ -129,6 +131,7 @@ void ResolveSignatures(Checker& checker) {
     if (auto actor = ResolveActorName(scope, call ? call->callee : decl->actor)) {
       place.actor = *actor;
     }
+    if (decl->trained_by.valid()) place.trained = ResolveTrainedBy(scope, decl->trained_by);
   }
 }
 

@@ -7,6 +7,7 @@
 
 #include "compiler/base/limits.h"
 #include "compiler/cost/topology.h"
+#include "compiler/elaborate/calls/arguments.h"
 #include "compiler/elaborate/calls/calls.h"
 #include "compiler/elaborate/calls/method_scope.h"
 #include "compiler/elaborate/expressions/evaluate.h"
@@ -46,7 +47,40 @@ void OnLargeStack(llvm::function_ref<void()> run) {
   if (error) std::rethrow_exception(error);
 }
 
-// Makes one call per state, in declaration order: its ops, then the copy that commits it.
+// Makes the call that gives a state its initial value: its ops, then the copy that commits it.
+void InitialiseState(ElaborationContext& elaboration, const program::State& state,
+                     const std::string& name, const Value& layout, Frame& frame) {
+  MethodScope scope{MakeCall(elaboration, frame.instance, "state " + name,
+                             elaboration.module.instances[frame.instance].device, state.range)};
+  llvm::SaveAndRestore<MethodScope*> inside(elaboration.method, &scope);
+  Value value = Evaluate(elaboration, state.value, frame, {state.type, &frame});
+  value = Coerce(elaboration, value, state.type, frame, {"state", &state.name, state.range},
+                 elaboration.program.exprs[state.value].range);
+  if (value.poisoned()) return;
+  StoreState(elaboration, layout, value);
+  CommitStates(elaboration, scope);
+}
+
+// Gives the slots of an optimizer their initial values, after the params that these may read.
+void InitialiseSlots(ElaborationContext& elaboration, graph::InstanceId id,
+                     const Training& training) {
+  const program::Optimizer& optimizer = elaboration.program.optimizers[training.optimizer];
+  for (const auto& [param, layouts] : training.slots) {
+    for (size_t i = 0; i < layouts.size() && !elaboration.budget.stopped; ++i) {
+      const program::State& slot = elaboration.program.states[optimizer.slots[i]];
+      Frame frame = UpdateFrame(elaboration, id, param);
+      const Value tensor(ReadState(elaboration, param));
+      if (!BindParameters(elaboration, {optimizer.signature.parameters[0]},
+                          {{"", tensor, slot.range}}, frame, slot.range)) {
+        return;
+      }
+      const std::string name = elaboration.module.states[param].name + "." + slot.name;
+      InitialiseState(elaboration, slot, name, layouts[i], frame);
+    }
+  }
+}
+
+// Makes one call per state, in declaration order.
 void ElaborateStart(ElaborationContext& elaboration) {
   elaboration.module.start.name = "start";
   GraphBuilder builder(elaboration.module, elaboration.module.start, elaboration.budget);
@@ -57,17 +91,9 @@ void ElaborateStart(ElaborationContext& elaboration) {
     const std::vector<program::StateId>& states = elaboration.program.actors[details.actor].states;
     for (size_t i = 0; i < states.size() && !elaboration.budget.stopped; ++i) {
       const program::State& state = elaboration.program.states[states[i]];
-      MethodScope scope{MakeCall(elaboration, id, "state " + state.name,
-                                 elaboration.module.instances[id].device, state.range)};
-      llvm::SaveAndRestore<MethodScope*> inside(elaboration.method, &scope);
-      Value value = Evaluate(elaboration, state.value, details.frame, {state.type, &details.frame});
-      value =
-          Coerce(elaboration, value, state.type, details.frame, {"state", &state.name, state.range},
-                 elaboration.program.exprs[state.value].range);
-      if (value.poisoned()) continue;
-      StoreState(elaboration, details.layout[i], value);
-      CommitStates(elaboration, scope);
+      InitialiseState(elaboration, state, state.name, details.layout[i], details.frame);
     }
+    if (details.training) InitialiseSlots(elaboration, id, *details.training);
     if (details.object.valid()) CreateObject(elaboration, id);
   }
 }

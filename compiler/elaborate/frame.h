@@ -70,6 +70,7 @@ struct Frame {
   std::vector<bool> rigid;  // dimension variables that the parameters bound: hints do not rebind
   std::vector<DeferredDim> deferred;
   graph::InstanceId instance;  // whose state `StateRef` means
+  const std::vector<Value>* slots = nullptr;  // of an optimizer's update: the layouts of its slots
   std::optional<Value> result;  // what `return` gave
   Range result_range;
 };

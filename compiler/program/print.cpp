@@ -31,6 +31,7 @@ class ProgramPrinter {
     Collect(program_.ops, items, [this](const Op& o) { PrintOp(o); });
     Collect(program_.fns, items, [this](const Fn& f) { PrintFn(f); });
     Collect(program_.actors, items, [this](const Actor& a) { PrintActor(a); });
+    Collect(program_.optimizers, items, [this](const Optimizer& o) { PrintOptimizer(o); });
     Collect(program_.places, items, [this](const Place& p) { PrintPlace(p); });
     Collect(program_.graphs, items, [this](const Graph& g) { PrintGraph(g); });
     Collect(program_.topologies, items, [this](const Topology& t) { PrintTopology(t); });
@@ -149,6 +150,19 @@ class ProgramPrinter {
       PrintStatements(body, method.body.statements, 2);
       if (method.native) PrintExtern(body, *method.native);
     }
+  }
+
+  void PrintOptimizer(const Optimizer& optimizer) {
+    const TextPrinter text(program_, nullptr, &optimizer.locals);
+    const TextPrinter body(program_, &optimizer.signature, &optimizer.update.locals);
+    out_ << "optimizer " << optimizer.name << ParametersText(text, optimizer.parameters) << "\n";
+    for (StateId id : optimizer.slots) {
+      const State& slot = program_.states[id];
+      out_ << "  state " << slot.name << ": " << body.Text(slot.type) << " = "
+           << body.Text(slot.value) << "\n";
+    }
+    out_ << "  method update" << SignatureText(body, optimizer.signature) << "\n";
+    PrintStatements(body, optimizer.update.statements, 2);
   }
 
   void PrintExtern(const TextPrinter& text, const Extern& native) {
@@ -343,6 +357,9 @@ const Table<LocalId, Local>* LocalsOf(const Program& program, const Signature& s
   }
   for (const Method& method : program.methods) {
     if (&method.signature == &signature) return &method.body.locals;
+  }
+  for (const Optimizer& optimizer : program.optimizers) {
+    if (&optimizer.signature == &signature) return &optimizer.update.locals;
   }
   for (const Graph& graph : program.graphs) {
     if (&graph.signature == &signature) return &graph.body.locals;

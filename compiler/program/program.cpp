@@ -1,6 +1,8 @@
 // Questions about a Program that several phases ask.
 #include "compiler/program/program.h"
 
+#include <algorithm>
+
 namespace cgraph::program {
 
 const char* Spelling(Builtin builtin) {
@@ -53,6 +55,12 @@ MethodId FindMethod(const Program& program, ActorId actor, const std::string& na
   const std::map<std::string, MethodId>& names = program.actors[actor].method_names;
   const auto found = names.find(name);
   return found != names.end() ? found->second : MethodId();
+}
+
+bool IsTrained(const Program& program, ActorId actor) {
+  return std::any_of(program.places.begin(), program.places.end(), [&](const Place& place) {
+    return place.trained && place.actor == actor;
+  });
 }
 
 }  // namespace cgraph::program

@@ -356,7 +356,7 @@ struct Fn {
 };
 struct State {
   std::string name;
-  ActorId actor;
+  ActorId actor;  // invalid: a slot of an optimizer
   TypeId type;
   ExprId value;  // over the actor's parameters
   bool is_param = false;
@@ -398,8 +398,9 @@ struct IndexRange {  // i in a..b
 // of `update`, whose first parameters are the tensor and its gradient.
 struct Optimizer {
   std::string name;
-  std::vector<Parameter> parameters;  // compile-time; the first locals of `update`
-  std::vector<StateId> slots;
+  std::vector<Parameter> parameters;  // compile-time
+  Table<LocalId, Local> locals;       // the parameters; they are the first locals of `update`, too
+  std::vector<StateId> slots;         // one after the other
   Signature signature;                // of `update`, with the optimizer's generics
   Body update;
   Range range;
@@ -577,7 +578,7 @@ struct Program {
   OpId negate_op, not_op, cast_op, stack_op, copy_op;
   // What gradients are put together with, where the program asks for one; else invalid.
   bool has_gradients = false;
-  OpId zeros_op, ones_op, sum_to_op, shaped_op, update_op;
+  OpId zeros_op, ones_op, sum_to_op, shaped_op, update_op, sqrt_op;
 };
 
 // Returns whether a schedule's kind of this name means calls that `grad` derives of its `forward`,
@@ -586,6 +587,12 @@ bool IsDerivedKind(const std::string& name);
 
 // Finds the method of an actor by name; invalid when there is none.
 MethodId FindMethod(const Program& program, ActorId actor, const std::string& name);
+
+// The method that `trained by` gives a place.
+inline constexpr char kUpdateMethod[] = "update";
+
+// Returns whether some place of an actor is trained.
+bool IsTrained(const Program& program, ActorId actor);
 
 }  // namespace cgraph::program
 

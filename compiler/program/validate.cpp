@@ -5,6 +5,7 @@
 // statement and type has one place in one tree.
 #include "compiler/program/program.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "compiler/base/check.h"
@@ -21,7 +22,8 @@ namespace {
 struct Context {
   const Signature* signature = nullptr;
   const Table<LocalId, Local>* locals = nullptr;
-  ActorId actor;  // whose states are visible
+  ActorId actor;                                // whose states are visible
+  const std::vector<StateId>* slots = nullptr;  // or those of an optimizer
 };
 
 class Validator {
@@ -49,6 +51,7 @@ class Validator {
       ValidateGradient(context, fn.gradient);
     }
     for (ActorId id : program_.actors.Ids()) ValidateActor(id);
+    for (const Optimizer& optimizer : program_.optimizers) ValidateOptimizer(optimizer);
     for (const Place& place : program_.places) ValidatePlace(place);
     for (const Graph& graph : program_.graphs) {
       Context context{&graph.signature, &graph.body.locals, ActorId()};
@@ -128,6 +131,24 @@ class Validator {
     }
   }
 
+  void ValidateOptimizer(const Optimizer& optimizer) {
+    ValidateParameters({nullptr, &optimizer.locals, ActorId()}, optimizer.parameters);
+    const Context context{&optimizer.signature, &optimizer.update.locals, ActorId(),
+                          &optimizer.slots};
+    PROGRAM_CHECK(optimizer.signature.parameters.size() >= 2, "an update of no tensor");
+    PROGRAM_CHECK(optimizer.update.locals.size() >= optimizer.parameters.size(),
+                  optimizer.name + " lacks its parameters");
+    ValidateBody(context, optimizer.update);
+    for (size_t i = 0; i < optimizer.slots.size(); ++i) {
+      const StateId id = optimizer.slots[i];
+      PROGRAM_CHECK(program_.states.Contains(id), id.str());
+      PROGRAM_CHECK(id.index == optimizer.slots[0].index + i, "slots stand one after the other");
+      PROGRAM_CHECK(!program_.states[id].actor.valid(), "a slot is of no actor");
+      Walk(context, program_.states[id].type);
+      Walk(context, program_.states[id].value);
+    }
+  }
+
   void ValidateExtern(const Context& context, const Extern& native) {
     PROGRAM_CHECK(native.library == program_.actors[context.actor].library,
                   "an actor has native methods of two libraries");
@@ -149,6 +170,10 @@ class Validator {
     }
     Walk(context, place.arguments);
     Walk(context, place.device);
+    if (!place.trained) return;
+    PROGRAM_CHECK(program_.optimizers.Contains(place.trained->optimizer),
+                  place.name + " is trained by no optimizer");
+    Walk(context, place.trained->arguments);
   }
 
   void ValidateSchedule(const Schedule& schedule) {
@@ -448,7 +473,10 @@ class Validator {
   }
   void UseState(const Context& context, StateId id) {
     PROGRAM_CHECK(program_.states.Contains(id), id.str());
-    PROGRAM_CHECK(context.actor.valid() && program_.states[id].actor == context.actor,
+    const bool is_slot =
+        context.slots != nullptr && std::find(context.slots->begin(), context.slots->end(), id) !=
+                                        context.slots->end();
+    PROGRAM_CHECK(is_slot || (context.actor.valid() && program_.states[id].actor == context.actor),
                   program_.states[id].name + " is not a state of the method's actor");
   }
   void UseDim(const Context& context, DimVariableId id) {

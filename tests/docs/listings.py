@@ -9,7 +9,7 @@ import textwrap
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
-DECLARES = re.compile(r"(op|fn) ")
+DECLARES = re.compile(r"(op|fn|optimizer) ")
 CONTINUES = re.compile(r"[ )}\]]")
 DEPRECATED = re.compile(r" deprecated (.+?)(?: (?:cost\(|kernel \"|where ).*| \{.*)$")
 CLAUSES = re.compile(r"\b(?:cost\(|kernel \"|inplace |elementwise)")
@@ -56,6 +56,8 @@ def signature(declared):
         return f"{name}({', '.join(names)})  // {instead[1]}"
     if kind == "fn":
         return declared if len(declared) <= WIDTH else declared[:declared.index(" {")]
+    if kind == "optimizer":
+        return declared[:declared.index(" {")]
     cut = CLAUSES.search(rest)
     if not cut:
         return rest
@@ -68,8 +70,10 @@ def signature(declared):
 
 def wrapped(line):
     """Cuts a signature so that it is at most WIDTH wide."""
-    if len(line) <= WIDTH or " -> " not in line:
+    if len(line) <= WIDTH:
         return [line]
+    if " -> " not in line:
+        return cut(re.sub("(?<!,) ", KEPT, line))
     left, right = line.split(" -> ", 1)
     result, where = (right.split(" where ", 1) + [""])[:2]
     lines = cut(re.sub("(?<!,) ", KEPT, left)) + cut(f"    -> {result}")

@@ -11,7 +11,11 @@ namespace cgraph::check {
 
 using namespace program;
 
-std::optional<ActorId> ResolveActorName(Scope& scope, syntax::ExprId callee) {
+namespace {
+
+// Finds what a place needs: an actor or an optimizer; `rule` says which, for messages.
+template <typename Id>
+std::optional<Id> FindDeclared(Scope& scope, syntax::ExprId callee, const char* rule) {
   const syntax::Expr& expr = scope.Written(callee);
   Found found;
   std::string name;
@@ -24,24 +28,34 @@ std::optional<ActorId> ResolveActorName(Scope& scope, syntax::ExprId callee) {
     if (qualifier) found = FindQualified(scope.checker, scope.module, *qualifier, name, expr.range);
   }
   if (found.symbol) {
-    if (const auto* actor = std::get_if<ActorId>(&found.symbol->node)) return *actor;
+    if (const auto* id = std::get_if<Id>(&found.symbol->node)) return *id;
   }
   if (found.reported || (!found.symbol && scope.checker.names_missing)) return std::nullopt;
-  std::vector<std::string> actors;
+  std::vector<std::string> names;
   for (const std::string& candidate : VisibleNames(scope.module)) {
     Found visible = FindName(scope.checker, scope.module, candidate, expr.range);
-    if (visible.symbol && std::holds_alternative<ActorId>(visible.symbol->node)) {
-      actors.push_back(candidate);
+    if (visible.symbol && std::holds_alternative<Id>(visible.symbol->node)) {
+      names.push_back(candidate);
     }
   }
   const std::string seen = name.empty()   ? "this is none"
                            : found.symbol ? "`" + name + "` is none"
                                           : "`" + name + "` is not declared";
-  auto& diagnostic = scope.Report(Code::kE0301, expr.range,
-                                  fmt::format("a place is made of an actor, and {}", seen));
-  scope.checker.Suggest(diagnostic, expr.range, name, actors);
+  auto& diagnostic =
+      scope.Report(Code::kE0301, expr.range, fmt::format("{}, and {}", rule, seen));
+  scope.checker.Suggest(diagnostic, expr.range, name, names);
   if (found.symbol) diagnostic.AddNote(found.symbol->range, "declared here");
   return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<ActorId> ResolveActorName(Scope& scope, syntax::ExprId callee) {
+  return FindDeclared<ActorId>(scope, callee, "a place is made of an actor");
+}
+
+std::optional<OptimizerId> ResolveOptimizerName(Scope& scope, syntax::ExprId callee) {
+  return FindDeclared<OptimizerId>(scope, callee, "a place is trained by an optimizer");
 }
 
 std::vector<Argument> ResolveActorArguments(Scope& scope,

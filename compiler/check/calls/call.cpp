@@ -121,6 +121,9 @@ Value CallSymbol(Scope& scope, const syntax::CallExpr& node, const Symbol& symbo
   } else if (const auto* place = std::get_if<PlaceId>(&symbol.node)) {
     what = scope.program.places[*place].indices.empty() ? "a place" : "an array of places";
     mend = "; call one of its methods" + MethodsText(scope, scope.program.places[*place], name);
+  } else if (std::holds_alternative<OptimizerId>(symbol.node)) {
+    what = "an optimizer";
+    mend = "; it stands after `trained by` at a place";
   } else if (std::holds_alternative<TransportId>(symbol.node)) {
     what = "a transport";
     mend = "; it stands after `via`";
@@ -142,7 +145,7 @@ Value CallSymbol(Scope& scope, const syntax::CallExpr& node, const Symbol& symbo
 Value CallName(Scope& scope, const syntax::CallExpr& node, const std::string& name,
                Range name_range, Range range) {
   std::optional<Builtin> builtin = FindBuiltin(name);
-  bool of_dimensions = scope.in_type || scope.site == Site::kOp;
+  bool of_dimensions = scope.in_type || scope.site == Site::kOp || scope.optimizer.valid();
   if (builtin && IsOfDimensions(*builtin) && of_dimensions) {
     return ResolveBuiltinCall(scope, node, *builtin, range);
   }

@@ -45,6 +45,7 @@ Value ResolveMethodCall(Scope& scope, const syntax::CallExpr& node, const syntax
 
 // ---- `place x = Actor(arguments)`
 std::optional<program::ActorId> ResolveActorName(Scope& scope, syntax::ExprId callee);
+std::optional<program::OptimizerId> ResolveOptimizerName(Scope& scope, syntax::ExprId callee);
 
 // Checks them against the actor's parameters.
 std::vector<program::Argument> ResolveActorArguments(Scope& scope,

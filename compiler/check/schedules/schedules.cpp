@@ -204,8 +204,15 @@ class UsingReader {
 
   bool Exists(const Using::Method& method) const {
     const Program& program = checker_.program;
-    if (method.actor.valid()) return FindMethod(program, method.actor, method.name).valid();
-    return std::any_of(program.methods.begin(), program.methods.end(),
+    if (method.actor.valid()) {
+      return FindMethod(program, method.actor, method.name).valid() ||
+             (method.name == kUpdateMethod && IsTrained(program, method.actor));
+    }
+    const bool is_update = method.name == kUpdateMethod &&
+                           std::any_of(program.places.begin(), program.places.end(),
+                                       [](const Place& place) { return place.trained.has_value(); });
+    return is_update ||
+           std::any_of(program.methods.begin(), program.methods.end(),
                        [&](const Method& other) { return other.name == method.name; });
   }
 

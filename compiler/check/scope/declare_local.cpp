@@ -25,21 +25,22 @@ LocalId DeclareLocal(Scope& scope, const syntax::Name& name, StaticType type, bo
     first = scope.names.row(*known).range;
   } else if (const auto dim = scope.dims.Find(name.text)) {
     first = scope.signature->dim_variables[*dim].range;
-  } else if (scope.actor.valid()) {
-    auto state = scope.checker.state_names.find({scope.actor, name.text});
-    is_state = state != scope.checker.state_names.end();
-    if (is_state) first = scope.program.states[state->second].range;
+  } else if (const StateId state = scope.FindState(name.text); state.valid()) {
+    is_state = true;
+    first = scope.program.states[state].range;
   }
   if (first.valid()) {
     constexpr const char* kState =
-        "`{0}` is a state of this actor and would be hidden; `{0} = ...` assigns to it, and a "
+        "`{0}` is a state of this {1} and would be hidden; `{0} = ...` assigns to it, and a "
         "value of this call takes another name";
     constexpr const char* kLocal =
         "`{}` is a name of this body already and would be hidden; choose another name, or assign "
         "to a `var`";
     scope
         .Report(Code::kE0303, name.range,
-                is_state ? fmt::format(kState, name.text) : fmt::format(kLocal, name.text))
+                is_state ? fmt::format(kState, name.text,
+                                       scope.actor.valid() ? "actor" : "optimizer")
+                         : fmt::format(kLocal, name.text))
         .AddNote(first, "it is declared here");
   }
   scope.names.SetMeaning(name.text, id);

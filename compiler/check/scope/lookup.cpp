@@ -32,16 +32,13 @@ std::optional<Value> ResolveOwnName(Scope& scope, const std::string& name, Range
         .AddNote(scope.names.row(*id).range, "declared here");
     return scope.Poison(range);
   }
-  if (scope.actor.valid()) {
-    auto state = scope.checker.state_names.find({scope.actor, name});
-    if (state != scope.checker.state_names.end()) {
-      const TypeId type = scope.program.states[state->second].type;
-      StaticType known = StaticOf(scope.program, type);
-      if (known.kind == StaticType::kTensor) {
-        known.declared = {type, nullptr, &scope.program.actors[scope.actor].locals};
-      }
-      return scope.Make(StateRef{state->second}, range, std::move(known));
+  if (const StateId state = scope.FindState(name); state.valid()) {
+    const TypeId type = scope.program.states[state].type;
+    StaticType known = scope.Declared(type);
+    if (known.kind == StaticType::kTensor && scope.actor.valid()) {
+      known.declared = {type, nullptr, &scope.program.actors[scope.actor].locals};
     }
+    return scope.Make(StateRef{state}, range, std::move(known));
   }
   const auto dim = scope.dims.Find(name);
   if (!dim) return std::nullopt;
@@ -153,11 +150,11 @@ std::vector<std::string> NamesIn(const Scope& scope) {
   std::vector<std::string> names = VisibleNames(scope.module);
   scope.names.ListTo(names);
   scope.dims.ListTo(names);
-  if (scope.actor.valid()) {
-    for (StateId id : scope.program.actors[scope.actor].states) {
-      names.push_back(scope.program.states[id].name);
-    }
-  }
+  const auto add = [&](const std::vector<StateId>& states) {
+    for (StateId id : states) names.push_back(scope.program.states[id].name);
+  };
+  if (scope.actor.valid()) add(scope.program.actors[scope.actor].states);
+  if (scope.optimizer.valid()) add(scope.program.optimizers[scope.optimizer].slots);
   return names;
 }
 
@@ -218,6 +215,7 @@ Value ResolveSymbol(Scope& scope, const Symbol& symbol, const std::string& name,
     return scope.Make(PlaceRef{*id}, range, type);
   }
   const char* kind = std::holds_alternative<ActorId>(symbol.node)       ? "an actor"
+                     : std::holds_alternative<OptimizerId>(symbol.node) ? "an optimizer"
                      : std::holds_alternative<GraphId>(symbol.node)     ? "a graph"
                      : std::holds_alternative<ScheduleId>(symbol.node)  ? "a schedule"
                      : std::holds_alternative<TopologyId>(symbol.node)  ? "a topology"
@@ -238,8 +236,7 @@ Value ResolveSymbol(Scope& scope, const Symbol& symbol, const std::string& name,
 }
 
 bool IsOwnName(const Scope& scope, const std::string& name) {
-  return scope.names.Find(name) || scope.dims.Find(name) ||
-         (scope.actor.valid() && scope.checker.state_names.count({scope.actor, name}));
+  return scope.names.Find(name) || scope.dims.Find(name) || scope.FindState(name).valid();
 }
 
 const std::string* QualifierOf(const Scope& scope, syntax::ExprId id) {

@@ -10,6 +10,16 @@ std::optional<program::GenericId> Scope::FindGeneric(const std::string& name) co
   return std::nullopt;
 }
 
+program::StateId Scope::FindState(const std::string& name) const {
+  if (optimizer.valid()) {
+    for (program::StateId slot : program.optimizers[optimizer].slots) {
+      if (program.states[slot].name == name) return slot;
+    }
+  }
+  const auto state = checker.state_names.find({actor, name});
+  return state == checker.state_names.end() ? program::StateId() : state->second;
+}
+
 StaticType Scope::Declared(program::TypeId type) const {
   StaticType known = StaticOf(program, type);
   if (known.kind == StaticType::kTensor) known.declared = {type, signature, names.rows()};

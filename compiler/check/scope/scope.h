@@ -28,7 +28,7 @@ struct DeclaredName {
 
 // Site: where an expression stands; it decides what the expression may do.
 enum class Site : uint8_t {
-  kConst, kOp, kActor, kPlace, kFn, kMethod, kGraph, kSchedule, kTopology
+  kConst, kOp, kActor, kOptimizer, kPlace, kFn, kMethod, kGraph, kSchedule, kTopology
 };
 
 // TypeRole: what a type is written for; it decides which names its dimensions may introduce.
@@ -56,7 +56,8 @@ struct Scope {
   const Module& module;
   const Site site;
   program::Signature* const signature;
-  program::ActorId actor;  // of a method: its states are names
+  program::ActorId actor;          // of a method: its states are names
+  program::OptimizerId optimizer;  // of an `update`: its slots are names
   LocalNames names;
   DimNames dims;
   std::optional<TypeRole> in_type;  // while the dimensions of a type are being resolved
@@ -76,6 +77,8 @@ struct Scope {
   // True in a graph, and in a fn, which a graph may call.
   bool MayUsePlaces() const { return site == Site::kGraph || site == Site::kFn; }
   std::optional<program::GenericId> FindGeneric(const std::string& name) const;
+  // Finds a state of the actor, or a slot of the optimizer; invalid where there is none.
+  program::StateId FindState(const std::string& name) const;
   // Returns a value of a type that is written in this declaration.
   StaticType Declared(program::TypeId type) const;
   std::string Describe(const StaticType& type) const { return check::Describe(program, type); }

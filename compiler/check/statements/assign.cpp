@@ -18,6 +18,10 @@ namespace {
 bool IsParameter(const Scope& scope, LocalId id) {
   const auto is = [&](const Parameter& parameter) { return parameter.local == id; };
   if (scope.signature && llvm::any_of(scope.signature->parameters, is)) return true;
+  if (scope.optimizer.valid()) {
+    const Optimizer& optimizer = scope.program.optimizers[scope.optimizer];
+    return id.index < optimizer.parameters.size();
+  }
   return scope.actor.valid() && llvm::any_of(scope.program.actors[scope.actor].parameters, is);
 }
 

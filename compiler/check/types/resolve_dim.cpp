@@ -223,9 +223,13 @@ std::optional<DimVariableId> DimVariable(Scope& scope, const std::string& name, 
   if (role == TypeRole::kState) {
     scope.Report(
         Code::kE0311, range,
-        fmt::format("`{}` is neither a const nor a parameter of the actor; the shape of a state "
-                    "is static",
-                    name));
+        scope.optimizer.valid()
+            ? fmt::format("`{}` is neither a const nor a dimension of the tensor that `update` "
+                          "takes first, nor a parameter of the optimizer",
+                          name)
+            : fmt::format("`{}` is neither a const nor a parameter of the actor; the shape of a "
+                          "state is static",
+                          name));
   } else {
     scope.Report(Code::kE0310, range,
                  fmt::format("nothing says what the dimension `{}` is here", name));

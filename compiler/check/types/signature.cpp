@@ -81,16 +81,19 @@ std::vector<Parameter> ResolveParameters(Scope& scope,
       resolved[i].type = ResolveType(scope, written, TypeRole::kParameter);
       scope.names.set_type(resolved[i].local, scope.Declared(resolved[i].type));
       const bool of_actor = scope.site == Site::kActor;
+      const bool of_optimizer = scope.site == Site::kOptimizer;
       const bool of_topology = scope.site == Site::kTopology;
-      const bool is_fixed = of_actor || of_topology || scope.site == Site::kSchedule;
+      const bool is_fixed =
+          of_actor || of_optimizer || of_topology || scope.site == Site::kSchedule;
       if (is_fixed && HoldsTensor(scope.program, resolved[i].type)) {
         scope.Report(
             Code::kE0424, scope.program.types[resolved[i].type].range,
             fmt::format("the parameters of {} are known at compile time: int, float, bool, str, "
                         "and lists or tuples of them{}",
-                        of_actor      ? "an actor"
-                        : of_topology ? "a topology"
-                                      : "a schedule",
+                        of_actor       ? "an actor"
+                        : of_optimizer ? "an optimizer"
+                        : of_topology  ? "a topology"
+                                       : "a schedule",
                         of_actor ? "; a tensor is a state" : ""));
       }
     }

@@ -4,6 +4,7 @@
 
 #include "compiler/elaborate/calls/arguments.h"
 #include "compiler/elaborate/calls/method_scope.h"
+#include "compiler/elaborate/calls/optimizers.h"
 #include "compiler/elaborate/expressions/eval.h"
 #include "compiler/elaborate/expressions/evaluate.h"
 #include "compiler/elaborate/gradients/tape.h"
@@ -87,6 +88,12 @@ Value Eval(ElaborationContext& elaboration, const program::CallMethod& e, const 
     Report(elaboration, Code::kE0604, context.range,
            "methods of places are called by graphs, not by methods or initial values");
     return Value();
+  }
+  if (IsUpdate(elaboration, *instance_id, e.name)) {
+    std::vector<Actual> actuals =
+        EvaluateArguments(elaboration, e.arguments, nullptr, context.frame, context.frame);
+    for (Actual& actual : actuals) actual.value = HandedOver(elaboration, actual);
+    return CallUpdate(elaboration, *instance_id, std::move(actuals), context.range);
   }
   const program::MethodId method_id = MethodOf(elaboration, e, *instance_id);
   if (!method_id.valid()) return Value();

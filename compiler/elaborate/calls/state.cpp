@@ -15,6 +15,11 @@ namespace cgraph::elaborate {
 const Value& LayoutOf(const ElaborationContext& elaboration, program::StateId state,
                       const Frame& frame) {
   const InstanceDetails& details = elaboration.places.instances[frame.instance.index];
+  if (frame.slots != nullptr) {
+    const program::Optimizer& optimizer =
+        elaboration.program.optimizers[details.training->optimizer];
+    return (*frame.slots)[state.index - optimizer.slots[0].index];
+  }
   const std::vector<program::StateId>& states = elaboration.program.actors[details.actor].states;
   auto at = llvm::find(states, state);
   CGRAPH_CHECK(at != states.end(), "elaborate", "a method reads its own actor's state");

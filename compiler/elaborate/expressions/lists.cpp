@@ -6,6 +6,7 @@
 
 #include "compiler/elaborate/budget.h"
 #include "compiler/elaborate/calls/arguments.h"
+#include "compiler/elaborate/calls/optimizers.h"
 #include "compiler/elaborate/expressions/eval.h"
 #include "compiler/elaborate/gradients/gradients.h"
 #include "compiler/elaborate/places/places.h"
@@ -88,6 +89,8 @@ Value Eval(ElaborationContext& elaboration, const program::CallBuiltin& e, const
   using program::Builtin;
   if (e.builtin > Builtin::kAssert) return DimFunction(elaboration, e, context);
   if (e.builtin == Builtin::kGrad) return EvaluateGrad(elaboration, e, context);
+  if (e.builtin == Builtin::kUpdateAll) return EvaluateUpdateAll(elaboration, e, context);
+  if (e.builtin == Builtin::kGlobalNorm) return EvaluateGlobalNorm(elaboration, e, context);
   std::vector<Actual> actuals =
       EvaluateArguments(elaboration, e.arguments, nullptr, context.frame, context.frame);
   for (const Actual& actual : actuals) {

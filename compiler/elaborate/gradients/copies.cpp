@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "compiler/cost/costs.h"
+#include "compiler/elaborate/gradients/tape.h"
 #include "compiler/elaborate/gradients/value_numbers.h"
 #include "compiler/elaborate/ops/ops.h"
 #include "compiler/elaborate/report.h"
@@ -366,6 +367,22 @@ std::vector<std::string> AlongOf(const ElaborationContext& elaboration, StateId 
     return llvm::none_of(details.indices, [&](const auto& has) { return has.first == index; });
   });
   return along;
+}
+
+void NoteVariable(ElaborationContext& elaboration, graph::ValueId gradient, graph::ValueId of,
+                  size_t call) {
+  const graph::StateId id = elaboration.builder->value(of).state;
+  if (!id.valid()) return;
+  const std::vector<std::string> along = AlongOf(elaboration, id);
+  if (along.empty()) return;
+  const graph::State& state = elaboration.module.states[id];
+  const InstanceDetails& details = elaboration.places.instances[state.instance.index];
+  std::string variable =
+      fmt::format("{} {}.{}", call, elaboration.program.places[details.place].name, state.name);
+  for (const auto& [index, value] : details.indices) {
+    if (!llvm::is_contained(along, index)) variable += fmt::format(" {}", value);
+  }
+  elaboration.tape->variables[gradient].insert(std::move(variable));
 }
 
 bool SumCopies(ElaborationContext& elaboration, OpMaker& maker, FoundGradients& found) {

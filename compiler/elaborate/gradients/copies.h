@@ -21,6 +21,10 @@ bool SumCopies(ElaborationContext& elaboration, OpMaker& maker, FoundGradients& 
 void WarnOfUndeclaredCopies(ElaborationContext& elaboration, const FoundGradients& found,
                             Range range);
 
+// Notes which variable a gradient is of, if that has copies. `call` tells calls of `grad` apart.
+void NoteVariable(ElaborationContext& elaboration, graph::ValueId gradient, graph::ValueId of,
+                  size_t call);
+
 // Returns the indices of its place along which a param is a copy.
 std::vector<std::string> AlongOf(const ElaborationContext& elaboration, graph::StateId state);
 

@@ -475,6 +475,7 @@ Value EvaluateGrad(ElaborationContext& elaboration, const program::CallBuiltin& 
   // What stands alone is derived, too: nobody is blamed for what nothing reads.
   const DerivedCall derived{graph::MakerOf(elaboration.builder->graph(), loss.As<Tensor>()->value)};
   llvm::SaveAndRestore<const DerivedCall*> of_loss(elaboration.derived, &derived);
+  const size_t call = elaboration.tape->nodes.size();
   Deriver deriver(elaboration, context.range);
   if (!deriver.Run(*loss.As<Tensor>(), from, targets)) return Value();
   FoundGradients found;
@@ -489,7 +490,9 @@ Value EvaluateGrad(ElaborationContext& elaboration, const program::CallBuiltin& 
     const Tensor& target = *leaf.As<Tensor>();
     const std::optional<Tensor>& gradient = found[target.value];
     if (!gradient) return NoGradient(elaboration, deriver, target, context.range);
-    return gradient->value.valid() ? Value(*gradient) : Value();
+    if (!gradient->value.valid()) return Value();
+    NoteVariable(elaboration, gradient->value, target.value, call);
+    return Value(*gradient);
   });
 }
 

@@ -37,6 +37,13 @@ Tensor OpMaker::Add(Tensor a, Tensor b) {
   return Make(elaboration_.program.operator_ops.at(BinaryOperator::kAdd), {Value(a), Value(b)});
 }
 
+Tensor OpMaker::Multiply(Tensor a, Tensor b) {
+  return Make(elaboration_.program.operator_ops.at(BinaryOperator::kMultiply),
+              {Value(a), Value(b)});
+}
+
+Tensor OpMaker::Sqrt(Tensor a) { return Make(elaboration_.program.sqrt_op, {Value(a)}); }
+
 Tensor OpMaker::Scale(Tensor a, double factor) {
   return Make(elaboration_.program.operator_ops.at(BinaryOperator::kMultiply),
               {Value(a), Value(factor)});

@@ -19,7 +19,9 @@ class OpMaker {
   Tensor Zeros(const graph::Type& type);
   Tensor Ones(const graph::Type& type);
   Tensor Add(Tensor a, Tensor b);
+  Tensor Multiply(Tensor a, Tensor b);
   Tensor Scale(Tensor a, double factor);
+  Tensor Sqrt(Tensor a);
   Tensor Copy(Tensor a);
   Tensor Cast(Tensor a, DType dtype);
   Tensor SumTo(Tensor a, const graph::Type& type);

@@ -7,6 +7,9 @@
 #define CGRAPH_COMPILER_ELABORATE_GRADIENTS_TAPE_H_
 
 #include <deque>
+#include <map>
+#include <set>
+#include <string>
 #include <variant>
 #include <vector>
 
@@ -33,6 +36,9 @@ struct TapeNode {
 
 struct Tape {
   std::deque<TapeNode> nodes;  // that stay where they are while derived ops are recorded
+  // The variables that a gradient is of, where they are params that have copies: the copies' gradients
+  // are gradients of one variable.
+  std::map<graph::ValueId, std::set<std::string>> variables;
 };
 
 // Calls `visit(tensor)` for every tensor in a tree of lists and tuples, in order.

@@ -22,7 +22,8 @@ namespace {
 constexpr int64_t kStepsPerState = 8;
 constexpr int64_t kStepsPerPlace = 16;
 
-// Makes one state per tensor of the declared type: "w", "xs[3]", "pair.x".
+}  // namespace
+
 Value StateLayout(ElaborationContext& elaboration, program::TypeId type_id, const std::string& name,
                   Frame& frame, graph::InstanceId instance) {
   const program::Type& type = elaboration.program.types[type_id];
@@ -49,6 +50,8 @@ Value StateLayout(ElaborationContext& elaboration, program::TypeId type_id, cons
   elaboration.module.instances[instance].states.push_back(id);
   return Value(StateLeaf{id});
 }
+
+namespace {
 
 void CreateInstance(ElaborationContext& elaboration, program::PlaceId id,
                     const std::vector<int64_t>& indices) {
@@ -108,6 +111,7 @@ void CreateInstance(ElaborationContext& elaboration, program::PlaceId id,
   for (size_t i = 0; i < indices.size(); ++i) named.emplace_back(place.indices[i].name, indices[i]);
   elaboration.places.instances.push_back(
       {place.actor, id, std::move(parameters), std::move(named), std::move(layout), object});
+  if (bound && place.trained) CreateTraining(elaboration, instance_id, frame);
   elaboration.backtrace.loops.resize(elaboration.backtrace.loops.size() - indices.size());
 }
 

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "compiler/elaborate/frame.h"
@@ -22,6 +23,13 @@ struct PlaceTable {
   std::vector<graph::InstanceId> instances;
 };
 
+// Training: what `trained by` gives a place: for each tensor of its params the optimizer's slots.
+struct Training {
+  program::OptimizerId optimizer;
+  Frame frame;                                         // the optimizer's parameters
+  std::map<graph::StateId, std::vector<Value>> slots;  // by param: the layout of each slot
+};
+
 // InstanceDetails: the data of an instance that the graph's Instance does not need.
 struct InstanceDetails {
   program::ActorId actor;
@@ -30,6 +38,7 @@ struct InstanceDetails {
   std::vector<std::pair<std::string, int64_t>> indices;  // of its place
   std::vector<Value> layout;  // per state of the actor: a tree with StateLeaf leaves
   graph::StateId object;      // of native methods; else invalid
+  std::optional<Training> training = {};
 };
 
 struct Places {
@@ -39,6 +48,18 @@ struct Places {
 };
 
 void CreatePlaces(ElaborationContext& elaboration);
+
+// Makes one state per tensor of the declared type: "w", "xs[3]", "pair.x". Returns a tree with
+// StateLeaf leaves.
+Value StateLayout(ElaborationContext& elaboration, program::TypeId type, const std::string& name,
+                  Frame& frame, graph::InstanceId instance);
+
+// Makes the slots of a place that is trained; `indices` has the place's.
+void CreateTraining(ElaborationContext& elaboration, graph::InstanceId id, Frame& indices);
+
+// Returns what `update` of the optimizer sees for one param before its parameters are bound.
+Frame UpdateFrame(const ElaborationContext& elaboration, graph::InstanceId id,
+                  graph::StateId param);
 
 // Indexes places: `s[d, t]` is a place, `s[d, :]` and `s[d]` lists of the rest.
 Value IndexPlaces(ElaborationContext& elaboration, program::PlaceId id,

@@ -113,7 +113,8 @@ void AssignLocal(ElaborationContext& elaboration, const program::Assign& s, Fram
 void AssignState(ElaborationContext& elaboration, const program::Assign& s, Frame& frame,
                  Range range) {
   const program::State& state = elaboration.program.states[s.state];
-  Frame& owner = elaboration.places.instances[frame.instance.index].frame;
+  const bool is_slot = frame.slots != nullptr;
+  Frame& owner = is_slot ? frame : elaboration.places.instances[frame.instance.index].frame;
   const Value* target = &LayoutOf(elaboration, s.state, frame);
   program::TypeId type = state.type;
   for (program::ExprId subscript : s.subscripts) {
