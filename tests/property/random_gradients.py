@@ -1,0 +1,682 @@
+#!/usr/bin/python3
+"""Random programs that ask for gradients, run by cgrun and compared with reverse mode in NumPy.
+
+A program has places on several devices with params (tensors, tuples and lists of them, copies of
+one variable), calls of methods with several results, ops, views and collectives, some of it in a
+loop over micro-batches. Each is run in program order, with whole and with halved backwards, by
+schedules, with one worker and several, and in processes: all must give the same bits, and those
+must be the reference's within rounding. The reference (tests/support/reverse_mode.py) runs the same
+statements on NumPy arrays in f64; it is itself compared with a finite difference for each program.
+
+  random_gradients.py --cgc build/release/cgc --cgrun build/release/cgrun --count 2000 --seed 1
+      [--emulated build/release/emulated:build/release] [--every 4] [--plant RULE]
+
+A failing program is kept, and its number is a `--seed` for `--count 1`. With `--plant` a rule of
+the reference is wrong, so that programs must fail. Without it, each rule is made wrong in turn for
+each program, and the test fails where a rule's fault would have been seen in none of them.
+"""
+import argparse
+import concurrent.futures
+import copy
+import importlib.util
+import os
+import pathlib
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+
+TESTS = pathlib.Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(TESTS / "support"), str(TESTS / "property")]
+import random_graphs  # noqa: E402
+import tensor_files  # noqa: E402
+
+ACTOR = """
+actor NAME(k: int) {
+  param w: T[4, 4] = load("init.safetensors", "{k}.w")
+  param pair: (T[4], T[4, 4]) = (load("init.safetensors", "{k}.a"),
+                                 load("init.safetensors", "{k}.b"))
+  param each: [T[4, 4]; 2] = [load("init.safetensors", "{k}.c"), load("init.safetensors", "{k}.d")]
+  param gain: T[4] = load("init.safetensors", "{GAIN}.gain")ALONG
+  state h: T[4, 4] = zeros()
+  state fixed: T[4, 4] = load("init.safetensors", "{k}.f")
+  method forward(x: T[r, 4]) -> T[r, 4] { return relu(x @ w + pair[0]) }
+  method mix(x: T[r, 4], y: T[r, 4]) -> T[r, 4] { return x * y * 0.5 + y * pair[0] }
+  method two(x: T[4, 4], y: T[4, 4]) -> (a: T[4, 4], b: T[4]) {
+    return (a: x @ pair[1], b: y[1] * gain + x[0])
+  }
+  method three(x: T[4, 4], v: T[4]) -> (T[4, 4], T[4, 4], T[4]) {
+    let z = x * v
+    return (z - v, x, z[3])
+  }
+  method twice(x: T[4, 4]) -> (T[4, 4], T[4, 4]) {
+    let y = x * gain
+    return (y, y)
+  }
+  method total(x: T[r, 4]) -> T { return mean(square(x) * gain) }
+  method scaled(x: T[4, 4], s: T) -> T[4, 4] { return (x * s + s) * 0.5 }
+  method bias(x: T[4, 4], v: T[4]) -> T[4, 4] { return x + v - pair[1] }
+  method deep(x: T[r, 4]) -> T[r, 4] {
+    var y = x
+    for layer in each { y = relu(y @ layer) }
+    return y
+  }
+  method more(x: T[4, 4]) -> T[4, 4] { return gated(gated(x, pair[1]), w) + gated(x, w) }
+  method keep(x: T[4, 4]) -> T[4, 4] {
+    let old = copy(h)
+    h = old * 0.5 + x @ w
+    return h
+  }
+  method frozen(x: T[4, 4]) -> T[4, 4] { return x @ fixed + stop_gradient(x) * x }
+  method divided(x: T[4, 4], y: T[4, 4]) -> T[4, 4] { return x / (square(y) + 1.0) }
+  method chosen(x: T[4, 4], y: T[4, 4]) -> T[4, 4] { return where(x > 0.25, y * 0.5, x) }
+  method row(x: T[4, 4]) -> T[4] { return x[2] }
+  method rows(x: T[4, 4]) -> T[2, 4] { return x[1..3] }
+  method across(x: T[4, 4], y: T[4, 4], v: T[4]) -> T[4, 4] {
+    return stack([x[0], v, y[3], x[0] * v])
+  }
+  method turned(x: T[4, 4]) -> T[4, 4] { return matmul(x, x, transpose_a: true) * 0.25 }
+  method entropy(x: T[4, 4], label: i64[4]) -> T { return mean(cross_entropy(x, label)) }
+  method added(x: T[r, 4]) -> T { return sum(x * x) * 0.125 }
+  // Ops of more rules.
+  method joined(x: T[4, 4], y: T[4, 4]) -> T[4, 4] { return concat([x[2..4], y[0..2]], dim: 0) }
+  method curved(x: T[r, 4]) -> T[r, 4] { return tanh(x) * exp(-square(x)) }
+  method soft(x: T[r, 4]) -> T[r, 4] { return softmax(x) }
+  method normal(x: T[r, 4]) -> T[r, 4] { return layer_norm(x, gain, pair[0]) }
+  method summed(x: T[4, 4]) -> T[4] { return sum(transpose(x @ w), dim: 0) * 0.5 }
+  method shaped(x: T[4, 4]) -> T[4, 4] { return reshape(flatten(x) * 0.5, [4, 4]) }
+  method learn(g: T[4, 4]) { w -= g * 0.01 }
+}
+"""
+# method -> (argument kinds, result kinds). Kinds: m = T[4, 4], h = T[2, 4], v = T[4], s = T,
+# l = i64[4].
+METHODS = {
+    "forward": ("m", "m"), "forward_h": ("h", "h"), "mix": ("mm", "m"), "mix_h": ("hh", "h"),
+    "two": ("mm", "mv"), "three": ("mv", "mmv"), "twice": ("m", "mm"), "total": ("m", "s"),
+    "total_h": ("h", "s"), "scaled": ("ms", "m"), "bias": ("mv", "m"), "deep": ("m", "m"),
+    "deep_h": ("h", "h"), "more": ("m", "m"), "keep": ("m", "m"), "frozen": ("m", "m"),
+    "divided": ("mm", "m"), "chosen": ("mm", "m"), "row": ("m", "v"), "rows": ("m", "h"),
+    "across": ("mmv", "m"), "turned": ("m", "m"), "entropy": ("ml", "s"), "added": ("m", "s"),
+    "added_h": ("h", "s"),
+}
+MORE_METHODS = {"joined": ("mm", "m"), "curved": ("m", "m"), "soft": ("m", "m"),
+                "normal": ("m", "m"), "normal_h": ("h", "h"), "summed": ("m", "v"),
+                "shaped": ("m", "m")}
+TYPES = {"m": "[4, 4]", "h": "[2, 4]", "v": "[4]", "s": ""}
+FNS = """fn gated(x: T[r, 4], w: T[4, 4]) -> T[r, 4] {
+  return relu(matmul(x, w, transpose_b: true)) * x
+}
+"""
+SCHEDULES = "schedule whole { prefer backward > forward }\n" \
+            "schedule halves { prefer backward_input > backward_weight }\n"
+
+
+def reference():
+    """A reverse_mode module of its own, for one thread."""
+    spec = importlib.util.spec_from_file_location("reverse_mode",
+                                                  TESTS / "support" / "reverse_mode.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+class Node:
+    """The actor, on values of the reference `r`."""
+
+    def __init__(self, r, arrays, gain):
+        self.r = r
+        self.w, self.a, self.b, self.c, self.d = (r.Value(arrays[n]) for n in "wabcd")
+        self.gain, self.fixed, self.h = gain, r.Value(arrays["f"]), r.Value(np.zeros((4, 4)))
+
+    def forward(self, x): return self.r.relu(x @ self.w + self.a)
+    def mix(self, x, y): return x * y * 0.5 + y * self.a
+    def two(self, x, y): return x @ self.b, y[1] * self.gain + x[0]
+
+    def three(self, x, v):
+        z = x * v
+        return z - v, x, z[3]
+
+    def twice(self, x): return (x * self.gain,) * 2
+    def total(self, x): return self.r.mean(self.r.square(x) * self.gain)
+    def scaled(self, x, s): return (x * s + s) * 0.5
+    def bias(self, x, v): return x + v - self.b
+    def deep(self, x): return self.r.relu(self.r.relu(x @ self.c) @ self.d)
+
+    def more(self, x):
+        gated = lambda x, w: self.r.relu(self.r.matmul(x, w, transpose_b=True)) * x
+        return gated(gated(x, self.b), self.w) + gated(x, self.w)
+
+    def keep(self, x):
+        self.h = self.r.copy(self.h) * 0.5 + x @ self.w
+        return self.h
+
+    def frozen(self, x): return x @ self.fixed + self.r.stop(x) * x
+    def divided(self, x, y): return x / (self.r.square(y) + 1.0)
+    def chosen(self, x, y): return self.r.choose(x, 0.25, y * 0.5, x)
+    def row(self, x): return x[2]
+    def rows(self, x): return x[1:3]
+    def across(self, x, y, v): return self.r.stack([x[0], v, y[3], x[0] * v])
+    def turned(self, x): return self.r.matmul(x, x, transpose_a=True) * 0.25
+    def entropy(self, x, label): return self.r.mean(self.r.cross_entropy(x, label))
+    def added(self, x): return self.r.total(x * x) * 0.125
+    def joined(self, x, y): return self.r.concat([x[2:4], y[0:2]])
+
+    def curved(self, x):
+        return self.r.tanh(x) * self.r.exp(self.r.square(x) * self.r.value(-1.0))
+
+    def soft(self, x): return self.r.softmax(x)
+    def normal(self, x): return self.r.layer_norm(x, 1e-5) * self.gain + self.a
+    def summed(self, x): return self.r.total(self.r.transpose(x @ self.w), 0) * 0.5
+    def shaped(self, x): return self.r.reshape(self.r.reshape(x, 16) * 0.5, (4, 4))
+
+
+class Program:
+    """One random program: its text, its inputs, and a closure for each statement."""
+
+    def __init__(self, seed, methods):
+        self.rng, self.methods = random.Random(seed), methods
+        rng = self.rng
+        self.dtype = rng.choice(["f32", "f64"])
+        self.fresh, self.training = 0, rng.random() < 0.3
+        self.declare()
+        self.batches = rng.choice([1, 2, 3])
+        self.pipeline = rng.random() < 0.3 and self.groups["p"] > 1
+        self.pool = {"m": [("y", "y")], "h": [], "v": [], "s": [], "l": [("label", "label")]}
+        self.lines, self.steps = [], []
+        for _ in range(0 if self.pipeline else rng.randint(0, 4)):
+            self.statement()
+        before, self.before = self.lines, self.steps
+        self.lines, self.steps = [], []
+        outside = {kind: list(values) for kind, values in self.pool.items()}
+        self.pool["m"].append(("x[m]", "x"))
+        if self.pipeline:
+            self.stages()
+        else:
+            for _ in range(rng.randint(1, 8)):
+                self.statement()
+        self.loss(outside)
+        self.write(before)
+
+    def declare(self):
+        """Places: p have params of their own and a gain in copies, q are copies, s is one."""
+        rng = self.rng
+        self.groups = {"p": rng.randint(1, 4), "q": rng.choice([0, 0, 2, 3]),
+                       "s": rng.choice([0, 1])}
+        self.places, self.devices, self.text = [], {}, ""
+        choices = [f"{kind}[{i}]" for kind in ("cpu", "gpu") for i in range(3)]
+        for group, count in self.groups.items():
+            devices = rng.sample(choices, count) if rng.random() < 0.7 else \
+                rng.choices(choices, k=count)
+            if not count:
+                continue
+            self.text += f"const ON_{group.upper()} = [{', '.join(devices)}]\n"
+            self.text += {"p": f"place p[i in 0..{count}] = Node(i) on ON_P[i]\n",
+                          "q": f"place q[j in 0..{count}] = Copy(8) on ON_Q[j] equal along j\n",
+                          "s": "place s = Copy(9) on ON_S[0]\n"}[group]
+            for i, device in enumerate(devices):
+                name = "s" if group == "s" else f"{group}[{i}]"
+                self.places.append(name)
+                self.devices[name] = device
+
+    def new(self):
+        self.fresh += 1
+        return f"t{self.fresh}"
+
+    def pick(self, kind):
+        return self.rng.choice(self.pool[kind])
+
+    def statement(self):
+        roll = self.rng.random()
+        if roll < 0.1:
+            return self.free_op()
+        if roll < 0.2:
+            return self.views()
+        if roll < 0.4:
+            return self.collective()
+        choices = [m for m, (args, _) in self.methods.items() if all(self.pool[a] for a in args)]
+        return self.call(self.rng.choice(self.places), self.rng.choice(choices))
+
+    def call(self, place, method, args=None):
+        arg_kinds, result_kinds = self.methods[method]
+        args = args or [self.pick(kind) for kind in arg_kinds]
+        method = method.removesuffix("_h")
+        vias = ["", "", "", " via auto", " via host"]
+        names = [self.new() for _ in result_kinds]
+        left = names[0] if len(names) == 1 else f"({', '.join(names)})"
+        text = ", ".join(a[0] + self.rng.choice(vias) for a in args)
+        self.lines.append(f"let {left} = {place}.{method}({text})")
+
+        def step(env, nodes, r):
+            result = getattr(nodes[place], method)(*[env[a[1]] for a in args])
+            env.update(zip(names, [result] if len(names) == 1 else result))
+        self.steps.append(step)
+        for name, kind in zip(names, result_kinds):
+            self.pool[kind].append((name, name))
+        return names
+
+    def free_op(self):
+        a, b, name = self.pick("m"), self.pick("m"), self.new()
+        place = self.rng.choice(self.places)
+        text, make = self.rng.choice([("A * B * 0.5", lambda a, b: a * b * 0.5),
+                                      ("A + B * 0.5", lambda a, b: a + b * 0.5),
+                                      ("A - B[1]", lambda a, b: a - b[1])])
+        text = text.replace("A", a[0]).replace("B", b[0])
+        self.lines.append(f"let {name} = ({text}) on {place}")
+        self.steps.append(lambda env, nodes, r: env.update({name: make(env[a[1]], env[b[1]])}))
+        self.pool["m"].append((name, name))
+
+    def views(self):
+        """Views at graph level: a row or rows, which may overlap others, or rows put together."""
+        a, b, name = self.pick("m"), self.pick("m"), self.new()
+        i, j, roll = self.rng.randrange(4), self.rng.randrange(3), self.rng.randrange(3)
+        if roll == 0:
+            self.pool["v"].append((f"{a[0]}[{i}]", name))
+            make = lambda a, b, r: a[i]
+        elif roll == 1:
+            self.pool["h"].append((f"{a[0]}[{j}..{j + 2}]", name))
+            make = lambda a, b, r: a[j:j + 2]
+        else:
+            rows = [a, b, a, b]
+            at = [self.rng.randrange(4) for _ in rows]
+            text = ", ".join(f"{x[0]}[{k}]" for x, k in zip(rows, at))
+            self.lines.append(f"let {name} = stack([{text}]) on {self.rng.choice(self.places)}")
+            make = lambda a, b, r: r.stack([x[k] for x, k in zip([a, b, a, b], at)])
+            self.pool["m"].append((name, name))
+        self.steps.append(lambda env, nodes, r: env.update({name: make(env[a[1]], env[b[1]], r)}))
+
+    def group(self):
+        """Some places on devices of their own, in any order."""
+        rng, devices, group = self.rng, set(), []
+        for place in rng.sample(self.places, rng.randint(1, len(self.places))):
+            if self.devices[place] not in devices:
+                devices.add(self.devices[place])
+                group.append(place)
+        return group[:3] if len(group) > 4 else group
+
+    def collective(self):
+        rng, group = self.rng, self.group()
+        n, root = len(group), rng.randrange(len(group))
+        values = [self.call(place, rng.choice(["mix", "mix", "divided"]))[0] for place in group]
+        places, text, x = f"[{', '.join(group)}]", f"[{', '.join(values)}]", self.pick("m")
+        via = rng.choice(["", "", " via auto", " via host"])
+        reduction, factor = rng.choice([("sum", 1.0), ("avg", 1.0 / n)])
+        rows = 4 // n
+        parts = ", ".join(f"{v}[{i * rows}..{(i + 1) * rows}]" for i, v in enumerate(values))
+
+        def fold(xs):
+            total = xs[0]
+            for y in xs[1:]:
+                total = total + y
+            return total * factor
+        cut = lambda y, i: y[i * rows:(i + 1) * rows]
+        # text of the collective -> (each participant's result, its kind) or the only result
+        choices = {
+            f"all_reduce({text}, {reduction}){via}": lambda xs, x, r: [fold(xs)] * n,
+            f"reduce({text}, {reduction}, root: {root}){via}": lambda xs, x, r: fold(xs),
+            f"broadcast({x[0]}, to: {places}){via}": lambda xs, x, r: [x] * n,
+        }
+        if n in (1, 2, 4):
+            choices |= {
+                f"all_gather([{parts}]){via}":
+                    lambda xs, x, r: [r.concat([cut(y, i) for i, y in enumerate(xs)])] * n,
+                f"gather([{parts}], root: {root}){via}":
+                    lambda xs, x, r: r.concat([cut(y, i) for i, y in enumerate(xs)]),
+                f"all_to_all({text}){via}":
+                    lambda xs, x, r: [r.concat([cut(y, i) for y in xs]) for i in range(n)],
+                f"scatter({x[0]}, to: {places}){via}":
+                    lambda xs, x, r: [cut(x, i) for i in range(n)],
+                f"reduce_scatter({text}, {reduction}){via}":
+                    lambda xs, x, r: [cut(fold(xs), i) for i in range(n)],
+                f"all_gather(reduce_scatter({text}, {reduction}){via}){via}":
+                    lambda xs, x, r: [fold(xs)] * n,
+            }
+        call, name = rng.choice(list(choices)), self.new()
+        make, alone = choices[call], call.startswith(("reduce(", "gather("))
+        if rng.random() < 0.2:
+            self.lines.append(f"barrier({places})")
+        self.lines.append(f"let {name} = {call}")
+
+        def step(env, nodes, r):
+            results = make([env[v] for v in values], env[x[1]], r)
+            env.update({name: results} if alone else
+                       {f"{name}[{i}]": result for i, result in enumerate(results)})
+        self.steps.append(step)
+        kind = {4: "m", 2: "h"}.get(rows) if call.startswith(("scatter", "reduce_scatter")) else "m"
+        if alone:
+            self.pool["m"].append((name, name))
+        elif kind:
+            for i in rng.sample(range(n), rng.randint(1, n)):
+                self.pool[kind].append((f"{name}[{i}]", f"{name}[{i}]"))
+
+    def stages(self):
+        """Each micro-batch goes through every p."""
+        value = ("x[m]", "x")
+        for i in range(self.groups["p"]):
+            name, = self.call(f"p[{i}]", "forward", [value])
+            value = (name, name)
+
+    def loss(self, outside):
+        """What an iteration adds to the loss: the mean of something of each kind it has made."""
+        rng = self.rng
+        fresh = {kind: values[len(outside[kind]):] for kind, values in self.pool.items()}
+        terms = []
+        for kind in "mhvs":
+            at_most = 1 if self.pipeline else 2
+            for text, key in rng.sample(fresh[kind], min(len(fresh[kind]), at_most)):
+                if key in ("x",):
+                    continue
+                terms.append((f"mean(square({text}))" if rng.random() < 0.5 else
+                              f"mean({text} * 0.5)", key, kind))
+        if self.pipeline:
+            terms = [(f"mean(square({fresh['m'][-1][0]}))", fresh["m"][-1][1], "m")]
+        terms = terms or [("mean(square(x[m]))", "x", "m")]
+        self.lines.append(f"losses = losses + [{' + '.join(t for t, _, _ in terms)}]")
+
+        def term(text, value, r):
+            return r.mean(r.square(value)) if text.startswith("mean(sq") else r.mean(value * 0.5)
+
+        def step(env, nodes, r):
+            total = None
+            for text, key, _ in terms:
+                part = term(text, env[key], r)
+                total = part if total is None else total + part
+            env["losses"].append(total)
+        self.steps.append(step)
+
+    def write(self, before):
+        rng, T = self.rng, self.dtype
+        # What gradients are asked of: all places, some values, or fewer places.
+        groups = [g for g, count in self.groups.items() if count]
+        self.of = [g for g in groups if g in "q" or self.training or rng.random() < 0.8] or groups
+        self.of += ["x", "y"] if rng.random() < 0.7 else []
+        inside = [key for kind in "mv" for text, key in self.pool[kind]
+                  if text == key and key.startswith("t") and f"let {key} =" in
+                  "\n".join(before)]
+        self.of += rng.sample(inside, min(len(inside), 1))
+        results = {"loss": ("loss", "")}
+        for i, target in enumerate(self.of):
+            for place in [p for p in self.places if p[0] == target[0] and target in "pqs"]:
+                at = f"g[{i}]" + (place[1:] if target != "s" else "")
+                for param, shape in [("w", "[4, 4]"), ("pair[0]", "[4]"), ("pair[1]", "[4, 4]"),
+                                     ("each[0]", "[4, 4]"), ("each[1]", "[4, 4]"),
+                                     ("gain", "[4]")]:
+                    results[f"{place}.{param}"] = (f"{at}.{param}", shape)
+            if target not in "pqs":
+                vector = any(key == target for _, key in self.pool["v"])
+                results[target] = (f"g[{i}]", f"[{self.batches}, 4, 4]" if target == "x" else
+                                   "[4]" if vector else "[4, 4]")
+        self.names = {f"o{i}": key for i, key in enumerate(results)}
+        values = ", ".join(f"o{i}: {text}" for i, (text, _) in enumerate(results.values()))
+        types = ", ".join(f"o{i}: {T}{shape}" for i, (_, shape) in enumerate(results.values()))
+        learn = "".join(f"  {p}.learn(g[{self.of.index(p[0])}]{p[1:]}.w)\n" for p in self.places
+                        if self.training)
+        lines = lambda ls, space: "".join(f"{space}{line}\n" for line in ls)
+        last = "mean(stack(losses))" if self.batches > 1 else "losses[0] * 2.0"
+        actors = "".join(
+            ACTOR.replace("NAME", name).replace("ALONG", along).replace("{GAIN}", gain)
+            for name, along, gain in [("Node", " equal along i", "shared"), ("Copy", "", "{k}")])
+        graph = (f"graph step(x: T[{self.batches}, 4, 4], y: T[4, 4], label: i64[4]) -> ({types}) "
+                 f"{{\n  var losses = []\n{lines(before, '  ')}  for m in 0..{self.batches} {{\n"
+                 f"{lines(self.lines, '    ')}  }}\n  let loss = {last}\n"
+                 f"  let g = grad(loss, of: ({', '.join(self.of)},))\n{learn}"
+                 f"  return ({values})\n}}\n")
+        imports = "import std.tensor\nimport std.nn\nimport std.schedules\n"
+        self.text = (imports + SCHEDULES + FNS + actors + self.text + graph).replace("T[", f"{T}[")
+        for alone in ("-> T ", "s: T)"):
+            self.text = self.text.replace(alone, alone.replace("T", T))
+        if not any(name not in METHODS for name in self.methods):
+            start, end = self.text.find("  // Ops of more"), self.text.find("  method learn")
+            while start >= 0:
+                self.text = self.text[:start] + self.text[end:]
+                start = self.text.find("  // Ops of more")
+                end = self.text.find("  method learn", start)
+
+    def arrays(self, seed):
+        """The params by number of the place's parameter, and the inputs."""
+        rng = np.random.default_rng(seed)
+        real = lambda *shape: rng.normal(size=shape).astype(np.float32).astype(np.float64) * 0.5
+        init = {str(k): {"w": real(4, 4), "a": real(4), "b": real(4, 4), "c": real(4, 4),
+                         "d": real(4, 4), "f": real(4, 4), "gain": real(4) + 1}
+                for k in [*range(self.groups["p"]), 8, 9]} | {"shared": {"gain": real(4) + 1}}
+        inputs = {"x": real(self.batches, 4, 4), "y": real(4, 4), "label": rng.integers(0, 4, 4)}
+        return init, inputs
+
+    def nodes(self, r, init, ws, hs):
+        """The places by name; q are one node with states h of their own."""
+        gain, nodes = r.Value(init["shared"]["gain"]), {}
+        for place in self.places:
+            number = {"p": place[2:-1], "q": "8", "s": "9"}[place[0]]
+            if place[0] == "q" and place != "q[0]":
+                nodes[place] = copy.copy(nodes["q[0]"])
+            else:
+                own = gain if place[0] == "p" else r.Value(init[number]["gain"])
+                nodes[place] = Node(r, init[number], own)
+                if place in ws:
+                    nodes[place].w = r.Value(ws[place])
+            nodes[place].h = r.Value(hs.get(place, np.zeros((4, 4))))
+        return nodes
+
+    def evaluate(self, r, init, inputs, repeat):
+        """The results by name, of the last of so many executions."""
+        ws, hs = {}, {}
+        for _ in range(repeat):
+            r.reset()
+            nodes = self.nodes(r, init, ws, hs)
+            env = {name: r.Value(a) for name, a in inputs.items() if name != "label"}
+            env |= {"label": inputs["label"], "losses": []}
+            whole = env["x"]
+            for step in self.before:
+                step(env, nodes, r)
+            for m in range(self.batches):
+                env["x"] = whole[m]
+                for step in self.steps:
+                    step(env, nodes, r)
+            env["x"] = whole
+            loss = r.mean(r.stack(env["losses"])) if self.batches > 1 else env["losses"][0] * 2.0
+            wanted = [self.leaf(key, env, nodes, loss) for key in self.names.values()]
+            found = r.gradients(loss, wanted + [nodes[p].w for p in self.places])
+            for place, g in zip(self.places, found[len(wanted):]):
+                ws[place] = nodes[place].w.array - (g * 0.01 if self.training else 0)
+                hs[place] = nodes[place].h.array
+        return dict(zip(self.names.values(), found)) | {"loss": loss.array}
+
+    def leaf(self, key, env, nodes, loss):
+        if key == "loss":
+            return loss
+        place, _, param = key.partition(".")
+        if place not in nodes:
+            return env[key]
+        node = nodes[place]
+        return {"w": node.w, "pair[0]": node.a, "pair[1]": node.b, "each[0]": node.c,
+                "each[1]": node.d, "gain": node.gain}[param]
+
+
+def close(got, expected, dtype):
+    """Whether they agree within rounding, by the largest of the expected tensor."""
+    rounding = 3e-4 if dtype == "f32" else 1e-11
+    return got.shape == expected.shape and got.dtype == (
+        np.float32 if dtype == "f32" else np.float64) and np.isfinite(got).all() and (
+            np.abs(got - expected).max() <= rounding * (1e-2 + np.abs(expected).max()))
+
+
+def difference(program, r, init, inputs):
+    """Whether the reference agrees with how its loss changes along a direction of the inputs."""
+    if "x" not in program.names.values():
+        return True
+    r.stop = r.copy  # the loss does change with what is under stop_gradient
+    rng, step = np.random.default_rng(0), 1e-6
+    along = {name: rng.normal(size=inputs[name].shape) for name in "xy"}
+    found = program.evaluate(r, init, inputs, 1)
+    slope = sum((found[k] * along[k]).sum() for k in along)
+    losses = [program.evaluate(r, init, inputs | {k: inputs[k] + e * along[k] for k in along}, 1)
+              ["loss"] for e in (step, -step)]
+    return abs((losses[0] - losses[1]) / (2 * step) - slope) <= 1e-4 * (1 + abs(slope))
+
+
+class Trial:
+    """One program, run in several ways. `failures` are sentences; `seen` the rules of the reference
+    that would have failed if they were wrong."""
+
+    def __init__(self, options, seed):
+        self.options, self.seed, self.failures, self.seen = options, seed, [], set()
+        self.runs = self.compared = 0
+        self.rules, self.dtype, self.skipped = set(), "", False
+        with tempfile.TemporaryDirectory() as folder:
+            self.folder = pathlib.Path(folder)
+            self.run()
+
+    def fail(self, what, output):
+        kept = pathlib.Path(tempfile.gettempdir()) / f"random_gradients_{self.seed}"
+        shutil.copytree(self.folder, kept, dirs_exist_ok=True)
+        self.failures.append(f"seed {self.seed}: {what} ({kept})\n{output}")
+
+    def run(self):
+        methods = METHODS if self.options.few_rules else METHODS | MORE_METHODS
+        self.program = program = Program(self.seed, methods)
+        self.dtype = program.dtype
+        init, inputs = program.arrays(self.seed)
+        self.repeat = program.rng.randint(1, 3)
+        r = reference()
+        r.planted = set(self.options.plant)
+        expected = program.evaluate(r, init, inputs, self.repeat)
+        large = max(np.abs(e).max(initial=0) for e in expected.values())
+        # Near a kink rounding decides about a gradient; of large numbers nothing is left.
+        if (r.kinks and min(r.kinks) < 1e-4) or not large < 1e4:
+            self.skipped = True
+            return
+        self.rules = set(r.used)
+        if not self.options.plant and not difference(program, reference(), init, inputs):
+            self.fail("the reference disagrees with its finite difference", "")
+        dtype = np.float32 if program.dtype == "f32" else np.float64
+        (self.folder / "random.cgraph").write_text(program.text)
+        tensor_files.write(self.folder / "init.safetensors", {
+            f"{k}.{name}": a.astype(dtype) for k, arrays in init.items()
+            for name, a in arrays.items()})
+        for name, array in inputs.items():
+            np.save(self.folder / f"{name}.npy", array if name == "label" else array.astype(dtype))
+        got = self.run_all(expected)
+        if got and not self.failures:
+            for rule in self.rules:
+                r.planted = {rule}
+                wrong = program.evaluate(r, init, inputs, self.repeat)
+                if not all(close(got[o], wrong[key], program.dtype)
+                           for o, key in program.names.items()):
+                    self.seen.add(rule)
+
+    def ways(self):
+        """(what, flags, whether its bits are those of the first) of each run."""
+        rng, program = self.program.rng, self.program
+        workers = ["--workers", str(rng.randint(2, 4))]
+        yield "program order", ["--schedule", "program", "--workers", "1"]
+        yield "halves", ["--schedule", "halves", *workers]
+        yield "auto", ["--schedule", "auto", "--workers", "1"]
+        yield "processes", ["--schedule", rng.choice(["halves", "program", "whole"]),
+                            "--processes", rng.choice(["2", "3", "device"])]
+        yield "whole", ["--schedule", "whole", *workers, rng.choice(["--overlap", "--no-overlap"])]
+        on = [program.devices[p] for p in program.places if p[0] == "p"]
+        if program.pipeline and len(set(on)) == len(on):
+            name = rng.choice(["zb_h1", "zb_h2", "one_f_one_b", "one_f_one_b_fused"])
+            yield name, ["--schedule", f"{name}({len(on)})", *workers]
+
+    def run_all(self, expected):
+        first = None
+        for what, flags in self.ways():
+            got = self.execute(what, flags, dict(os.environ))
+            if got is None:
+                continue
+            if first is None:
+                first = got
+                self.compare(what, got, expected)
+            else:
+                self.same(what, got, first)
+        if self.options.emulated:
+            self.emulated(expected)
+        return first
+
+    def emulated(self, expected):
+        """GPUs have other kernels, whose bits are the same by every schedule."""
+        program, first = self.program, None
+        gpus = sorted({d for d in program.devices.values() if d.startswith("gpu")})
+        for schedule in ("program", "halves"):
+            order = program.rng.randrange(1, 1 << 30)
+            extra, flags = random_graphs.emulated(self.options.emulated, gpus, order)
+            workers = [] if "--device-map" in flags else ["--workers", "2"]
+            got = self.execute(f"emulated {schedule}", ["--schedule", schedule, *flags, *workers],
+                               os.environ | extra)
+            if got is None:
+                continue
+            self.compare(f"emulated {schedule}", got, expected)
+            first = first or got
+            self.same(f"emulated {schedule}", got, first)
+
+    def execute(self, what, flags, environment):
+        command = [self.options.cgrun, "random.cgraph", "-q", "-n", str(self.repeat), "--timeout",
+                   "20", *flags, "--output", "out.safetensors"]
+        for warning in ("W0301", "W0501", "W0506"):
+            command += ["--no-warn", warning]
+        for name in ("x", "y", "label"):
+            command += ["--input", f"{name}={name}.npy"]
+        self.runs += 1
+        (self.folder / "out.safetensors").unlink(missing_ok=True)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=self.folder,
+                              env=environment)
+        if done.returncode or done.stderr:
+            self.fail(f"{what} exits with {done.returncode}: {' '.join(flags)}", done.stderr)
+            return None
+        return tensor_files.read(self.folder / "out.safetensors")
+
+    def compare(self, what, got, expected):
+        for output, key in self.program.names.items():
+            self.compared += 1
+            if not close(got[output], expected[key], self.program.dtype):
+                self.fail(f"{what}: gradient of {key}", f"got {got[output]}\nexpected "
+                          f"{expected[key]}")
+                return
+
+    def same(self, what, got, first):
+        for output, key in self.program.names.items():
+            self.compared += 1
+            if got[output].tobytes() != first[output].tobytes():
+                self.fail(f"{what}: other bits of {key} than program order",
+                          f"{got[output] - first[output]}")
+                return
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--cgc", type=lambda p: str(pathlib.Path(p).resolve()))
+    parser.add_argument("--cgrun", required=True, type=lambda p: str(pathlib.Path(p).resolve()))
+    parser.add_argument("--emulated", metavar="FOLDERS", help="with the libraries of emulated GPUs")
+    parser.add_argument("--count", type=int, default=60)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--every", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--few-rules", action="store_true")
+    parser.add_argument("--plant", action="append", default=[], metavar="RULE")
+    options = parser.parse_args()
+    if options.emulated:
+        options.emulated = ":".join(map(os.path.abspath, options.emulated.split(":")))
+    first = int(os.environ.get("CGRAPH_SEED", "0")) % options.every
+    seeds = range(options.seed + first, options.seed + options.count, options.every)
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        trials = list(pool.map(lambda seed: Trial(options, seed), seeds))
+    failures = [failure for trial in trials for failure in trial.failures]
+    for failure in failures[:5]:
+        print(failure)
+    rules = set().union(*(trial.rules for trial in trials))
+    seen = set().union(*(trial.seen for trial in trials))
+    compared = sum(trial.compared for trial in trials)
+    print(f"random gradients: {len(trials)} programs ({sum(t.skipped for t in trials)} too near to "
+          f"a kink or too large) in {sum(t.runs for t in trials)} runs, {compared} tensors compared"
+          f", {len(failures)} failures; faults of {len(seen)} of {len(rules)} rules would be seen")
+    blind = rules - seen if len(trials) >= 20 and not failures else set()
+    if blind:
+        print(f"no program would have seen a fault of {', '.join(sorted(blind))}")
+    sys.exit(1 if failures or blind or not compared else 0)
+
+
+if __name__ == "__main__":
+    main()
