@@ -385,6 +385,23 @@ void NoteVariable(ElaborationContext& elaboration, graph::ValueId gradient, grap
   elaboration.tape->variables[gradient].insert(std::move(variable));
 }
 
+bool CheckWholeVariables(ElaborationContext& elaboration, const FoundGradients& found,
+                         Range range) {
+  for (const auto& [param, gradient] : found) {
+    const StateId state = elaboration.builder->value(param).state;
+    if (!state.valid() || !elaboration.places.params.count(state)) continue;
+    const std::vector<std::string> along = AlongOf(elaboration, state);
+    if (along.empty()) continue;
+    Report(elaboration, Code::kE0906, range,
+           fmt::format("`{}.{}` is a copy along {}, and within a method `grad` sees this one alone; "
+                       "ask for its gradient in the graph",
+                       InstanceOf(elaboration, state).name, elaboration.module.states[state].name,
+                       fmt::join(along, ", ")));
+    return false;
+  }
+  return true;
+}
+
 bool SumCopies(ElaborationContext& elaboration, OpMaker& maker, FoundGradients& found) {
   return CopySummer(elaboration, maker, found).Run();
 }

@@ -17,6 +17,11 @@ using FoundGradients = std::map<graph::ValueId, std::optional<Tensor>>;
 // latencies, in the order in which they are done. False: an error was reported.
 bool SumCopies(ElaborationContext& elaboration, OpMaker& maker, FoundGradients& found);
 
+// Reports (false) a param that is a copy where only the method of its place is in sight: others
+// have a part of its gradient.
+bool CheckWholeVariables(ElaborationContext& elaboration, const FoundGradients& found,
+                         Range range);
+
 // Warns of params that are copies of one variable and are trained apart (W0507).
 void WarnOfUndeclaredCopies(ElaborationContext& elaboration, const FoundGradients& found,
                             Range range);

@@ -49,18 +49,14 @@ class Deriver {
     return elaboration_.method ? DeriveNodes(activity_.nodes, nullptr) : Walk();
   }
 
-  // Returns the sum of what came for a target, where it is; nothing where the loss does not depend
+  // Returns the sum of what came for a value, where that is; nothing where the loss does not depend
   // on it.
-  std::optional<Tensor> Found(ValueId target) {
-    const ValueId root = Root(target);
+  std::optional<Tensor> Found(ValueId root) {
     const auto sums = sums_.find(root);
     if (sums == sums_.end()) return std::nullopt;
     std::optional<Tensor> total;
     OnDevice(builder_.value(root).home, [&] { total = Total(maker_, sums->second); });
-    const graph::Value& value = builder_.value(target);
-    if (!total || !total->value.valid() || !value.base.valid()) return total;
-    const graph::Type type = value.type;
-    return Tensor{builder_.AddView(total->value, value.offset, type, range_)};
+    return total;
   }
 
   OpMaker& maker() { return maker_; }
@@ -401,6 +397,19 @@ bool CheckLoss(ElaborationContext& elaboration, const Value& value,
   return false;
 }
 
+// Returns the gradient of a target that is a part of the value whose gradient is known, or all of it.
+Tensor PartOf(ElaborationContext& elaboration, const Tensor& gradient, const Tensor& target,
+              Range range) {
+  GraphBuilder& builder = *elaboration.builder;
+  const graph::Value value = builder.value(target.value);
+  if (!value.base.valid()) return gradient;
+  graph::Type type = value.type;
+  const int64_t element = value.offset / DTypeBytes(type.dtype);
+  type.dtype = builder.type(gradient.value).dtype;  // f32 of an f16 param
+  const int64_t offset = element * DTypeBytes(type.dtype);
+  return Tensor{builder.AddView(gradient.value, offset, std::move(type), range)};
+}
+
 // Returns zeros for what the loss does not depend on, and says so.
 Value NoGradient(ElaborationContext& elaboration, Deriver& deriver, const Tensor& target,
                  Range range) {
@@ -479,20 +488,22 @@ Value EvaluateGrad(ElaborationContext& elaboration, const program::CallBuiltin& 
   Deriver deriver(elaboration, context.range);
   if (!deriver.Run(*loss.As<Tensor>(), from, targets)) return Value();
   FoundGradients found;
-  ForEachTensor(tree, [&](const Tensor& target) {
-    found.emplace(target.value, deriver.Found(target.value));
-  });
-  if (elaboration.method == nullptr) {
+  for (ValueId target : targets) found.emplace(target, deriver.Found(target));
+  if (elaboration.method != nullptr) {
+    if (!CheckWholeVariables(elaboration, found, of_range)) return Value();
+  } else {
     WarnOfUndeclaredCopies(elaboration, found, context.range);
     if (!SumCopies(elaboration, deriver.maker(), found)) return Value();
   }
   return MapLeaves(elaboration, context.range, tree, [&](const Value& leaf) {
     const Tensor& target = *leaf.As<Tensor>();
-    const std::optional<Tensor>& gradient = found[target.value];
+    const std::optional<Tensor>& gradient =
+        found[graph::RootOf(elaboration.builder->graph(), target.value)];
     if (!gradient) return NoGradient(elaboration, deriver, target, context.range);
     if (!gradient->value.valid()) return Value();
-    NoteVariable(elaboration, gradient->value, target.value, call);
-    return Value(*gradient);
+    const Tensor part = PartOf(elaboration, *gradient, target, context.range);
+    NoteVariable(elaboration, part.value, target.value, call);
+    return Value(part);
   });
 }
 
