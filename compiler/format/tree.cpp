@@ -140,8 +140,8 @@ class TreeMaker {
     block->close = &tokens_[at_];
     at_ += !AtEnd();
     const std::vector<Line>& lines = block->elements;
-    const bool of_declarations =
-        keyword == "actor" || keyword == "optimizer" || keyword == "schedule" || keyword == "topology";
+    const bool of_declarations = keyword == "actor" || keyword == "optimizer" ||
+                                 keyword == "schedule" || keyword == "topology";
     block->stays_open = lines.size() > 1 || (of_declarations && !lines.empty());
     for (const Line& statement : lines) {
       for (const LineItem& item : statement.items) {

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 """`grad` in whole programs: views, bounded dimensions, lists, tuples, rules of fns, `from:`, second
-derivatives, and values inside methods. Each program has a graph `loss` and a graph `gradients` of the
-same inputs; cgrun runs both, and the gradients are held against central finite differences in f64.
+derivatives, and values inside methods. Each program has a graph `loss` and a graph `gradients` of
+the same inputs; cgrun runs both, and the gradients are held against central finite differences in
+f64.
 """
 import argparse
 import pathlib
@@ -20,11 +21,12 @@ def real(*shape):
 
 
 class Program:
-    """Declarations, the loss as the statements of a body that ends with `loss`, and the inputs whose
-    gradients are asked for; bounds are the types of inputs that are not their shapes."""
+    """Declarations, the statements that define `loss`, and the inputs whose gradients are asked
+    for; `bounds` are the types of inputs that are not their shapes. Where no body is given, `loss`
+    is its expression, and `gradient` the statements of the graph of gradients."""
 
-    def __init__(self, name, body, declarations="", bounds=None, constant=(), loss=None, gradient=None,
-                 **inputs):
+    def __init__(self, name, body, declarations="", bounds=None, constant=(), loss=None,
+                 gradient=None, **inputs):
         self.name, self.declarations = name, declarations
         self.inputs = {k: np.asarray(v) for k, v in inputs.items()}
         self.bounds, self.of = bounds or {}, [k for k in inputs if k not in constant]
@@ -69,12 +71,13 @@ def views():
     yield Program("rows", "let loss = sum(square(x[1]) * x[0] + sin(x[3]))", x=real(4, 3))
     yield Program("overlap", "let loss = sum(square(x[0..3]) * x[1..4])", x=real(4, 3))
     yield Program("all and a row", "let loss = sum(sin(x)) + sum(square(x[2]))", x=real(4, 3))
-    yield Program("views of views", "let loss = sum(square(x[1..3][0][1]) * x[2][1])", x=real(4, 3, 2))
+    yield Program("views of views", "let loss = sum(square(x[1..3][0][1]) * x[2][1])",
+                  x=real(4, 3, 2))
     yield Program("elements", "let loss = x[1][2] * square(x[0][0]) + x[1][2]", x=real(2, 3))
     yield Program("rows in a loop", "var loss = sum(x[0])\n  for i in 1..5 { loss = loss * 0.5 + "
                   "sum(square(x[i])) }", x=real(5, 2))
-    yield Program("a view of a product", "let y = x @ transpose(x)\n  let loss = sum(exp(y[1] * 0.1))",
-                  x=real(3, 2))
+    yield Program("a view of a product", "let y = x @ transpose(x)\n  "
+                  "let loss = sum(exp(y[1] * 0.1))", x=real(3, 2))
 
 
 def bounded():
@@ -82,7 +85,8 @@ def bounded():
     yield Program("mean", "let loss = mean(square(x))", bounds=rows, x=real(5, 3))
     yield Program("mean of a dimension", "let loss = sum(sin(mean(x, dim: 0)))", bounds=rows,
                   x=real(5, 3))
-    yield Program("products", "let loss = sum(tanh(x @ w))", bounds=rows, x=real(4, 3), w=real(3, 2))
+    yield Program("products", "let loss = sum(tanh(x @ w))", bounds=rows, x=real(4, 3),
+                  w=real(3, 2))
     yield Program("products of many", "let loss = sum(tanh(x @ w))",
                   bounds={"x": "f64[2, n <= 8, 3]"}, x=real(2, 5, 3), w=real(3, 2))
     yield Program("broadcast", "let loss = mean(exp(x * 0.1) * w + w)", bounds=rows, x=real(6, 3),
@@ -95,16 +99,17 @@ def bounded():
                   y=real(6, 3))
     yield Program("update", "let loss = mean(square(update(w, x, at: [1, 0])))", bounds=rows,
                   x=real(4, 3), w=real(6, 3))
-    yield Program("flattened", "let loss = sum(square(flatten(unsqueeze(x, dim: 0), start_dim: 2)))",
-                  bounds=rows, x=real(4, 3))
-    yield Program("none", "let loss = sum(square(x)) + sum(w)", bounds=rows, x=real(0, 3), w=real(2))
+    yield Program("flattened", "let y = flatten(unsqueeze(x, dim: 0), start_dim: 2)\n  "
+                  "let loss = sum(square(y))", bounds=rows, x=real(4, 3))
+    yield Program("none", "let loss = sum(square(x)) + sum(w)", bounds=rows, x=real(0, 3),
+                  w=real(2))
 
 
 def structures():
-    yield Program("lists", "let parts = [x * i for i in 1..4]\n  let loss = sum(square(stack(parts)) * "
-                  "0.1) + sum(parts[1])", x=real(3))
-    yield Program("split", "let (a, b) = (split(x, parts: 2, dim: 1)[0], split(x, parts: 2, dim: 1)[1])"
-                  "\n  let loss = sum(a * sin(b))", x=real(2, 4))
+    yield Program("lists", "let parts = [x * i for i in 1..4]\n  "
+                  "let loss = sum(square(stack(parts)) * 0.1) + sum(parts[1])", x=real(3))
+    yield Program("split", "let parts = split(x, parts: 2, dim: 1)\n  "
+                  "let loss = sum(parts[0] * sin(parts[1]))", x=real(2, 4))
     yield Program("tuples", "let g = pair(x, y)\n  let loss = sum(g.low * g.high)",
                   "fn pair(a: f64[n], b: f64[n]) -> (low: f64[n], high: f64[n]) "
                   "{ return (low: minimum(a, b), high: sin(a) * b) }\n", x=real(4), y=real(4))
@@ -113,18 +118,20 @@ def structures():
                   loss="sum(x * c)", gradient="let loss = sum(x * c)\n  "
                   "let g = grad(loss + sum(stop_gradient(x * x)), of: x)\n  return (x: g)",
                   constant=("c",), c=real(4))
-    yield Program("rules of fns", "let loss = sum(sin(double(x)))", "fn double(x: f64[n]) -> f64[n] "
-                  "grad gy (x: gy + gy) { return x + stop_gradient(x) }\n", x=real(4))
+    yield Program("rules of fns", "let loss = sum(sin(double(x)))", "fn double(x: f64[n]) -> "
+                  "f64[n] grad gy (x: gy + gy) { return x + stop_gradient(x) }\n", x=real(4))
     yield Program("a rule with y", "let loss = sum(sin(power(x, 3)))",
                   "fn power(x: f64[n], k: int) -> f64[n] grad y, gy (x: gy * k * y / x) "
                   "{ return if k == 0 { ones() } else { x * power(x, k - 1) } }\n", x=real(4) + 3)
-    yield Program("a rule that cuts", "", "fn cut(x: f64[n]) -> f64[n] grad () { return x * 2.0 }\n",
-                  x=real(4), loss="sum(sin(x))",
+    yield Program("a rule that cuts", "",
+                  "fn cut(x: f64[n]) -> f64[n] grad () { return x * 2.0 }\n", x=real(4),
+                  loss="sum(sin(x))",
                   gradient="return (x: grad(sum(sin(x) + cut(x)), of: x))")
     yield Program("from", "", x=real(3), c=real(3), constant=("c",), loss="sum(square(x) * c)",
                   gradient="return (x: grad(square(x), of: x, from: c))")
     yield Program("short floats", "", x=np.float64(0.75), loss="x * x * 3.0",
-                  gradient="let y = cast<f64>(cast<f32>(x))\n  return (x: grad(y * y * 3.0, of: x))")
+                  gradient="let y = cast<f64>(cast<f32>(x))\n  "
+                  "return (x: grad(y * y * 3.0, of: x))")
 
 
 def seconds():
@@ -137,12 +144,14 @@ def seconds():
 
 
 def methods():
-    yield Program("calls", "let h = net[0].forward(x)\n  let loss = mean(square(net[1].forward(h) - x))",
-                  NET, x=real(4, 3))
-    yield Program("several results", "let r = net[0].scaled(x, b)\n  let s = net[1].scaled(r.y, b)\n  "
-                  "let loss = sum(sin(s.y)) * r.sum + s.sum", NET, x=real(2, 3), b=real(3))
-    yield Program("a loop", "var h = x\n  for each in net { for _ in 0..2 { h = each.forward(h) + x } }\n"
-                  "  let loss = sum(h)", NET, x=real(2, 3))
+    yield Program("calls", "let h = net[0].forward(x)\n  "
+                  "let loss = mean(square(net[1].forward(h) - x))", NET, x=real(4, 3))
+    yield Program("several results", "let r = net[0].scaled(x, b)\n  "
+                  "let s = net[1].scaled(r.y, b)\n  let loss = sum(sin(s.y)) * r.sum + s.sum", NET,
+                  x=real(2, 3), b=real(3))
+    yield Program("a loop", "var h = x\n  "
+                  "for each in net { for _ in 0..2 { h = each.forward(h) + x } }\n  "
+                  "let loss = sum(h)", NET, x=real(2, 3))
     yield Program("bounded calls", "let loss = mean(net[1].forward(net[0].forward(x)))", NET,
                   bounds={"x": "f64[n <= 8, 3]"}, x=real(5, 3))
     yield Program("grad in a method", "", NET, x=real(2, 3),

@@ -2,10 +2,10 @@
 """The gradients of the library's ops, asked for by `grad` in a program that cgc compiles and cgrun
 runs.
 
-Of each op, of floats, each float operand in f64: against central finite differences in three random
+Of each op of floats, each float operand in f64: against central finite differences in three random
 directions, to 1e-6 of what they are; where PyTorch is installed, against its autograd, to 1e-5; and
-in f32, f16 and bf16 against f64. Every op of the library that has a float operand and a float result
-declares a gradient, or `grad ()`, and has a case here.
+in f32, f16 and bf16 against f64. Every op of the library that has a float operand and a float
+result declares a gradient, or `grad ()`, and has a case here.
 """
 import argparse
 import pathlib
@@ -39,8 +39,8 @@ def index(below, *shape):
 
 
 class Case:
-    """An expression of named operands. The loss is the sum of what `outer` makes of it, so that what
-    comes back differs from element to element; PyTorch says the same by `torch`, where it can."""
+    """An expression of named operands. The loss is the sum of its sines, so that what comes back
+    differs from element to element; PyTorch says the same by `torch`, where it can."""
 
     def __init__(self, name, expression, torch=None, low=True, **operands):
         self.name, self.expression, self.torch = name, expression, torch
@@ -49,14 +49,18 @@ class Case:
         self.floats = [k for k, v in self.operands.items() if v.dtype.kind in "fV"]
 
 
+BATCHES = [((), ()), ((2,), ()), ((), (3,)), ((3,), (2, 1)), ((2, 3), (3,))]
+
+
 def products():
     """matmul by its two flags, with and without batches, on either side."""
     for ta in (0, 1):
         for tb in (0, 1):
-            for batch_a, batch_b in (((), ()), ((2,), ()), ((), (3,)), ((3,), (2, 1)), ((2, 3), (3,))):
+            for batch_a, batch_b in BATCHES:
                 a = real(*batch_a, *((4, 2) if ta else (2, 4)))
                 b = real(*batch_b, *((3, 4) if tb else (4, 3)))
-                flags = f"transpose_a: {str(bool(ta)).lower()}, transpose_b: {str(bool(tb)).lower()}"
+                said = [str(bool(flag)).lower() for flag in (ta, tb)]
+                flags = f"transpose_a: {said[0]}, transpose_b: {said[1]}"
                 torch = f"({'a.mT' if ta else 'a'}) @ ({'b.mT' if tb else 'b'})"
                 yield Case("matmul", f"matmul(a, b, {flags})", torch, a=a, b=b)
 
@@ -82,8 +86,8 @@ def elementwise():
         yield Case(name, f"{name}(a)", f"torch.{name}(a)", a=positive(2, 3))
     yield Case("negate", "-a", "-a", a=a)
     for name in ("where", "select"):
-        yield Case(name, f"{name}(c > {{0.0}}, a, b)", "torch.where(c > 0, a, b)", a=b, b=real(2, 1),
-                   c=real(2, 3))
+        yield Case(name, f"{name}(c > {{0.0}}, a, b)", "torch.where(c > 0, a, b)", a=b,
+                   b=real(2, 1), c=real(2, 3))
     yield Case("sigmoid", "sigmoid(a)", "torch.sigmoid(a)", a=a)
     for name in ("relu", "silu", "gelu"):
         yield Case(name, f"{name}(a)", f"F.{name}(a)", a=a)
@@ -185,7 +189,8 @@ def seconds():
     ops = {"tanh": "tanh(a)", "sigmoid": "sigmoid(a)", "gelu": "gelu(a)", "silu": "silu(a)",
            "softmax": "softmax(a, dim: 1)", "log_softmax": "log_softmax(a, dim: 1)",
            "relu": "square(relu(a))", "cumsum": "square(cumsum(a, dim: 1))", "exp": "exp(a)",
-           "mean": "square(mean(a, dim: 1))", "matmul": "a @ transpose(a)", "sqrt": "sqrt(square(a))"}
+           "mean": "square(mean(a, dim: 1))", "matmul": "a @ transpose(a)",
+           "sqrt": "sqrt(square(a))"}
     for name, expression in ops.items():
         yield Case(f"{name}_grad", f"grad(sum(sin({expression})), of: a)", low=False, a=real(2, 3))
     yield Case("cross_entropy_grad", "grad(sum(square(cross_entropy(a, i))), of: a)", low=False,
@@ -226,10 +231,12 @@ def program(cases, dtype):
                             f"g{number}{k}: g{number}.{k}"))
     head, body = ", ".join(parameters), "".join(losses)
     values = ", ".join(f"y{n}: y{n}" for n in range(len(cases)))
-    return (f"{HEAD}graph losses({head}) -> ({', '.join(of_losses)}) {{\n{body}  return ({values})\n"
-            f"}}\n"), (
-        f"{HEAD}graph gradients({head}) -> ({', '.join(t for t, _ in outputs)}) {{\n{body}"
-        f"{''.join(gradients)}  return ({', '.join(v for _, v in outputs)})\n}}\n"), names
+    types, returned = (", ".join(texts) for texts in zip(*outputs))
+    of_values = (f"{HEAD}graph losses({head}) -> ({', '.join(of_losses)}) {{\n{body}"
+                 f"  return ({values})\n}}\n")
+    of_gradients = (f"{HEAD}graph gradients({head}) -> ({types}) {{\n{body}{''.join(gradients)}"
+                    f"  return ({returned})\n}}\n")
+    return of_values, of_gradients, names
 
 
 NUMPY = {"f64": np.float64, "f32": np.float32, "f16": np.float16}
@@ -317,8 +324,8 @@ def against_torch(cases, found):
             got = found[f"g{number}{k}"]
             checked += 1
             if got.shape != expected.shape or not np.allclose(got, expected, 1e-5, 1e-7):
-                wrong.append(f"{case.name}: {case.expression}: of {k} {got.ravel()[:6]}, by PyTorch "
-                             f"{expected.ravel()[:6]}")
+                wrong.append(f"{case.name}: {case.expression}: of {k} {got.ravel()[:6]}, by "
+                             f"PyTorch {expected.ravel()[:6]}")
     print(f"gradients: {checked} compared with PyTorch {torch.__version__}")
     return wrong + ([] if checked else ["nothing was compared with PyTorch"])
 

@@ -178,11 +178,15 @@ bool GivesRun(program::Builtin builtin) {
 
 // Returns the product of extents of which some are known only while running, in a rule.
 Value RunningSize(ElaborationContext& elaboration, const Dims& run, const Context& context) {
-  Value product(int64_t{1});
+  Value product;
   for (const graph::Dim& dim : run) {
     const graph::Symbol* symbol =
         dim.symbol.valid() ? &elaboration.builder->graph().symbols[dim.symbol] : nullptr;
     const Value extent = symbol ? Value(Tensor{symbol->extent}) : Value(dim.extent);
+    if (&dim == run.begin()) {
+      product = extent;
+      continue;
+    }
     product = ApplyOperator(elaboration, BinaryOperator::kMultiply, {"", product, context.range},
                             {"", extent, context.range}, context);
   }
