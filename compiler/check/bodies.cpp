@@ -119,7 +119,6 @@ void OpBody(Checker& checker, OpId id) {
   const auto& [module, decl] = checker.ops[id];
   Op& op = checker.program.ops[id];
   Scope& scope = *checker.op_scopes[id];
-  ResolveDefaults(scope, decl->parameters, op.signature.parameters);
   if (decl->where.valid()) op.where = ResolveCondition(scope, decl->where).id;
   ResolveCost(scope, decl->cost, op.flops, op.bytes);
   op.kernel = decl->kernel.empty() ? op.name : decl->kernel;
@@ -333,13 +332,21 @@ void GraphBody(Checker& checker, GraphId id) {
 
 void ResolveBodies(Checker& checker) {
   Program& program = checker.program;
+  // A call may leave out what has a default, also above the declaration.
+  for (OpId id : program.ops.Ids()) {
+    ResolveDefaults(*checker.op_scopes[id], checker.ops[id].decl->parameters,
+                    program.ops[id].signature.parameters);
+  }
+  for (FnId id : program.fns.Ids()) {
+    ResolveDefaults(*checker.fn_scopes[id], checker.fns[id].decl->parameters,
+                    program.fns[id].signature.parameters);
+  }
   for (ConstId id : program.consts.Ids()) ConstBody(checker, id);
   for (TransportId id : program.transports.Ids()) TransportBody(checker, id);
   for (OpId id : program.ops.Ids()) OpBody(checker, id);
   for (FnId id : program.fns.Ids()) {
     const syntax::FnDecl& decl = *checker.fns[id].decl;
     Fn& fn = program.fns[id];
-    ResolveDefaults(*checker.fn_scopes[id], decl.parameters, fn.signature.parameters);
     if (decl.deprecated.valid()) {
       fn.deprecated = ResolveValue(*checker.fn_scopes[id], decl.deprecated).id;
     }
