@@ -123,6 +123,9 @@ def structures():
     yield Program("a rule with y", "let loss = sum(sin(power(x, 3)))",
                   "fn power(x: f64[n], k: int) -> f64[n] grad y, gy (x: gy * k * y / x) "
                   "{ return if k == 0 { ones() } else { x * power(x, k - 1) } }\n", x=real(4) + 3)
+    yield Program("defaults declared below", "let loss = sum(sin(thrice(x)))",
+                  "fn thrice(x: f64[n]) -> f64[n] grad gy (x: scaled(gy)) { return scaled(x) }\n"
+                  "fn scaled(x: f64[n], by: float = 3.0) -> f64[n] { return x * by }\n", x=real(4))
     yield Program("a rule that cuts", "",
                   "fn cut(x: f64[n]) -> f64[n] grad () { return x * 2.0 }\n", x=real(4),
                   loss="sum(sin(x))",
