@@ -59,6 +59,19 @@ StaticType FieldType(Scope& scope, const StaticType& base, const syntax::Name& n
         .AddNote(row.range, "declared here");
     return StaticType();
   }
+  if (scope.names_params && base.kind == StaticType::kPlace && base.actor.valid()) {
+    const Actor& actor = scope.program.actors[base.actor];
+    std::vector<std::string> params;
+    for (StateId id : actor.states) {
+      if (scope.program.states[id].is_param) params.push_back(scope.program.states[id].name);
+    }
+    Diagnostic& unknown =
+        scope.Report(Code::kE0903, name.range,
+                     fmt::format("actor `{}` has no param `{}`", actor.name, name.text));
+    scope.checker.Suggest(unknown, name.range, name.text, params);
+    unknown.AddNote(actor.range, "the actor is declared here");
+    return StaticType();
+  }
   Diagnostic& diagnostic =
       scope.Report(Code::kE0313, name.range,
                    fmt::format("only tuples have fields, and this is {}", scope.Describe(base)));

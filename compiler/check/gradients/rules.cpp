@@ -64,8 +64,9 @@ void AddGradient(Scope& scope, const syntax::Argument& written, bool resolve, Gr
   gradient.of.push_back({written.label->text, value, written.label->range, parameter});
 }
 
-// Finds the tuple that a rule's body returns: its names say which gradients there are.
-void NameReturned(Scope& scope, const syntax::Gradient& written, Gradient& gradient) {
+// Finds the tuple that a rule's body returns: its names say which gradients there are. False: there
+// is none, which is reported.
+bool NameReturned(Scope& scope, const syntax::Gradient& written, Gradient& gradient) {
   const auto* last =
       written.body.empty()
           ? nullptr
@@ -76,9 +77,10 @@ void NameReturned(Scope& scope, const syntax::Gradient& written, Gradient& gradi
     scope.Report(Code::kE0424, written.range,
                  "the body of a rule ends with the gradients by the names of their parameters: "
                  "return (x: gx, gain: ggain)");
-    return;
+    return false;
   }
   for (const syntax::Argument& field : tuple->fields) AddGradient(scope, field, false, gradient);
+  return true;
 }
 
 }  // namespace
@@ -111,8 +113,7 @@ Gradient ResolveGradient(Scope& scope, const syntax::Gradient& written) {
   for (const syntax::Argument& argument : written.arguments) {
     AddGradient(scope, argument, true, gradient);
   }
-  if (written.has_body) {
-    NameReturned(scope, written, gradient);
+  if (written.has_body && NameReturned(scope, written, gradient)) {
     const auto* body = scope.body;
     scope.in_gradient = true;
     gradient.body = ResolveBody(scope, written.body, {"grad", written.range});
@@ -142,7 +143,9 @@ void ResolveGradientBy(Checker& checker, MethodId id) {
   const MethodId by = FindMethod(checker.program, method.actor, written->text);
   if (by.valid() && by != id) return;
   std::vector<std::string> names;
-  for (MethodId other : actor.methods) names.push_back(checker.program.methods[other].name);
+  for (MethodId other : actor.methods) {
+    if (other != id) names.push_back(checker.program.methods[other].name);
+  }
   Diagnostic& diagnostic = checker.diagnostics.Report(
       Code::kE0312, written->range,
       by == id ? fmt::format("`{}` cannot differentiate itself; another method of `{}` does",

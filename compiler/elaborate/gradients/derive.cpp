@@ -44,6 +44,8 @@ class Deriver {
         FindActivity(elaboration_, first, loss.value, targets, range_);
     if (!activity) return false;
     activity_ = std::move(*activity);
+    const CallId last = graph::MakerOf(builder_.graph(), loss.value);
+    if (last.valid()) builder_.graph().calls[last].differentiated = true;
     if (!activity_.IsActive(Root(loss.value))) return true;
     if (!Seed(loss, from)) return false;
     return elaboration_.method ? DeriveNodes(activity_.nodes, nullptr) : Walk();
