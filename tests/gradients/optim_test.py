@@ -81,7 +81,7 @@ graph rates(step: i64) -> (warm: f32, cosine: f32, down: f32) {
 """
 
 
-# ---- the optimizers once more: `state` is the optimizer's own, a dictionary -------------------------
+# ---- the optimizers once more: `state` is the optimizer's own, a dictionary ---------------------
 
 def sgd(w, g, state, rate, momentum=0.0, nesterov=False, decay=0.0):
     d = g + (decay if w.ndim > 1 else 0.0) * w
@@ -127,7 +127,7 @@ MIXED = [("mixed_sgd", sgd, {}), ("mixed_sgd", sgd, {"momentum": 0.9, "nesterov"
 
 
 def torch_optimizer(name, params, rate, given):
-    """PyTorch's optimizer of that name, whose decay is of the first param alone; None: it has none."""
+    """PyTorch's optimizer of that name, whose decay is of the first param alone."""
     import torch
     kinds = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam, "adamw": torch.optim.AdamW}
     if name not in kinds:
@@ -141,7 +141,7 @@ def torch_optimizer(name, params, rate, given):
     return kinds[name](groups, lr=rate, **options)
 
 
-# ---- running -----------------------------------------------------------------------------------------
+# ---- running ------------------------------------------------------------------------------------
 
 def read(path):
     """The tensors of a .safetensors file by name."""
@@ -188,7 +188,8 @@ class Runs:
         self(program, "step", inputs, "-n", STEPS, "--save-state", whole)
         self(program, "step", inputs, "-n", 2, "--save-state", part)
         self(program, "step", inputs, "-n", STEPS - 2, "--load-state", part, "--save-state", end)
-        expect(whole.read_bytes() == end.read_bytes(), f"{program}: saved and loaded, the same bits")
+        expect(whole.read_bytes() == end.read_bytes(),
+               f"{program}: saved and loaded, the same bits")
         return whole
 
 

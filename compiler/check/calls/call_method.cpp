@@ -84,7 +84,7 @@ std::optional<MethodId> FindMethodOf(Scope& scope, const Value& receiver,
   if (!type.actor.valid()) return std::nullopt;
   MethodId id = FindMethod(scope.program, type.actor, name.text);
   if (id.valid()) return id;
-  // Which places are meant is known while elaborating, and so is what their optimizer's `update` takes.
+  // Which places are meant, and what `update` of their optimizer takes, is known while elaborating.
   if (name.text == kUpdateMethod && IsTrained(scope.program, type.actor)) return std::nullopt;
   if (scope.checker.names_missing) return std::nullopt;
   const Actor& actor = scope.program.actors[type.actor];

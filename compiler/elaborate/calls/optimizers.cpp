@@ -176,8 +176,8 @@ bool MayCall(ElaborationContext& elaboration, Range range) {
   return false;
 }
 
-// Calls `update` of each place in a tree of lists and tuples; `actuals[0]` are the gradients, a tree
-// of the same structure.
+// Calls `update` of each place in a tree of lists and tuples; `actuals[0]` are the gradients, a
+// tree of the same structure.
 bool UpdatePlaces(ElaborationContext& elaboration, const Value& places,
                   std::vector<Actual> actuals, Range range) {
   const Value gradients = actuals[0].value;

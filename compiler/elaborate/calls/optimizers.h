@@ -26,7 +26,7 @@ Value CallUpdate(ElaborationContext& elaboration, graph::InstanceId id,
 Value EvaluateUpdateAll(ElaborationContext& elaboration, const program::CallBuiltin& e,
                         const Context& context);
 
-// Evaluates global_norm(gradients): the squares are summed where they lie, of each variable one copy.
+// Evaluates global_norm(gradients): squares are summed where they lie, of each variable one copy.
 Value EvaluateGlobalNorm(ElaborationContext& elaboration, const program::CallBuiltin& e,
                          const Context& context);
 

@@ -36,8 +36,8 @@ struct TapeNode {
 
 struct Tape {
   std::deque<TapeNode> nodes;  // that stay where they are while derived ops are recorded
-  // The variables that a gradient is of, where they are params that have copies: the copies' gradients
-  // are gradients of one variable.
+  // The variables that a gradient is of, where they are params that have copies: the gradients of
+  // copies are of one variable.
   std::map<graph::ValueId, std::set<std::string>> variables;
 };
 

@@ -8,7 +8,7 @@
 namespace cgraph::elaborate {
 namespace {
 
-// Makes the slots of one tensor: "w.m", with the dimensions and the dtype that `update` binds there.
+// Makes the slots of one tensor: "w.m", with the dimensions and dtype that `update` binds there.
 void AddSlots(ElaborationContext& elaboration, graph::InstanceId id, graph::StateId param) {
   Training& training = *elaboration.places.instances[id.index].training;
   const program::Optimizer& optimizer = elaboration.program.optimizers[training.optimizer];
