@@ -102,11 +102,20 @@ def training(commands):
     library = ops_of_library()
     demand({"relu_grad", "conv2d_weight_grad"} <= library, "std.grad lacks a gradient")
     demand({"dropout", "uniform"} <= library, "std.random lacks an op")
-    found = {name for name in library
-             if re.match(r"(adam|sgd|momentum|grad$|backward)", name)}
-    demand(not found, f"the library has {found}")
-    demand(commands.codes("import std.tensor\ngraph g(x: f32) -> f32 { return grad(x * x) }\n"),
-           "`grad` is not refused")
+    trained = """import std.optim
+actor Net() {
+  param w: f32 = 3.0
+  method f(x: f32) -> f32 { return w * x }
+}
+place net = Net() on cpu[0] trained by %s
+graph g(x: f32) -> f32 {
+  let y = net.f(x)
+  net.update(grad(y * y, of: net%s), rate: 0.1)
+  return y
+}
+"""
+    demand(not commands.codes(trained % ("adamw()", "")), "a place is not trained")
+    demand(commands.codes(trained % ("adamw()", ".w")), "an update of one param is not refused")
 
 
 def control(commands):
