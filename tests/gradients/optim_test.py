@@ -247,7 +247,9 @@ def check_mixed(runs, number, name, step, given, random):
     inputs = {"gw": random.standard_normal((3, 4), np.float32),
               "gb": random.standard_normal(4, np.float32), "rate": np.float32(1e-3)}
     before = runs(program, "peek")
-    after = runs(program, "peek", (), "--load-state", runs.states(program, inputs))
+    state = runs.states(program, inputs)
+    expect({"net.w", "net.w.master", "net.b.master"} <= set(read(state)), "slots have names")
+    after = runs(program, "peek", (), "--load-state", state)
     for key in "wb":
         master, own = before[key].astype(np.float64), {}
         for _ in range(STEPS):
