@@ -81,6 +81,7 @@ actor NAME(k: int) {
   method turned(x: T[4, 4]) -> T[4, 4] { return matmul(x, x, transpose_a: true) * 0.25 }
   method entropy(x: T[4, 4], label: i64[4]) -> T { return mean(cross_entropy(x, label)) }
   method added(x: T[r, 4]) -> T { return sum(x * x) * 0.125 }
+  method slope(x: T[4, 4]) -> T[4, 4] { return grad(sum(square(x @ w)) * 0.25, of: x) }
   // Ops of more rules.
   method joined(x: T[4, 4], y: T[4, 4]) -> T[4, 4] { return concat([x[2..4], y[0..2]], dim: 0) }
   method curved(x: T[r, 4]) -> T[r, 4] { return tanh(x) * exp(-square(x)) }
@@ -100,7 +101,7 @@ METHODS = {
     "deep_h": ("h", "h"), "more": ("m", "m"), "keep": ("m", "m"), "frozen": ("m", "m"),
     "divided": ("mm", "m"), "chosen": ("mm", "m"), "row": ("m", "v"), "rows": ("m", "h"),
     "across": ("mmv", "m"), "turned": ("m", "m"), "entropy": ("ml", "s"), "added": ("m", "s"),
-    "added_h": ("h", "s"),
+    "added_h": ("h", "s"), "slope": ("m", "m"),
 }
 MORE_METHODS = {"joined": ("mm", "m"), "curved": ("m", "m"), "soft": ("m", "m"),
                 "normal": ("m", "m"), "normal_h": ("h", "h"), "summed": ("m", "v"),
@@ -110,6 +111,8 @@ FNS = """fn gated(x: T[r, 4], w: T[4, 4]) -> T[r, 4] {
   return relu(matmul(x, w, transpose_b: true)) * x
 }
 """
+RECOMPUTED = ["forward", "mix", "two", "deep", "more", "keep", "curved", "normal", "turned"]
+UNUSED = [flag for code in ("W0301", "W0501", "W0506") for flag in ("--no-warn", code)]
 SCHEDULES = "schedule whole { prefer backward > forward }\n" \
             "schedule halves { prefer backward_input > backward_weight }\n"
 
@@ -162,6 +165,7 @@ class Node:
     def turned(self, x): return self.r.matmul(x, x, transpose_a=True) * 0.25
     def entropy(self, x, label): return self.r.mean(self.r.cross_entropy(x, label))
     def added(self, x): return self.r.total(x * x) * 0.125
+    def slope(self, x): return self.r.matmul(x @ self.w, self.w, transpose_b=True) * 0.5
     def joined(self, x, y): return self.r.concat([x[2:4], y[0:2]])
 
     def curved(self, x):
@@ -301,6 +305,7 @@ class Program:
         n, root = len(group), rng.randrange(len(group))
         values = [self.call(place, rng.choice(["mix", "mix", "divided"]))[0] for place in group]
         places, text, x = f"[{', '.join(group)}]", f"[{', '.join(values)}]", self.pick("m")
+        pairs = ", ".join(f"({v}, {v}[1])" for v in values)
         via = rng.choice(["", "", " via auto", " via host"])
         reduction, factor = rng.choice([("sum", 1.0), ("avg", 1.0 / n)])
         rows = 4 // n
@@ -315,6 +320,8 @@ class Program:
         # text of the collective -> (each participant's result, its kind) or the only result
         choices = {
             f"all_reduce({text}, {reduction}){via}": lambda xs, x, r: [fold(xs)] * n,
+            f"[pair[0] * pair[1] for pair in all_reduce([{pairs}], {reduction}){via}]":
+                lambda xs, x, r: [fold(xs) * fold([y[1] for y in xs])] * n,
             f"reduce({text}, {reduction}, root: {root}){via}": lambda xs, x, r: fold(xs),
             f"broadcast({x[0]}, to: {places}){via}": lambda xs, x, r: [x] * n,
         }
@@ -419,7 +426,7 @@ class Program:
             ACTOR.replace("NAME", name).replace("ALONG", along).replace("{GAIN}", gain)
             for name, along, gain in [("Node", " equal along i", "shared"), ("Copy", "", "{k}")])
         graph = (f"graph step(x: T[{self.batches}, 4, 4], y: T[4, 4], label: i64[4]) -> ({types}) "
-                 f"{{\n  var losses = []\n{lines(before, '  ')}  for m in 0..{self.batches} {{\n"
+                 f"RECOMPUTE {{\n  var losses = []\n{lines(before, '  ')}  for m in 0..{self.batches} {{\n"
                  f"{lines(self.lines, '    ')}  }}\n  let loss = {last}\n"
                  f"  let g = grad(loss, of: ({', '.join(self.of)},))\n{learn}"
                  f"  return ({values})\n}}\n")
@@ -551,7 +558,7 @@ class Trial:
         if not self.options.plant and not difference(program, reference(), init, inputs):
             self.fail("the reference disagrees with its finite difference", "")
         dtype = np.float32 if program.dtype == "f32" else np.float64
-        (self.folder / "random.cgraph").write_text(program.text)
+        self.write("")
         tensor_files.write(self.folder / "init.safetensors", {
             f"{k}.{name}": a.astype(dtype) for k, arrays in init.items()
             for name, a in arrays.items()})
@@ -581,8 +588,21 @@ class Trial:
             name = rng.choice(["zb_h1", "zb_h2", "one_f_one_b", "one_f_one_b_fused"])
             yield name, ["--schedule", f"{name}({len(on)})", *workers]
 
+    def write(self, recompute):
+        path = self.folder / "random.cgraph"
+        path.write_text(self.program.text.replace("RECOMPUTE ", recompute))
+
+    def warned(self):
+        """Nothing is said of a program but that some results and params are not needed."""
+        done = subprocess.run([self.options.cgc, "compile", "random.cgraph", "-o", "random.cgplan",
+                               *UNUSED], capture_output=True, text=True, timeout=120,
+                              cwd=self.folder)
+        if "warning" in done.stderr:
+            self.fail("a warning", done.stderr)
+
     def run_all(self, expected):
         first = None
+        self.warned()
         for what, flags in self.ways():
             got = self.execute(what, flags, dict(os.environ))
             if got is None:
@@ -592,6 +612,13 @@ class Trial:
                 self.compare(what, got, expected)
             else:
                 self.same(what, got, first)
+        if first is not None:
+            self.write(f"recompute {', '.join(self.program.rng.sample(RECOMPUTED, 3))} ")
+            schedule = self.program.rng.choice(["program", "halves"])
+            got = self.execute("recompute", ["--schedule", schedule, "--workers", "2"], os.environ)
+            if got is not None:
+                self.same("recompute", got, first)
+            self.write("")
         if self.options.emulated:
             self.emulated(expected)
         return first
@@ -614,9 +641,7 @@ class Trial:
 
     def execute(self, what, flags, environment):
         command = [self.options.cgrun, "random.cgraph", "-q", "-n", str(self.repeat), "--timeout",
-                   "20", *flags, "--output", "out.safetensors"]
-        for warning in ("W0301", "W0501", "W0506"):
-            command += ["--no-warn", warning]
+                   "20", *flags, "--output", "out.safetensors", *UNUSED]
         for name in ("x", "y", "label"):
             command += ["--input", f"{name}={name}.npy"]
         self.runs += 1
@@ -647,7 +672,7 @@ class Trial:
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--cgc", type=lambda p: str(pathlib.Path(p).resolve()))
+    parser.add_argument("--cgc", required=True, type=lambda p: str(pathlib.Path(p).resolve()))
     parser.add_argument("--cgrun", required=True, type=lambda p: str(pathlib.Path(p).resolve()))
     parser.add_argument("--emulated", metavar="FOLDERS", help="with the libraries of emulated GPUs")
     parser.add_argument("--count", type=int, default=60)
