@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""A transformer over 2 x 2 x 2 places (mesh.cgraph) against its serial model on NumPy arrays in f64.
+"""A transformer over 2 x 2 x 2 places (mesh.cgraph) against its serial model in NumPy, in f64.
 
 Gradients of all params of all places, by every schedule, with recomputation, with one worker and in
 processes: those of the serial model within rounding, the same bits in each way, copies equal to
@@ -9,6 +9,7 @@ Last, ZeRO-3: params that are cut, gathered once for all micro-batches.
   mesh_test.py --cgc build/release/cgc --cgrun build/release/cgrun
 """
 import argparse
+import json
 import pathlib
 import re
 import subprocess
@@ -145,8 +146,9 @@ class Test:
                 continue
             first = first or got
             self.expect(f"{what}: loss", abs(got["loss"] - loss) < 1e-5 * loss, got["loss"])
-            self.expect(f"{what}: the same bits", got.keys() == first.keys() and all(
-                got[k].tobytes() == first[k].tobytes() for k in got), "others than in program order")
+            same = got.keys() == first.keys() and all(
+                got[k].tobytes() == first[k].tobytes() for k in got)
+            self.expect(f"{what}: the same bits", same, "others than in program order")
             self.places(what, got, expected, "g{place}.{name}", 2e-5)
         if first:
             self.planted(first, expected)
@@ -177,9 +179,11 @@ class Test:
         """Recomputation keeps less."""
         most = []
         for recompute in ("", "recompute attend, feed"):
-            done = self.run("simulate", self.options.cgc, "simulate", self.write(recompute), "--json",
-                            "--schedule", ONE_F)
-            most.append(max(map(int, re.findall(r'"memory_bytes": (\d+)', done.stdout)), default=0))
+            done = self.run("simulate", self.options.cgc, "simulate", self.write(recompute), "-q",
+                            "--json", "--graph", "gradients", "--schedule", ONE_F, "--no-warn",
+                            "W0501")
+            devices = json.loads(done.stdout)["graphs"][0]["devices"]
+            most.append(max(d["memory_bytes"] for d in devices if d["name"] != "caller"))
         self.expect("recompute keeps less", 0 < most[1] < most[0], f"{most[1]}, without {most[0]}")
 
     def training(self, steps=5):
@@ -204,7 +208,7 @@ class Test:
             self.places(what, states, weights, "block{at}.{name}", 1e-3)
             slots = sum(key.endswith(".m") for key in states)
             self.expect(f"{what}: a slot of each param", slots == DP * P * T * len(SHAPES), slots)
-            self.expect(f"{what}: the same bits", final[what] == final["AdamW"], "others")
+            self.expect(f"{what}: the same bits", final[what] == final.get("AdamW"), "others")
 
     def zero(self):
         """ZeRO-3: each place keeps its part of the weights; one all_gather, one reduce_scatter."""
@@ -226,10 +230,10 @@ class Test:
                 continue
             first = first or got
             for d in range(2):
-                mine, wanted = got[f"g[{d}].w"], expected[d * 4:d * 4 + 4]
-                self.expect(f"ZeRO {schedule}: g[{d}].w",
-                            np.abs(mine - wanted).max() < 1e-5 * np.abs(wanted).max(), mine - wanted)
-                self.expect(f"ZeRO {schedule}: bits", mine.tobytes() == first[f"g[{d}].w"].tobytes())
+                name = f"g[{d}].w"
+                off = np.abs(got[name] - expected[d * 4:d * 4 + 4]).max()
+                self.expect(f"ZeRO {schedule}: {name}", off < 1e-5 * np.abs(expected).max(), off)
+                self.expect(f"ZeRO {schedule}: bits", got[name].tobytes() == first[name].tobytes())
         done = self.run("ZeRO", self.options.cgc, "compile", path, "-q", "--emit", "graph")
         for name in ("all_gather", "reduce_scatter"):
             count = len(re.findall(rf"= {name}\(", done.stdout))

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 """Pipelines whose backwards are derived, against the same ones written by hand, by every schedule.
 
-Equal are the makespans of simulations, and, to the bit, the losses and weights after three steps: as
-scheduled, in program order, in processes, with two executions in flight. The memory of the fullest
-device and that of all devices are no more than by hand.
+The makespans of simulations are equal, and so are, to the bit, the losses and weights after three
+steps: as scheduled, in program order, in processes, with two executions in flight. The memory of
+the fullest device and that of all devices are no more than by hand.
 
   pipelines_test.py --cgc build/release/cgc --cgrun build/release/cgrun
 """
@@ -116,7 +116,8 @@ V = "if s < P { s } else { S - 1 - s }"
 SCHEDULES = {
     "gpipe": ("gpipe()", 1, "s", "P - 1", False),
     "one_f_one_b": ("one_f_one_b(P)", 1, "s", "P - 1", False),
-    "interleaved": ("interleaved(P, S / P) with (mb = m, chunk = s / P)", 2, "s % P", "P - 1", False),
+    "interleaved": ("interleaved(P, S / P) with (mb = m, chunk = s / P)", 2, "s % P", "P - 1",
+                    False),
     "zb_h1": ("zb_h1(P)", 1, "s", "P - 1", True),
     "zb_h2": ("zb_h2(P)", 1, "s", "P - 1", True),
     "zb_v": ("zb_v(P) with (chunk = s / P)", 2, V, "0", True),

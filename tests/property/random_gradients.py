@@ -82,7 +82,6 @@ actor NAME(k: int) {
   method entropy(x: T[4, 4], label: i64[4]) -> T { return mean(cross_entropy(x, label)) }
   method added(x: T[r, 4]) -> T { return sum(x * x) * 0.125 }
   method slope(x: T[4, 4]) -> T[4, 4] { return grad(sum(square(x @ w)) * 0.25, of: x) }
-  // Ops of more rules.
   method joined(x: T[4, 4], y: T[4, 4]) -> T[4, 4] { return concat([x[2..4], y[0..2]], dim: 0) }
   method curved(x: T[r, 4]) -> T[r, 4] { return tanh(x) * exp(-square(x)) }
   method soft(x: T[r, 4]) -> T[r, 4] { return softmax(x) }
@@ -101,18 +100,17 @@ METHODS = {
     "deep_h": ("h", "h"), "more": ("m", "m"), "keep": ("m", "m"), "frozen": ("m", "m"),
     "divided": ("mm", "m"), "chosen": ("mm", "m"), "row": ("m", "v"), "rows": ("m", "h"),
     "across": ("mmv", "m"), "turned": ("m", "m"), "entropy": ("ml", "s"), "added": ("m", "s"),
-    "added_h": ("h", "s"), "slope": ("m", "m"),
+    "added_h": ("h", "s"), "slope": ("m", "m"), "joined": ("mm", "m"), "curved": ("m", "m"),
+    "soft": ("m", "m"), "normal": ("m", "m"), "normal_h": ("h", "h"), "summed": ("m", "v"),
+    "shaped": ("m", "m"),
 }
-MORE_METHODS = {"joined": ("mm", "m"), "curved": ("m", "m"), "soft": ("m", "m"),
-                "normal": ("m", "m"), "normal_h": ("h", "h"), "summed": ("m", "v"),
-                "shaped": ("m", "m")}
-TYPES = {"m": "[4, 4]", "h": "[2, 4]", "v": "[4]", "s": ""}
 FNS = """fn gated(x: T[r, 4], w: T[4, 4]) -> T[r, 4] {
   return relu(matmul(x, w, transpose_b: true)) * x
 }
 """
 RECOMPUTED = ["forward", "mix", "two", "deep", "more", "keep", "curved", "normal", "turned"]
 UNUSED = [flag for code in ("W0301", "W0501", "W0506") for flag in ("--no-warn", code)]
+IMPORTS = "".join(f"import std.{m}\n" for m in ("tensor", "nn", "optim", "schedules"))
 SCHEDULES = "schedule whole { prefer backward > forward }\n" \
             "schedule halves { prefer backward_input > backward_weight }\n"
 
@@ -180,11 +178,12 @@ class Node:
 class Program:
     """One random program: its text, its inputs, and a closure for each statement."""
 
-    def __init__(self, seed, methods):
-        self.rng, self.methods = random.Random(seed), methods
-        rng = self.rng
+    def __init__(self, seed):
+        self.rng = rng = random.Random(seed)
         self.dtype = rng.choice(["f32", "f64"])
-        self.fresh, self.training = 0, rng.random() < 0.3
+        self.fresh, self.training = 0, rng.choice(["", "", "", "learn", "sgd"])
+        if self.dtype == "f64" and self.training:
+            self.training = "learn"  # the optimizers are of f32
         self.declare()
         self.batches = rng.choice([1, 2, 3])
         self.pipeline = rng.random() < 0.3 and self.groups["p"] > 1
@@ -217,9 +216,10 @@ class Program:
             if not count:
                 continue
             self.text += f"const ON_{group.upper()} = [{', '.join(devices)}]\n"
-            self.text += {"p": f"place p[i in 0..{count}] = Node(i) on ON_P[i]\n",
-                          "q": f"place q[j in 0..{count}] = Copy(8) on ON_Q[j] equal along j\n",
-                          "s": "place s = Copy(9) on ON_S[0]\n"}[group]
+            self.text += {"p": f"place p[i in 0..{count}] = Node(i) on ON_P[i]",
+                          "q": f"place q[j in 0..{count}] = Copy(8) on ON_Q[j] equal along j",
+                          "s": "place s = Copy(9) on ON_S[0]"}[group]
+            self.text += " trained by sgd()\n" if self.training == "sgd" else "\n"
             for i, device in enumerate(devices):
                 name = "s" if group == "s" else f"{group}[{i}]"
                 self.places.append(name)
@@ -240,11 +240,11 @@ class Program:
             return self.views()
         if roll < 0.4:
             return self.collective()
-        choices = [m for m, (args, _) in self.methods.items() if all(self.pool[a] for a in args)]
+        choices = [m for m, (args, _) in METHODS.items() if all(self.pool[a] for a in args)]
         return self.call(self.rng.choice(self.places), self.rng.choice(choices))
 
     def call(self, place, method, args=None):
-        arg_kinds, result_kinds = self.methods[method]
+        arg_kinds, result_kinds = METHODS[method]
         args = args or [self.pick(kind) for kind in arg_kinds]
         method = method.removesuffix("_h")
         vias = ["", "", "", " via auto", " via host"]
@@ -393,53 +393,54 @@ class Program:
             env["losses"].append(total)
         self.steps.append(step)
 
-    def write(self, before):
-        rng, T = self.rng, self.dtype
-        # What gradients are asked of: all places, some values, or fewer places.
-        groups = [g for g, count in self.groups.items() if count]
-        self.of = [g for g in groups if g in "q" or self.training or rng.random() < 0.8] or groups
+    def results(self, before):
+        """What the graph gives out: name -> (text, shape). Asks gradients of all places, or fewer,
+        and of some values."""
+        rng = self.rng
+        groups = [group for group, count in self.groups.items() if count]
+        self.of = [g for g in groups if self.training or rng.random() < 0.8] or groups
         self.of += ["x", "y"] if rng.random() < 0.7 else []
-        inside = [key for kind in "mv" for text, key in self.pool[kind]
-                  if text == key and key.startswith("t") and f"let {key} =" in
-                  "\n".join(before)]
-        self.of += rng.sample(inside, min(len(inside), 1))
+        outside = [key for kind in "mv" for _, key in self.pool[kind]
+                   if any(line.startswith(f"let {key} =") for line in before)]
+        self.of += rng.sample(outside, min(len(outside), 1))
         results = {"loss": ("loss", "")}
         for i, target in enumerate(self.of):
-            for place in [p for p in self.places if p[0] == target[0] and target in "pqs"]:
+            for place in [p for p in self.places if p[0] == target]:
                 at = f"g[{i}]" + (place[1:] if target != "s" else "")
-                for param, shape in [("w", "[4, 4]"), ("pair[0]", "[4]"), ("pair[1]", "[4, 4]"),
-                                     ("each[0]", "[4, 4]"), ("each[1]", "[4, 4]"),
-                                     ("gain", "[4]")]:
+                for param in ("w", "pair[0]", "pair[1]", "each[0]", "each[1]", "gain"):
+                    shape = "[4]" if param in ("pair[0]", "gain") else "[4, 4]"
                     results[f"{place}.{param}"] = (f"{at}.{param}", shape)
-            if target not in "pqs":
+            if target not in groups:
                 vector = any(key == target for _, key in self.pool["v"])
                 results[target] = (f"g[{i}]", f"[{self.batches}, 4, 4]" if target == "x" else
                                    "[4]" if vector else "[4, 4]")
+        return results
+
+    def updates(self):
+        if self.training == "learn":
+            return [f"{p}.learn(g[{self.of.index(p[0])}]{p[1:]}.w)" for p in self.places]
+        return [f"update_all({group}, g[{self.of.index(group)}], rate: 0.01)"
+                for group, count in self.groups.items() if count and self.training]
+
+    def write(self, before):
+        results, T = self.results(before), self.dtype
         self.names = {f"o{i}": key for i, key in enumerate(results)}
         values = ", ".join(f"o{i}: {text}" for i, (text, _) in enumerate(results.values()))
         types = ", ".join(f"o{i}: {T}{shape}" for i, (_, shape) in enumerate(results.values()))
-        learn = "".join(f"  {p}.learn(g[{self.of.index(p[0])}]{p[1:]}.w)\n" for p in self.places
-                        if self.training)
         lines = lambda ls, space: "".join(f"{space}{line}\n" for line in ls)
         last = "mean(stack(losses))" if self.batches > 1 else "losses[0] * 2.0"
         actors = "".join(
             ACTOR.replace("NAME", name).replace("ALONG", along).replace("{GAIN}", gain)
             for name, along, gain in [("Node", " equal along i", "shared"), ("Copy", "", "{k}")])
         graph = (f"graph step(x: T[{self.batches}, 4, 4], y: T[4, 4], label: i64[4]) -> ({types}) "
-                 f"RECOMPUTE {{\n  var losses = []\n{lines(before, '  ')}  for m in 0..{self.batches} {{\n"
+                 f"RECOMPUTE {{\n  var losses = []\n{lines(before, '  ')}"
+                 f"  for m in 0..{self.batches} {{\n"
                  f"{lines(self.lines, '    ')}  }}\n  let loss = {last}\n"
-                 f"  let g = grad(loss, of: ({', '.join(self.of)},))\n{learn}"
-                 f"  return ({values})\n}}\n")
-        imports = "import std.tensor\nimport std.nn\nimport std.schedules\n"
-        self.text = (imports + SCHEDULES + FNS + actors + self.text + graph).replace("T[", f"{T}[")
+                 f"  let g = grad(loss, of: ({', '.join(self.of)},))\n"
+                 f"{lines(self.updates(), '  ')}  return ({values})\n}}\n")
+        self.text = (IMPORTS + SCHEDULES + FNS + actors + self.text + graph).replace("T[", f"{T}[")
         for alone in ("-> T ", "s: T)"):
             self.text = self.text.replace(alone, alone.replace("T", T))
-        if not any(name not in METHODS for name in self.methods):
-            start, end = self.text.find("  // Ops of more"), self.text.find("  method learn")
-            while start >= 0:
-                self.text = self.text[:start] + self.text[end:]
-                start = self.text.find("  // Ops of more")
-                end = self.text.find("  method learn", start)
 
     def arrays(self, seed):
         """The params by number of the place's parameter, and the inputs."""
@@ -451,27 +452,28 @@ class Program:
         inputs = {"x": real(self.batches, 4, 4), "y": real(4, 4), "label": rng.integers(0, 4, 4)}
         return init, inputs
 
-    def nodes(self, r, init, ws, hs):
+    def numbers(self):
+        """The number of each place's params in the file of initial values."""
+        return {place: {"p": place[2:-1], "q": "8", "s": "9"}[place[0]] for place in self.places}
+
+    def nodes(self, r, init, hs):
         """The places by name; q are one node with states h of their own."""
         gain, nodes = r.Value(init["shared"]["gain"]), {}
-        for place in self.places:
-            number = {"p": place[2:-1], "q": "8", "s": "9"}[place[0]]
+        for place, number in self.numbers().items():
             if place[0] == "q" and place != "q[0]":
                 nodes[place] = copy.copy(nodes["q[0]"])
             else:
                 own = gain if place[0] == "p" else r.Value(init[number]["gain"])
                 nodes[place] = Node(r, init[number], own)
-                if place in ws:
-                    nodes[place].w = r.Value(ws[place])
             nodes[place].h = r.Value(hs.get(place, np.zeros((4, 4))))
         return nodes
 
     def evaluate(self, r, init, inputs, repeat):
         """The results by name, of the last of so many executions."""
-        ws, hs = {}, {}
+        init, hs = {number: dict(arrays) for number, arrays in init.items()}, {}
         for _ in range(repeat):
             r.reset()
-            nodes = self.nodes(r, init, ws, hs)
+            nodes = self.nodes(r, init, hs)
             env = {name: r.Value(a) for name, a in inputs.items() if name != "label"}
             env |= {"label": inputs["label"], "losses": []}
             whole = env["x"]
@@ -484,11 +486,22 @@ class Program:
             env["x"] = whole
             loss = r.mean(r.stack(env["losses"])) if self.batches > 1 else env["losses"][0] * 2.0
             wanted = [self.leaf(key, env, nodes, loss) for key in self.names.values()]
-            found = r.gradients(loss, wanted + [nodes[p].w for p in self.places])
-            for place, g in zip(self.places, found[len(wanted):]):
-                ws[place] = nodes[place].w.array - (g * 0.01 if self.training else 0)
-                hs[place] = nodes[place].h.array
+            trained = self.trained(nodes)
+            found = r.gradients(loss, wanted + [value for _, _, value in trained])
+            for (number, name, value), g in zip(trained, found[len(wanted):]):
+                init[number][name] = value.array - 0.01 * g
+            hs = {place: node.h.array for place, node in nodes.items()}
         return dict(zip(self.names.values(), found)) | {"loss": loss.array}
+
+    def trained(self, nodes):
+        """(number, name, value) of each param that an execution writes, copies once."""
+        names = {"": "", "learn": "w", "sgd": "wabcd"}[self.training]
+        params = {(number, name): getattr(nodes[place], name)
+                  for place, number in self.numbers().items() for name in names}
+        if self.training == "sgd":
+            params |= {("shared" if place[0] == "p" else number, "gain"): nodes[place].gain
+                       for place, number in self.numbers().items()}
+        return [(*key, value) for key, value in params.items()]
 
     def leaf(self, key, env, nodes, loss):
         if key == "loss":
@@ -541,8 +554,7 @@ class Trial:
         self.failures.append(f"seed {self.seed}: {what} ({kept})\n{output}")
 
     def run(self):
-        methods = METHODS if self.options.few_rules else METHODS | MORE_METHODS
-        self.program = program = Program(self.seed, methods)
+        self.program = program = Program(self.seed)
         self.dtype = program.dtype
         init, inputs = program.arrays(self.seed)
         self.repeat = program.rng.randint(1, 3)
@@ -679,7 +691,6 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--every", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--few-rules", action="store_true")
     parser.add_argument("--plant", action="append", default=[], metavar="RULE")
     options = parser.parse_args()
     if options.emulated:
