@@ -53,7 +53,7 @@ actor NAME(k: int) {
     return (z - v, x, z[3])
   }
   method twice(x: T[4, 4]) -> (T[4, 4], T[4, 4]) {
-    let y = x * gain
+    let y = tanh(x * gain)
     return (y, y)
   }
   method total(x: T[r, 4]) -> T { return mean(square(x) * gain) }
@@ -70,8 +70,12 @@ actor NAME(k: int) {
     h = old * 0.5 + x @ w
     return h
   }
-  method frozen(x: T[4, 4]) -> T[4, 4] { return x @ fixed + stop_gradient(x) * x }
-  method divided(x: T[4, 4], y: T[4, 4]) -> T[4, 4] { return x / (square(y) + 1.0) }
+  method frozen(x: T[4, 4]) -> T[4, 4] {
+    return x @ fixed + stop_gradient(x) * copy(x)
+  }
+  method divided(x: T[4, 4], y: T[4, 4]) -> T[4, 4] {
+    return x / (exp(-square(y)) + 1.0)
+  }
   method chosen(x: T[4, 4], y: T[4, 4]) -> T[4, 4] { return where(x > 0.25, y * 0.5, x) }
   method row(x: T[4, 4]) -> T[4] { return x[2] }
   method rows(x: T[4, 4]) -> T[2, 4] { return x[1..3] }
@@ -140,7 +144,7 @@ class Node:
         z = x * v
         return z - v, x, z[3]
 
-    def twice(self, x): return (x * self.gain,) * 2
+    def twice(self, x): return (self.r.tanh(x * self.gain),) * 2
     def total(self, x): return self.r.mean(self.r.square(x) * self.gain)
     def scaled(self, x, s): return (x * s + s) * 0.5
     def bias(self, x, v): return x + v - self.b
@@ -154,8 +158,11 @@ class Node:
         self.h = self.r.copy(self.h) * 0.5 + x @ self.w
         return self.h
 
-    def frozen(self, x): return x @ self.fixed + self.r.stop(x) * x
-    def divided(self, x, y): return x / (self.r.square(y) + 1.0)
+    def frozen(self, x): return x @ self.fixed + self.r.stop(x) * self.r.copy(x)
+
+    def divided(self, x, y):
+        return x / (self.r.exp(self.r.square(y) * self.r.value(-1.0)) + 1.0)
+
     def chosen(self, x, y): return self.r.choose(x, 0.25, y * 0.5, x)
     def row(self, x): return x[2]
     def rows(self, x): return x[1:3]
