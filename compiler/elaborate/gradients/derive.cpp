@@ -262,9 +262,19 @@ class Deriver {
                                    : elaboration_.on   ? *elaboration_.on
                                                        : kCaller;
     if (is_param && !MadeHere(part.value)) part = maker_.Copy(part);
-    if (!sums_[root][device].Add(maker_, of.value, part)) return false;
+    Sum& sum = sums_[root][device];
+    if (!sum.Add(maker_, of.value, part)) return false;
+    NameGradient(sum.value->value, root);
     outgoing_.push_back({root, device});
     return true;
+  }
+
+  // Names a gradient by what it is of, for pictures and messages.
+  void NameGradient(ValueId gradient, ValueId of) {
+    const std::string& name = builder_.value(of).name;
+    if (!name.empty() && builder_.value(gradient).name.empty()) {
+      builder_.graph().values[gradient].name = "grad " + name;
+    }
   }
 
   // Returns whether the current call has made a value, rather than passing on what came in.
