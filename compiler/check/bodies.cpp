@@ -209,6 +209,31 @@ void PlaceBody(Checker& checker, PlaceId id) {
   if (place.trained) CheckTrained(scope, place, decl->trained_by);
 }
 
+// Checks `equal along t` of a param: places of its actor have the index.
+void CheckAlong(Checker& checker, StateId id) {
+  const State& state = checker.program.states[id];
+  for (const syntax::Name& name : checker.states[id].decl->along) {
+    std::vector<std::string> indices;
+    for (const Place& place : checker.program.places) {
+      if (place.actor != state.actor) continue;
+      for (const IndexRange& index : place.indices) indices.push_back(index.name);
+    }
+    if (!state.is_param) {
+      checker.diagnostics.Report(Code::kE0424, name.range,
+                                 fmt::format("only params are `equal along` an index, and `{0}` is "
+                                             "a state; `param {0}: ...` declares it as a param",
+                                             state.name));
+      return;
+    }
+    if (indices.empty() || llvm::is_contained(indices, name.text)) continue;
+    Diagnostic& diagnostic = checker.diagnostics.Report(
+        Code::kE0301, name.range,
+        fmt::format("`equal along` names an index of the actor's places, and `{}` is none",
+                    name.text));
+    checker.Suggest(diagnostic, name.range, name.text, indices);
+  }
+}
+
 // ---- graphs -------------------------------------------------------------------------------------
 
 // Returns the time, or 0 where the value is no time that fits, which is reported.
@@ -369,6 +394,7 @@ void ResolveBodies(Checker& checker) {
     ResolveGradientBy(checker, id);
   }
   for (PlaceId id : program.places.Ids()) PlaceBody(checker, id);
+  for (StateId id : program.states.Ids()) CheckAlong(checker, id);
   for (GraphId id : program.graphs.Ids()) GraphBody(checker, id);
 }
 

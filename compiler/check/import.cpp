@@ -122,8 +122,8 @@ class Loader {
     return known->second;
   }
 
-  // Where a program asks for gradients, the files of the library see std.grad, which their rules are
-  // written with and which imports them: no circle that a user could make.
+  // Where a program asks for gradients, the files of the library see std.grad, which their rules
+  // are written with and which imports them: no circle that a user could make.
   void ReadGradients() {
     checker_.program.has_gradients = llvm::any_of(checker_.modules, [&](const auto& module) {
       const bool library = checker_.sources[module->file.source].kind == SourceKind::kLibrary;

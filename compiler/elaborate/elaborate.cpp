@@ -141,8 +141,8 @@ int64_t Inflight(ElaborationContext& elaboration, const program::Graph& source) 
   return 1;
 }
 
-// Marks the calls whose kept values are made again: of the methods that `recompute` names, where its
-// condition holds.
+// Marks the calls whose kept values are made again: of the methods that `recompute` names, where
+// its condition holds.
 void MarkRecomputed(ElaborationContext& elaboration, const program::Graph::Recompute& rule,
                     graph::Graph& graph) {
   Frame frame("recompute", nullptr, &rule.locals);
@@ -222,7 +222,7 @@ void ElaborateGraph(ElaborationContext& elaboration, program::GraphId id) {
   if (source.use) graph.rules = ElaborateRules(elaboration, *source.use, graph, removed);
   if (elaboration.diagnostics.errors() > errors) return;
   for (const graph::Call& call : removed) {
-    // Of a loss only the gradient may be asked for; and `grad` may make what nobody needs.
+    // A program may use the gradient of a loss alone, and `grad` may make what nothing reads.
     if (call.derived_from.valid() || call.differentiated) continue;
     Report(elaboration, Code::kW0501, call.site,
            fmt::format("nothing reads what `{}` makes, and it has no effect: it is removed",

@@ -86,6 +86,8 @@ struct ElaborationContext {
   const DerivedCall* derived = nullptr;  // while a derived call is being made
   bool halved = false;        // derived calls of methods are two: see graph::Call::half
   bool names_params = false;  // in `of:` of `grad`
+  // By StateId, equal where what states begin with is; empty: nothing has asked yet.
+  std::vector<std::string> beginnings;
   std::optional<graph::DeviceId> on;  // by the nearest `on`
   int64_t ops_placed = 0;             // by any `on` so far
   std::vector<graph::CallId> after;   // by all `after`s around

@@ -142,8 +142,8 @@ struct Call {
   Range site;                    // the call in the graph's body
   DeviceId device;
   std::vector<CallId> after;     // earlier calls that must have ended: `x after y`, sorted
-  // Of a call that `grad` has made: the call whose gradients it computes, and which of them: all; or
-  // in two calls those of activations, and the rest.
+  // Of a call that `grad` has made: the call whose gradients it computes, and which of them: all,
+  // or in two calls those of activations and the rest.
   CallId derived_from;
   enum Half : uint8_t { kWhole, kInput, kWeight } half = kWhole;
   bool differentiated = false;   // `grad` went through it: what it makes may be asked for no more

@@ -18,7 +18,7 @@ class Recomputer {
     for (OpId id : graph.ops.Ids()) {
       for (ValueId result : graph.ops[id].results) {
         const Value& value = graph.values[result];
-        if (value.storage == Value::kState) last_write_[value.state] = id;
+        if (value.storage == Value::kState) writes_[value.state].push_back(id);
       }
     }
   }
@@ -84,9 +84,12 @@ class Recomputer {
     return std::none_of(op.operands.begin(), op.operands.end(), [&](const Use& use) {
       const Value& value = graph_.values[RootOf(graph_, use.value)];
       if (value.storage != Value::kState) return false;
-      const auto written = last_write_.find(value.state);
-      return written != last_write_.end() && written->second != value.producer &&
-             written->second < FirstOf(derived);
+      const auto written = writes_.find(value.state);
+      if (written == writes_.end()) return false;
+      return std::any_of(written->second.begin(), written->second.end(), [&](OpId write) {
+        const bool is_later = !value.producer.valid() || value.producer < write;
+        return is_later && write < FirstOf(derived);
+      });
     });
   }
 
@@ -124,10 +127,10 @@ class Recomputer {
   }
 
   Graph& graph_;
-  std::vector<std::vector<OpId>> ops_;          // by call, of those that were there
-  std::map<StateId, OpId> last_write_;
+  std::vector<std::vector<OpId>> ops_;  // by call, of those that were there
+  std::map<StateId, std::vector<OpId>> writes_;
   std::map<CallId, std::map<ValueId, ValueId>> again_;  // by forward call: what was repeated
-  std::map<CallId, std::vector<OpId>> added_;   // by derived call
+  std::map<CallId, std::vector<OpId>> added_;           // by derived call
 };
 
 }  // namespace

@@ -3,8 +3,8 @@
 // A derived call reads values that its forward call has made, so they take memory from one to the
 // other. Where a graph says `recompute`, the ops that make such values are repeated at the head of
 // the first derived call that reads them: what is kept are then the forward call's arguments. Ops
-// that may fail, that have an effect, or that read a state which was written since are not repeated;
-// their results are kept.
+// that may fail, that have an effect, or that read a state which was written since are not
+// repeated; their results are kept.
 #ifndef CGRAPH_COMPILER_GRAPH_RECOMPUTE_H_
 #define CGRAPH_COMPILER_GRAPH_RECOMPUTE_H_
 

@@ -230,9 +230,9 @@ class Engine {
   // or dim does not fit, data is null or a boolean neither 0 nor 1; kCapacity when as many are in
   // flight as the graph allows, with WhenFull::kError (which waits, even so, for another graph's
   // execution that has to be over first, and for states that are being read or set); kUnsupported
-  // where CheckCaller() says so; kFailed where `interrupted` ends the wait of a plan with methods in
-  // Python; kInvalid or kNotFound when there is no memory for a result or a copied input; kClosed
-  // after Teardown(); kTimeout after a time-out that ended the run.
+  // where CheckCaller() says so; kFailed where `interrupted` ends the wait of a plan with methods
+  // in Python; kInvalid or kNotFound when there is no memory for a result or a copied input;
+  // kClosed after Teardown(); kTimeout after a time-out that ended the run.
   Result<Execution> Execute(std::string_view graph, std::span<const Input> inputs,
                             WhenFull when_full = WhenFull::kWait);
   Result<Execution> Execute(uint32_t graph, std::span<const Input> inputs,
@@ -254,9 +254,9 @@ class Engine {
   // Copy a state's bytes out, as the executions up to now have left it, or in, for those that
   // follow (states/saved_states.h: all states, as a file). Waits for executions that are in flight,
   // those of other threads, too, and lets none begin meanwhile. kNotFound where there is no such
-  // state; kInvalid when its size differs, or what it is set to has booleans that are neither 0 nor
-  // 1; kUnsupported where CheckCaller() says so; kFailed where `interrupted` ends the wait; kTimeout
-  // where another process does not answer within `stall_timeout`, which ends the engine.
+  // state; kInvalid when its size differs, or what it is set to has booleans that are neither 0
+  // nor 1; kUnsupported where CheckCaller() says so; kFailed where `interrupted` ends the wait;
+  // kTimeout where another process does not answer within `stall_timeout`, which ends the engine.
   Status ReadState(std::string_view name, std::span<uint8_t> to);
   Status WriteState(std::string_view name, std::span<const uint8_t> from);
 

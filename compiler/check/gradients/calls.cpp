@@ -22,9 +22,12 @@ struct CallShape {
 };
 CallShape ShapeOf(Builtin builtin) {
   switch (builtin) {
-    case Builtin::kGrad: return {1, {"of"}, {"from"}, "grad(loss, of: net)"};
-    case Builtin::kUpdateAll: return {2, {}, {}, "update_all(stage, grad(loss, of: stage), rate: r)"};
-    default: return {1, {}, {}, "global_norm(grad(loss, of: net))"};
+    case Builtin::kGrad:
+      return {1, {"of"}, {"from"}, "grad(loss, of: net)"};
+    case Builtin::kUpdateAll:
+      return {2, {}, {}, "update_all(stage, grad(loss, of: stage), rate: r)"};
+    default:
+      return {1, {}, {}, "global_norm(grad(loss, of: net))"};
   }
 }
 
@@ -37,7 +40,8 @@ bool CheckShape(Scope& scope, const syntax::CallExpr& node, Builtin builtin, Ran
     positional += !argument.label;
     if (!argument.label) continue;
     const std::string& label = argument.label->text;
-    const bool known = builtin == Builtin::kUpdateAll || llvm::is_contained(shape.required, label) ||
+    const bool known = builtin == Builtin::kUpdateAll ||
+                       llvm::is_contained(shape.required, label) ||
                        llvm::is_contained(shape.optional, label);
     if (!known || llvm::is_contained(labels, label)) {
       scope.Report(known ? Code::kE0404 : Code::kE0403, argument.label->range,
@@ -84,7 +88,7 @@ Value ResolveGradientCall(Scope& scope, const syntax::CallExpr& node, Builtin bu
     arguments.push_back({label, ResolveValue(scope, argument.value).id, at});
   }
   // What comes of it has the structure of `of:`, which is known when the graph is elaborated.
-  const StaticType type = builtin == Builtin::kUpdateAll ? StaticType::Of(StaticType::kNothing)
+  const StaticType type = builtin == Builtin::kUpdateAll    ? StaticType::Of(StaticType::kNothing)
                           : builtin == Builtin::kGlobalNorm ? StaticType::Tensor(DType::kF32, 0)
                                                             : StaticType();
   return scope.Make(program::CallBuiltin{builtin, std::move(arguments)}, range, type);

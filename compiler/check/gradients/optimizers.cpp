@@ -30,9 +30,8 @@ const syntax::MethodDecl* FindUpdate(Checker& checker, const syntax::OptimizerDe
     return nullptr;
   }
   if (update == nullptr) {
-    checker.diagnostics.Report(
-        Code::kE0424, decl.name.range,
-        fmt::format("an optimizer has a method `update`: {}", kUpdateForm));
+    checker.diagnostics.Report(Code::kE0424, decl.name.range,
+                               fmt::format("an optimizer has a method `update`: {}", kUpdateForm));
   }
   return update;
 }
@@ -79,11 +78,11 @@ void ResolveSlotValue(Scope& scope, StateId id) {
   const Range range = scope.Written(decl.value).range;
   for (LocalId used : scope.names.TakeUsed(later)) {
     scope
-        .Report(Code::kE0316, range,
-                fmt::format("`{}` is given to each call of `update`, and `{}` begins before the "
-                            "first: with `{}` and the optimizer's parameters",
-                            scope.names.row(used).name, slot.name,
-                            scope.signature->parameters[0].name))
+        .Report(
+            Code::kE0316, range,
+            fmt::format("`{}` is given to each call of `update`, and `{}` begins before the "
+                        "first: with `{}` and the optimizer's parameters",
+                        scope.names.row(used).name, slot.name, scope.signature->parameters[0].name))
         .AddNote(scope.names.row(used).range, "declared here");
   }
   slot.value = value.id;

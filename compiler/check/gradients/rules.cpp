@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "compiler/base/kernels.h"
+#include "compiler/check/calls/calls.h"
 #include "compiler/check/expressions/resolve.h"
 #include "compiler/check/gradients/gradients.h"
 #include "compiler/check/statements/statements.h"
@@ -55,8 +56,9 @@ void AddGradient(Scope& scope, const syntax::Argument& written, bool resolve, Gr
   const auto given = llvm::find_if(
       gradient.of, [&](const Argument& other) { return other.parameter == parameter; });
   if (given != gradient.of.end()) {
-    scope.Report(Code::kE0404, written.label->range,
-                 fmt::format("`{}` is given twice", written.label->text))
+    scope
+        .Report(Code::kE0404, written.label->range,
+                fmt::format("`{}` is given twice", written.label->text))
         .AddNote(given->range, "the first time here");
     return;
   }
@@ -97,7 +99,8 @@ bool AsksForGradients(const syntax::File& file) {
            const auto* call = std::get_if<syntax::CallExpr>(&expr.node);
            const auto* name =
                call ? std::get_if<syntax::NameExpr>(&file.exprs[call->callee].node) : nullptr;
-           return name != nullptr && name->name == Spelling(Builtin::kGrad);
+           const auto builtin = name ? FindBuiltin(name->name) : std::nullopt;
+           return builtin && IsOfGradients(*builtin);
          });
 }
 
@@ -131,13 +134,11 @@ void ResolveGradientBy(Checker& checker, MethodId id) {
   Method& method = checker.program.methods[id];
   method.gradient_by = written->text;
   const Actor& actor = checker.program.actors[method.actor];
-  const bool in_python = method.native && method.native->library == kPythonLibrary;
   if (written->text == kGradientAuto) {
-    if (in_python) return;
     checker.diagnostics.Report(
         Code::kE0424, written->range,
-        "`grad by auto` lets PyTorch differentiate a method in Python; this one is none, so name "
-        "the method that computes the gradients");
+        "`grad by auto`, by which PyTorch would differentiate a method in Python, does not exist "
+        "yet; name the method that computes the gradients");
     return;
   }
   const MethodId by = FindMethod(checker.program, method.actor, written->text);

@@ -208,9 +208,10 @@ class UsingReader {
       return FindMethod(program, method.actor, method.name).valid() ||
              (method.name == kUpdateMethod && IsTrained(program, method.actor));
     }
-    const bool is_update = method.name == kUpdateMethod &&
-                           std::any_of(program.places.begin(), program.places.end(),
-                                       [](const Place& place) { return place.trained.has_value(); });
+    const auto is_trained = [](const Place& place) { return place.trained.has_value(); };
+    const bool is_update =
+        method.name == kUpdateMethod &&
+        std::any_of(program.places.begin(), program.places.end(), is_trained);
     return is_update ||
            std::any_of(program.methods.begin(), program.methods.end(),
                        [&](const Method& other) { return other.name == method.name; });

@@ -102,7 +102,8 @@ TypeId ResolveType(Scope& scope, syntax::TypeId id, TypeRole role) {
         role == TypeRole::kConst ||
         (role == TypeRole::kParameter &&
          (scope.site == Site::kOp || scope.site == Site::kFn || scope.site == Site::kActor ||
-          scope.site == Site::kOptimizer || scope.site == Site::kSchedule || scope.site == Site::kTopology));
+          scope.site == Site::kOptimizer || scope.site == Site::kSchedule ||
+          scope.site == Site::kTopology));
     if (by_compiler && tensor->dtype == DType::kBool && !tensor->has_dims) {
       return AddType(scope, CompileTimeType{CompileTimeKind::kBool}, type.range);
     }

@@ -116,7 +116,7 @@ Value Eval(ElaborationContext& elaboration, const program::CallMethod& e, const 
                      : CallBody(elaboration, method.signature, method.body, callee, context.range);
   if (result.poisoned()) return result;
   result = LeaveMethod(elaboration, scope, result);
-  RecordMethod(elaboration, method_id, callee, result, scope.first_node, context.range);
+  result = RecordMethod(elaboration, method_id, callee, result, scope.first_node, context.range);
   if (!scope.call_id.valid() && !method.signature.result.valid()) {
     Report(elaboration, Code::kW0501, context.range,
            fmt::format("`{}` does nothing here and is removed", callee.subject));

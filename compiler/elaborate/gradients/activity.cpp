@@ -46,7 +46,8 @@ class Finder {
     found_.active.resize(graph_.values.size());
     for (size_t i = 0; i < needed.size(); ++i) found_.active[i] = needed[i] && depends_[i];
     for (size_t i : outermost_) {
-      if (HasActive({nodes_[i].result}) && (HasActive(nodes_[i].arguments) || HasVariables(nodes_[i]))) {
+      if (HasActive({nodes_[i].result}) && !IsCut(nodes_[i]) &&
+          (HasActive(nodes_[i].arguments) || HasVariables(nodes_[i]))) {
         found_.nodes.push_back(i);
       }
     }
@@ -72,7 +73,7 @@ class Finder {
   // A write to a param is not differentiated: the optimizer is no part of the loss.
   bool IsCut(const TapeNode& node) const {
     if (const auto* copy = std::get_if<TapeNode::Copy>(&node.callee)) {
-      return copy->written.valid() && params_.count(copy->written) != 0;
+      return copy->written.valid() && elaboration_.places.params.count(copy->written) != 0;
     }
     const program::Gradient* rule = RuleOf(elaboration_, node);
     return rule != nullptr && rule->of.empty();
@@ -146,8 +147,8 @@ class Finder {
   const size_t first_;
   const std::set<ValueId>& targets_;
   std::vector<size_t> outermost_;
-  std::set<graph::StateId> params_;      // whose values are among the targets
-  std::vector<bool> depends_, older_;    // by ValueId: on a target; a former value of a param
+  std::set<graph::StateId> params_;    // whose values are among the targets
+  std::vector<bool> depends_, older_;  // by ValueId: on a target; a former value of a param
   Activity found_;
 };
 

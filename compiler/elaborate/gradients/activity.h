@@ -14,10 +14,10 @@ namespace cgraph::elaborate {
 
 // Values are known by their roots: a view is a part of its base.
 struct Activity {
-  std::vector<size_t> nodes;      // of the tape, that have an active result, in its order
-  std::vector<bool> active;       // by ValueId, of those that were there
-  std::vector<bool> from_input;   // depends on an input of the graph: an activation
-  std::vector<size_t> maker;      // by ValueId, the node that made it; kNoNode: none
+  std::vector<size_t> nodes;     // of the tape, that have an active result, in its order
+  std::vector<bool> active;      // by ValueId, of those that were there
+  std::vector<bool> from_input;  // depends on an input of the graph: an activation
+  std::vector<size_t> maker;     // by ValueId, the node that made it; kNoNode: none
   static constexpr size_t kNoNode = SIZE_MAX;
 
   bool IsActive(graph::ValueId root) const {

@@ -46,6 +46,22 @@ Variable VariableOf(const ElaborationContext& elaboration, StateId state,
   return {details.place, elaboration.module.states[state].name, std::move(others)};
 }
 
+// Returns for each state a text that is equal where what it begins with is.
+const std::vector<std::string>& BeginningsOf(ElaborationContext& elaboration) {
+  if (elaboration.beginnings.empty()) {
+    const graph::Module& module = elaboration.module;
+    elaboration.budget.Charge(module.start.ops.size());
+    elaboration.beginnings = ValueNumbers(module.start).StateTexts(module.states.size());
+  }
+  return elaboration.beginnings;
+}
+
+// A bucket of gradients takes this many latencies of its link, so that the latency counts for
+// little and the first sums begin early. Bounds: less is not worth a message of its own, more is
+// memory.
+constexpr int64_t kBucketLatencies = 10;
+constexpr int64_t kMinBucketBytes = 64 << 10, kMaxBucketBytes = 256 << 20;
+
 class CopySummer {
  public:
   CopySummer(ElaborationContext& elaboration, OpMaker& maker, FoundGradients& found)
@@ -75,7 +91,7 @@ class CopySummer {
     std::vector<ValueId> params;
     std::map<DeviceId, Tensor> sums;  // of the copies on a device; after Reduce of all
     int64_t bytes = 0;
-    uint32_t done = 0;                // the last op that makes one of the sums
+    uint32_t done = 0;  // the last op that makes one of the sums
   };
 
   static std::vector<DeviceId> DevicesOf(const Group& group) {
@@ -94,8 +110,14 @@ class CopySummer {
       const std::vector<std::string> along = AlongOf(elaboration_, state);
       if (!along.empty()) copies[VariableOf(elaboration_, state, along)].push_back(param);
     }
+    std::map<Variable, std::vector<StateId>> all;
+    for (StateId state : elaboration_.places.params) {
+      const std::vector<std::string> along = AlongOf(elaboration_, state);
+      if (!along.empty()) all[VariableOf(elaboration_, state, along)].push_back(state);
+    }
+    if (!Step(elaboration_, maker_.range(), elaboration_.places.params.size())) return false;
     for (const auto& [variable, params] : copies) {
-      if (!CheckAll(variable, params)) return false;
+      if (!CheckAll(all[variable], params)) return false;
       const bool has =
           llvm::any_of(params, [&](ValueId param) { return found_[param].has_value(); });
       if (has) groups_.push_back({params, {}, 0, 0});
@@ -104,22 +126,17 @@ class CopySummer {
   }
 
   // Reports a copy that `of:` leaves out.
-  bool CheckAll(const Variable& variable, const std::vector<ValueId>& params) {
+  bool CheckAll(const std::vector<StateId>& copies, const std::vector<ValueId>& params) {
+    if (copies.size() == params.size()) return true;
     const StateId first = elaboration_.builder->value(params[0]).state;
-    const std::vector<std::string> along = AlongOf(elaboration_, first);
-    for (StateId other : elaboration_.module.states.Ids()) {
-      if (!elaboration_.places.params.count(other) ||
-          VariableOf(elaboration_, other, along) != variable ||
-          llvm::any_of(params, [&](ValueId param) {
-            return elaboration_.builder->value(param).state == other;
-          })) {
-        continue;
-      }
+    for (StateId other : copies) {
+      const bool asked = llvm::any_of(
+          params, [&](ValueId param) { return elaboration_.builder->value(param).state == other; });
+      if (asked) continue;
       Report(elaboration_, Code::kE0906, maker_.range(),
              fmt::format("`{0}.{2}` and `{1}.{2}` are copies of one variable, and `of:` has the "
                          "first and not the other",
-                         InstanceOf(elaboration_, first).name,
-                         InstanceOf(elaboration_, other).name,
+                         InstanceOf(elaboration_, first).name, InstanceOf(elaboration_, other).name,
                          elaboration_.module.states[other].name));
       return false;
     }
@@ -130,19 +147,18 @@ class CopySummer {
   bool CheckBeginnings() {
     if (groups_.empty()) return true;
     const graph::Module& module = elaboration_.module;
-    const std::vector<std::string> begins =
-        ValueNumbers(module.start).StateTexts(module.states.size());
+    const std::vector<std::string>& begins = BeginningsOf(elaboration_);
     for (const Group& group : groups_) {
       const StateId first = elaboration_.builder->value(group.params[0]).state;
       for (ValueId param : group.params) {
         const StateId state = elaboration_.builder->value(param).state;
         if (begins[state.index] == begins[first.index]) continue;
-        Report(elaboration_, Code::kE0906, InstanceOf(elaboration_, state).range,
-               fmt::format("`{0}.{2}` and `{1}.{2}` are declared equal along {3}, and their initial "
-                           "values differ",
-                           InstanceOf(elaboration_, first).name,
-                           InstanceOf(elaboration_, state).name, module.states[state].name,
-                           fmt::join(AlongOf(elaboration_, state), ", ")));
+        Report(
+            elaboration_, Code::kE0906, InstanceOf(elaboration_, state).range,
+            fmt::format("`{0}.{2}` and `{1}.{2}` are declared equal along {3}, and their initial "
+                        "values differ",
+                        InstanceOf(elaboration_, first).name, InstanceOf(elaboration_, state).name,
+                        module.states[state].name, fmt::join(AlongOf(elaboration_, state), ", ")));
         return false;
       }
     }
@@ -215,12 +231,11 @@ class CopySummer {
   }
 
   int64_t BucketBytes(const std::vector<DeviceId>& ids) {
-    constexpr int64_t kLatencies = 10, kLeast = 64 << 10, kMost = 256 << 20;
     if (!topology_) {
-      topology_ = ElaborateTopology(elaboration_.program, elaboration_.options,
-                                    elaboration_.diagnostics);
+      topology_ =
+          ElaborateTopology(elaboration_.program, elaboration_.options, elaboration_.diagnostics);
     }
-    if (!topology_) return kMost;
+    if (!topology_) return kMaxBucketBytes;
     std::vector<LogicalDevice> devices;
     for (DeviceId id : ids) devices.push_back(elaboration_.module.devices[id]);
     const bool gpus = llvm::all_of(
@@ -229,9 +244,9 @@ class CopySummer {
     const auto time = [&](int64_t bytes) {
       return costs.Collective(CollectiveKind::kAllReduce, devices, gpus, bytes).ps;
     };
-    const uint64_t enough = kLatencies * time(1);
-    int64_t bytes = kLeast;
-    while (bytes < kMost && time(bytes) < enough) bytes *= 2;
+    const uint64_t enough = kBucketLatencies * time(1);
+    int64_t bytes = kMinBucketBytes;
+    while (bytes < kMaxBucketBytes && time(bytes) < enough) bytes *= 2;
     return bytes;
   }
 
@@ -242,7 +257,8 @@ class CopySummer {
   std::optional<cost::Topology> topology_;
 };
 
-// ---- copies that are not declared -----------------------------------------------------------------
+// ---- copies that are not declared
+// -----------------------------------------------------------------
 
 class CopyFinder {
  public:
@@ -256,9 +272,11 @@ class CopyFinder {
 
   void Run() {
     if (!HasCandidates()) return;
-    begins_ = ValueNumbers(elaboration_.module.start).StateTexts(elaboration_.module.states.size());
+    begins_ = BeginningsOf(elaboration_);
+    elaboration_.budget.Charge(elaboration_.builder->graph().ops.size());
     FindByReaders();
     FindByBeginnings();
+    Warn();
   }
 
  private:
@@ -286,9 +304,8 @@ class CopyFinder {
         const bool is_param = value.storage == graph::Value::kState && !value.producer.valid() &&
                               params_.count(value.state) != 0;
         if (!is_param) continue;
-        const auto [first, added] =
-            readers.emplace(std::pair(numbers[op.results[0]], begins_[value.state.index]),
-                            value.state);
+        const auto [first, added] = readers.emplace(
+            std::pair(numbers[op.results[0]], begins_[value.state.index]), value.state);
         if (!added) Suspect(first->second, value.state);
       }
     }
@@ -297,8 +314,10 @@ class CopyFinder {
   // Finds places all of whose params begin alike.
   void FindByBeginnings() {
     std::map<graph::InstanceId, std::vector<StateId>> instances;
-    for (StateId state : params_) instances[elaboration_.module.states[state].instance].push_back(state);
-    std::map<std::pair<program::ActorId, std::vector<std::string>>, const std::vector<StateId>*> seen;
+    for (StateId state : params_)
+      instances[elaboration_.module.states[state].instance].push_back(state);
+    std::map<std::pair<program::ActorId, std::vector<std::string>>, const std::vector<StateId>*>
+        seen;
     for (const auto& [instance, states] : instances) {
       std::vector<std::string> texts;
       for (StateId state : states) {
@@ -313,7 +332,8 @@ class CopyFinder {
 
   // Warns once for each param of an actor, where the two are no declared copies.
   void Suspect(StateId a, StateId b) {
-    const graph::Instance &first = InstanceOf(elaboration_, a), &second = InstanceOf(elaboration_, b);
+    const graph::Instance &first = InstanceOf(elaboration_, a),
+                          &second = InstanceOf(elaboration_, b);
     const std::string& name = elaboration_.module.states[a].name;
     if (first.device == second.device || name != elaboration_.module.states[b].name) return;
     const std::vector<std::string> along = AlongOf(elaboration_, a);
@@ -323,12 +343,23 @@ class CopyFinder {
     }
     if (!reported_.insert({DetailsOf(elaboration_, a).actor, name}).second) return;
     const std::string index = Differing(a, b);
-    Report(elaboration_, Code::kW0507, range_,
-           fmt::format("`{}` of {} and of {} are copies of one variable, and are trained apart{}",
-                       name, first.name, second.name,
-                       index.empty() ? "" : "; declare them `equal along " + index + "`"))
-        .AddNote(elaboration_.program.actors[DetailsOf(elaboration_, a).actor].range,
-                 "the actor is declared here");
+    suspects_.push_back(fmt::format("`{}` of {} and of {}{}", name, first.name, second.name,
+                                    index.empty() ? "" : " (equal along " + index + ")"));
+  }
+
+  // Warns of all at once: a gradient has one warning of a kind.
+  void Warn() {
+    constexpr size_t kMost = 4;
+    if (suspects_.empty()) return;
+    const size_t shown = std::min(suspects_.size(), kMost);
+    std::string list =
+        fmt::format("{}", fmt::join(suspects_.begin(), suspects_.begin() + shown, ", "));
+    if (suspects_.size() > shown) list += fmt::format(" and {} more", suspects_.size() - shown);
+    Report(
+        elaboration_, Code::kW0507, range_,
+        fmt::format("{} are copies of one variable, and are trained apart; `equal along` declares "
+                    "what is a copy",
+                    list));
   }
 
   // Returns the index in which two places of one array differ; empty where there is no one.
@@ -349,6 +380,7 @@ class CopyFinder {
   std::set<StateId> params_;
   std::vector<std::string> begins_;  // by StateId: equal where the initial values are
   std::set<std::pair<program::ActorId, std::string>> reported_;
+  std::vector<std::string> suspects_;
 };
 
 }  // namespace
@@ -378,7 +410,8 @@ void NoteVariable(ElaborationContext& elaboration, graph::ValueId gradient, grap
   const graph::State& state = elaboration.module.states[id];
   const InstanceDetails& details = elaboration.places.instances[state.instance.index];
   std::string variable =
-      fmt::format("{} {}.{}", call, elaboration.program.places[details.place].name, state.name);
+      fmt::format("{} {}.{} {}", call, elaboration.program.places[details.place].name, state.name,
+                  elaboration.builder->value(of).offset);
   for (const auto& [index, value] : details.indices) {
     if (!llvm::is_contained(along, index)) variable += fmt::format(" {}", value);
   }
@@ -392,11 +425,12 @@ bool CheckWholeVariables(ElaborationContext& elaboration, const FoundGradients& 
     if (!state.valid() || !elaboration.places.params.count(state)) continue;
     const std::vector<std::string> along = AlongOf(elaboration, state);
     if (along.empty()) continue;
-    Report(elaboration, Code::kE0906, range,
-           fmt::format("`{}.{}` is a copy along {}, and within a method `grad` sees this one alone; "
-                       "ask for its gradient in the graph",
-                       InstanceOf(elaboration, state).name, elaboration.module.states[state].name,
-                       fmt::join(along, ", ")));
+    Report(
+        elaboration, Code::kE0906, range,
+        fmt::format("`{}.{}` is a copy along {}, and within a method `grad` sees this one alone; "
+                    "ask for its gradient in the graph",
+                    InstanceOf(elaboration, state).name, elaboration.module.states[state].name,
+                    fmt::join(along, ", ")));
     return false;
   }
   return true;

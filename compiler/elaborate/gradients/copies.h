@@ -10,17 +10,16 @@
 
 namespace cgraph::elaborate {
 
-// Gradients by the value whose they are; nothing where the loss does not depend on it.
+// Gradients by the value that they are of; nothing where the loss does not depend on it.
 using FoundGradients = std::map<graph::ValueId, std::optional<Tensor>>;
 
-// Replaces the gradients of copies by their sum: one all_reduce for as many as its link moves in ten
-// latencies, in the order in which they are done. False: an error was reported.
+// Replaces the gradients of copies by their sum: one all_reduce for as many as its link moves in
+// ten latencies, in the order in which they are done. False: an error was reported.
 bool SumCopies(ElaborationContext& elaboration, OpMaker& maker, FoundGradients& found);
 
 // Reports (false) a param that is a copy where only the method of its place is in sight: others
 // have a part of its gradient.
-bool CheckWholeVariables(ElaborationContext& elaboration, const FoundGradients& found,
-                         Range range);
+bool CheckWholeVariables(ElaborationContext& elaboration, const FoundGradients& found, Range range);
 
 // Warns of params that are copies of one variable and are trained apart (W0507).
 void WarnOfUndeclaredCopies(ElaborationContext& elaboration, const FoundGradients& found,

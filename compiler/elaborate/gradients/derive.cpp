@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "compiler/base/check.h"
 #include "compiler/base/kernels.h"
 #include "compiler/elaborate/calls/calls.h"
 #include "compiler/elaborate/calls/method_scope.h"
@@ -27,8 +28,8 @@ namespace {
 using graph::CallId;
 using graph::ValueId;
 
-// A derived call is of the same kind for all forward calls that have made something active; within
-// a method there is one, the method's own.
+// In a graph each forward call on the way gets derived calls; within a method all derived ops
+// belong to the method's own call.
 class Deriver {
  public:
   Deriver(ElaborationContext& elaboration, Range range)
@@ -44,6 +45,7 @@ class Deriver {
         FindActivity(elaboration_, first, loss.value, targets, range_);
     if (!activity) return false;
     activity_ = std::move(*activity);
+    targets_ = &targets;
     const CallId last = graph::MakerOf(builder_.graph(), loss.value);
     if (last.valid()) builder_.graph().calls[last].differentiated = true;
     if (!activity_.IsActive(Root(loss.value))) return true;
@@ -54,6 +56,7 @@ class Deriver {
   // Returns the sum of what came for a value, where that is; nothing where the loss does not depend
   // on it.
   std::optional<Tensor> Found(ValueId root) {
+    if (const auto total = totals_.find(root); total != totals_.end()) return total->second;
     const auto sums = sums_.find(root);
     if (sums == sums_.end()) return std::nullopt;
     std::optional<Tensor> total;
@@ -122,14 +125,17 @@ class Deriver {
       waits[call] = consumers[call].size();
       if (waits[call] == 0) ready.push(call);
     }
+    size_t derived = 0;
     while (!ready.empty()) {
       const CallId call = ready.top();
       ready.pop();
       if (!DeriveCall(call, nodes[call])) return false;
+      ++derived;
       for (CallId before : feeds[call]) {
         if (--waits[before] == 0) ready.push(before);
       }
     }
+    CGRAPH_CHECK(derived == nodes.size(), "elaborate", "calls wait for each other's gradients");
     return true;
   }
 
@@ -151,7 +157,6 @@ class Deriver {
     MethodScope scope{MakeCall(elaboration_, forward.instance,
                                by.empty() ? DerivedName(forward.method) : by, forward.device,
                                forward.site)};
-    scope.call.derived_from = id;
     {
       llvm::SaveAndRestore<MethodScope*> inside(elaboration_.method, &scope);
       if (!DeriveNodes(nodes, &forward)) return false;
@@ -159,7 +164,8 @@ class Deriver {
       CommitStates(elaboration_, scope);
     }
     before.SetRanges(builder_.graph(), forward.site);
-    return !elaboration_.halved || !scope.call_id.valid() || Halve(elaboration_, scope, before, Activations(), incoming_);
+    return !elaboration_.halved || !scope.call_id.valid() ||
+           Halve(elaboration_, scope, before, Activations(), incoming_);
   }
 
   // Returns the method that computes the gradients of these nodes; empty where rules do.
@@ -170,8 +176,8 @@ class Deriver {
     return by == kGradientAuto ? "" : by;
   }
 
-  // Keeps a copy of what came in where a derived call computes nothing, so that a schedule can count
-  // it.
+  // Keeps a copy of what came in where a derived call computes nothing, so that a schedule can
+  // count it.
   bool KeepCall() {
     for (Outgoing& part : outgoing_) {
       Sum& sum = sums_[part.root][part.device];
@@ -186,14 +192,18 @@ class Deriver {
     const std::string name = DerivedName(forward.method);
     const program::ActorId actor = elaboration_.places.instances[forward.instance.index].actor;
     const program::MethodId method = FindMethod(elaboration_.program, actor, forward.method);
-    const program::MethodId other = FindMethod(elaboration_.program, actor, name);
+    program::MethodId other = FindMethod(elaboration_.program, actor, name);
+    for (const char* half : {"_input", "_weight"}) {
+      if (!elaboration_.halved || other.valid()) break;
+      other = FindMethod(elaboration_.program, actor, name + half);
+    }
     if (!other.valid() || elaboration_.program.methods[method].gradient_by == name) return true;
     Report(elaboration_, Code::kE0905, range_,
-           fmt::format("the calls that `grad` derives of `{}` are named `{}`, and `{}` has a method "
-                       "of that name: rename it, or say that it computes the gradients: `method "
-                       "{}(...) grad by {}`",
-                       forward.method, name, elaboration_.program.actors[actor].name,
-                       forward.method, name))
+           fmt::format(
+               "the calls that `grad` derives of `{}` are named `{}`, and `{}` has a method "
+               "of that name: rename it, or say that it computes the gradients: `method "
+               "{}(...) grad by {}`",
+               forward.method, name, elaboration_.program.actors[actor].name, forward.method, name))
         .AddNote(elaboration_.program.methods[other].range, "declared here");
     return false;
   }
@@ -207,7 +217,16 @@ class Deriver {
     for (size_t at : llvm::reverse(nodes)) {
       if (!Step(elaboration_, range_, 1) || !DeriveNode(at, forward)) return false;
     }
-    return true;
+    return SumTargets();
+  }
+
+  // Sums what came for a target that this call itself has made, where no node of it has asked.
+  bool SumTargets() {
+    bool failed = false;
+    for (ValueId target : *targets_) {
+      if (own_.count(target) != 0 && totals_.count(target) == 0) TotalOf(target, failed);
+    }
+    return !failed;
   }
 
   bool DeriveNode(size_t at, const graph::Call* forward) {
@@ -238,6 +257,7 @@ class Deriver {
       total = total ? maker_.Add(*total, *sum->second.value) : *sum->second.value;
     }
     failed = failed || (total && !total->value.valid());
+    if (total && targets_->count(root) != 0) totals_[root] = *total;
     return total;
   }
 
@@ -246,12 +266,8 @@ class Deriver {
   bool Contribute(const Tensor& of, Tensor part) {
     const ValueId root = Root(of.value);
     if (!activity_.IsActive(root)) return true;
-    graph::Type type = builder_.type(of.value);
-    const graph::StateId state = builder_.value(root).state;
-    const bool is_param = state.valid() && elaboration_.places.params.count(state) != 0;
-    const bool is_short = type.dtype == DType::kF16 || type.dtype == DType::kBF16;
-    if (is_param && is_short) type.dtype = DType::kF32;
-    part = maker_.Adapt(part, type);
+    const bool is_param = IsParam(elaboration_, root);
+    part = maker_.Adapt(part, GradientType(elaboration_, of.value));
     if (!part.value.valid()) return false;
     part.via = of.via;
     const size_t maker = activity_.maker[root.index];
@@ -286,6 +302,9 @@ class Deriver {
 
   bool DeriveCollective(size_t at) {
     const TapeNode& own = node(at);
+    own_.clear();
+    outgoing_.clear();
+    incoming_.clear();
     std::vector<std::optional<Tensor>> gradients;
     bool failed = false;
     ForEachTensor(own.result, [&](const Tensor& tensor) {
@@ -326,15 +345,18 @@ class Deriver {
   OpMaker maker_;
   const Range range_;
   Activity activity_;
-  std::map<ValueId, Sums> sums_;      // by root: of what other calls have made
+  const std::set<ValueId>* targets_ = nullptr;  // the roots that `of:` means
+  std::map<ValueId, Sums> sums_;                // by root: of what other calls have made
+  std::map<ValueId, Tensor> totals_;            // of targets that a derived call has summed
   // Of the call that is being derived:
-  std::set<size_t> group_;            // its nodes
-  std::map<ValueId, Sum> own_;        // by root: of what it has made itself
-  std::vector<Outgoing> outgoing_;    // the sums that it has added to
-  std::vector<Tensor> incoming_;      // what came for its results
+  std::set<size_t> group_;          // its nodes
+  std::map<ValueId, Sum> own_;      // by root: of what it has made itself
+  std::vector<Outgoing> outgoing_;  // the sums that it has added to
+  std::vector<Tensor> incoming_;    // what came for its results
 };
 
-// ---- `of:` and the results ------------------------------------------------------------------------
+// ---- `of:` and the results
+// ------------------------------------------------------------------------
 
 // Returns `of:` as a tree of the tensors that it means.
 Value TargetsOf(ElaborationContext& elaboration, const Value& of, Range range) {
@@ -409,7 +431,8 @@ bool CheckLoss(ElaborationContext& elaboration, const Value& value,
   return false;
 }
 
-// Returns the gradient of a target that is a part of the value whose gradient is known, or all of it.
+// Returns the gradient of a target that is a part of the value whose gradient is known, or all of
+// it.
 Tensor PartOf(ElaborationContext& elaboration, const Tensor& gradient, const Tensor& target,
               Range range) {
   GraphBuilder& builder = *elaboration.builder;
@@ -422,15 +445,29 @@ Tensor PartOf(ElaborationContext& elaboration, const Tensor& gradient, const Ten
   return Tensor{builder.AddView(gradient.value, offset, std::move(type), range)};
 }
 
-// Returns zeros for what the loss does not depend on, and says so.
-Value NoGradient(ElaborationContext& elaboration, Deriver& deriver, const Tensor& target,
+// Warns of what the loss does not depend on.
+void WarnOfZeros(ElaborationContext& elaboration, const std::vector<std::string>& names,
                  Range range) {
-  const graph::Value value = elaboration.builder->value(target.value);
+  constexpr size_t kMost = 6;
+  if (names.empty()) return;
+  std::string list;
+  for (size_t i = 0; i < std::min(names.size(), kMost); ++i) {
+    list += (i == 0 ? "" : ", ") + names[i];
+  }
+  if (names.size() > kMost) list += fmt::format(" and {} more", names.size() - kMost);
   Report(elaboration, Code::kW0506, range,
-         fmt::format("the loss does not depend on `{}`: its gradient is zeros",
-                     value.name.empty() ? Text(elaboration, value.type) : value.name));
+         fmt::format("the loss does not depend on {}: {} zeros", list,
+                     names.size() == 1 ? "its gradient is" : "their gradients are"));
+}
+
+// Returns zeros for what the loss does not depend on, whose name is added to `names`.
+Value NoGradient(ElaborationContext& elaboration, Deriver& deriver, const Tensor& target,
+                 std::vector<std::string>& names) {
+  const graph::Value value = elaboration.builder->value(target.value);
+  names.push_back(value.name.empty() ? Text(elaboration, value.type) : "`" + value.name + "`");
   Tensor zeros;
-  deriver.OnDevice(value.home, [&] { zeros = deriver.maker().Zeros(value.type); });
+  deriver.OnDevice(value.home,
+                   [&] { zeros = deriver.maker().Zeros(GradientType(elaboration, target.value)); });
   return zeros.value.valid() ? Value(zeros) : Value();
 }
 
@@ -479,6 +516,12 @@ Value EvaluateGrad(ElaborationContext& elaboration, const program::CallBuiltin& 
       at = range;
     } else if (const Tensor* tensor = value.As<Tensor>()) {
       from = *tensor;
+    } else {
+      Report(
+          elaboration, Code::kE0902, range,
+          fmt::format("`from:` takes a tensor, the gradient of what is differentiated; this is {}",
+                      Describe(elaboration, value)));
+      return Value();
     }
   }
   if (elaboration.builder == nullptr || elaboration.tape == nullptr) {
@@ -493,7 +536,7 @@ Value EvaluateGrad(ElaborationContext& elaboration, const program::CallBuiltin& 
   const Value tree = TargetsOf(elaboration, of, of_range);
   std::set<ValueId> targets;
   if (!CollectTargets(elaboration, tree, targets, of_range)) return Value();
-  // What stands alone is derived, too: nobody is blamed for what nothing reads.
+  // Ops that stand alone are derived, too, so W0501 does not report them.
   const DerivedCall derived{graph::MakerOf(elaboration.builder->graph(), loss.As<Tensor>()->value)};
   llvm::SaveAndRestore<const DerivedCall*> of_loss(elaboration.derived, &derived);
   const size_t call = elaboration.tape->nodes.size();
@@ -507,16 +550,19 @@ Value EvaluateGrad(ElaborationContext& elaboration, const program::CallBuiltin& 
     WarnOfUndeclaredCopies(elaboration, found, context.range);
     if (!SumCopies(elaboration, deriver.maker(), found)) return Value();
   }
-  return MapLeaves(elaboration, context.range, tree, [&](const Value& leaf) {
+  std::vector<std::string> without;
+  Value result = MapLeaves(elaboration, context.range, tree, [&](const Value& leaf) {
     const Tensor& target = *leaf.As<Tensor>();
     const std::optional<Tensor>& gradient =
         found[graph::RootOf(elaboration.builder->graph(), target.value)];
-    if (!gradient) return NoGradient(elaboration, deriver, target, context.range);
+    if (!gradient) return NoGradient(elaboration, deriver, target, without);
     if (!gradient->value.valid()) return Value();
     const Tensor part = PartOf(elaboration, *gradient, target, context.range);
     NoteVariable(elaboration, part.value, target.value, call);
     return Value(part);
   });
+  WarnOfZeros(elaboration, without, context.range);
+  return result;
 }
 
 }  // namespace cgraph::elaborate

@@ -1,9 +1,9 @@
 // Gradients: what `grad(y, of: X)` appends to the graph.
 //
-// The tape is gone through backwards, a derived call for each call on the way: of the same place and
-// loop variables, in an order in which micro-batches go up. Derived ops are made by the rules of the
-// ops (program::Gradient), as if a body had called them, so that later phases see a graph like any
-// other.
+// The tape is gone through backwards, a derived call for each call on the way: of the same place
+// and loop variables, in an order in which micro-batches go up. Derived ops are made by the rules
+// of the ops (program::Gradient), as if a body had called them, so that later phases see a graph
+// like any other.
 #ifndef CGRAPH_COMPILER_ELABORATE_GRADIENTS_GRADIENTS_H_
 #define CGRAPH_COMPILER_ELABORATE_GRADIENTS_GRADIENTS_H_
 

@@ -11,10 +11,12 @@ using graph::ValueId;
 
 bool IsHalved(const program::Program& program, const program::Using& use) {
   if (!use.schedule.valid()) return true;
-  return llvm::any_of(use.methods, [](const program::Using::Method& method) {
-    const llvm::StringRef name = method.name;
-    return name.endswith("backward_input") || name.endswith("backward_weight");
-  }) && program.has_gradients;
+  return llvm::any_of(use.methods,
+                      [](const program::Using::Method& method) {
+                        const llvm::StringRef name = method.name;
+                        return name.endswith("backward_input") || name.endswith("backward_weight");
+                      }) &&
+         program.has_gradients;
 }
 
 void TailMark::SetRanges(graph::Graph& graph, Range range) const {

@@ -25,7 +25,7 @@ class TailMark {
 
   size_t ops() const { return ops_; }
   size_t values() const { return values_; }
-  // Blames the forward call for all that was made since.
+  // Sets the range of all ops and values since the mark.
   void SetRanges(graph::Graph& graph, Range range) const;
 
  private:

@@ -5,6 +5,18 @@
 
 namespace cgraph::elaborate {
 
+bool IsParam(const ElaborationContext& elaboration, graph::ValueId id) {
+  const graph::StateId state = elaboration.builder->value(id).state;
+  return state.valid() && elaboration.places.params.count(state) != 0;
+}
+
+graph::Type GradientType(const ElaborationContext& elaboration, graph::ValueId id) {
+  graph::Type type = elaboration.builder->type(id);
+  const bool is_short = type.dtype == DType::kF16 || type.dtype == DType::kBF16;
+  if (is_short && IsParam(elaboration, id)) type.dtype = DType::kF32;
+  return type;
+}
+
 Tensor OpMaker::Make(program::OpId op, std::vector<Value> arguments,
                      std::optional<graph::Type> type, std::optional<DType> dtype) {
   OpCall call{op};
@@ -21,9 +33,7 @@ Tensor OpMaker::Make(program::OpId op, std::vector<Value> arguments,
   return tensor ? *tensor : Tensor();
 }
 
-const graph::Type& OpMaker::type(Tensor a) const {
-  return elaboration_.builder->type(a.value);
-}
+const graph::Type& OpMaker::type(Tensor a) const { return elaboration_.builder->type(a.value); }
 
 Tensor OpMaker::Zeros(const graph::Type& type) {
   return Make(elaboration_.program.zeros_op, {}, type);

@@ -9,8 +9,14 @@
 
 namespace cgraph::elaborate {
 
-// Where a call fails, which it does only by the limits of the budget or in the library, the fault is
-// reported and the result invalid.
+// Returns whether a value is a param, as it was at some time.
+bool IsParam(const ElaborationContext& elaboration, graph::ValueId id);
+
+// Returns the type of a value's gradient: its own, but f32 of an f16 or bf16 param.
+graph::Type GradientType(const ElaborationContext& elaboration, graph::ValueId id);
+
+// Where a call fails, which it does only by the limits of the budget or in the library, the fault
+// is reported and the result invalid.
 class OpMaker {
  public:
   OpMaker(ElaborationContext& elaboration, Range range)

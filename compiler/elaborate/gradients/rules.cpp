@@ -47,11 +47,13 @@ class RuleApplier {
   bool ByRule(const program::Gradient& rule, Frame& frame, program::ExprId where,
               const program::Op* op) {
     const std::vector<program::Parameter>& parameters = frame.signature->parameters;
+    const size_t first_op = elaboration_.builder->graph().ops.size();
     std::vector<Actual> actuals;
     for (size_t i = 0; i < parameters.size(); ++i) {
-      std::optional<Value> kept = Kept(context_.node.arguments[i]);
-      if (!kept) return false;
-      actuals.push_back({parameters[i].name, std::move(*kept), context_.node.range, {},
+      actuals.push_back({parameters[i].name,
+                         Kept(context_.node.arguments[i]),
+                         context_.node.range,
+                         {},
                          static_cast<int>(i)});
     }
     elaboration_.backtrace.calls.push_back({&frame, context_.node.range, op});
@@ -60,15 +62,11 @@ class RuleApplier {
         !BindResults(rule, frame)) {
       return false;
     }
-    return rule.body.empty() ? EachOf(rule, frame) : AllOf(rule, frame);
+    return (rule.body.empty() ? EachOf(rule, frame) : AllOf(rule, frame)) && CheckGone(first_op);
   }
 
   bool BindResults(const program::Gradient& rule, Frame& frame) {
-    if (rule.y.valid()) {
-      std::optional<Value> kept = Kept(context_.node.result);
-      if (!kept) return false;
-      frame.locals[rule.y.index] = std::move(*kept);
-    }
+    if (rule.y.valid()) frame.locals[rule.y.index] = Kept(context_.node.result);
     if (!rule.gy.valid()) return true;
     std::optional<Value> gradients = Gradients();
     if (!gradients) return false;
@@ -79,8 +77,8 @@ class RuleApplier {
   // Returns the gradients in the shape of the results: zeros where nothing came.
   std::optional<Value> Gradients() {
     bool made = true;
-    Value gradients = MapLeaves(
-        elaboration_, context_.node.range, context_.node.result, [&](const Value& leaf) {
+    Value gradients =
+        MapLeaves(elaboration_, context_.node.range, context_.node.result, [&](const Value& leaf) {
           const Tensor& tensor = *leaf.As<Tensor>();
           const auto found = context_.gradients.find(tensor.value);
           if (found != context_.gradients.end()) return Value(found->second);
@@ -148,8 +146,7 @@ class RuleApplier {
     return tuple ? &tuple->items->values : nullptr;
   }
 
-  bool ReportShape(const Value& operand, const Value& gradient,
-                   const program::Argument& argument) {
+  bool ReportShape(const Value& operand, const Value& gradient, const program::Argument& argument) {
     Report(elaboration_, Code::kE0901, argument.range,
            fmt::format("the gradient of `{}` has its structure, {}; this is {}", argument.label,
                        Describe(elaboration_, operand), Describe(elaboration_, gradient)));
@@ -199,22 +196,21 @@ class RuleApplier {
           .AddNote(context_.range, "the gradient is asked for here");
       return false;
     }
-    const program::MethodId by =
-        FindMethod(elaboration_.program, method.actor, method.gradient_by);
+    const program::MethodId by = FindMethod(elaboration_.program, method.actor, method.gradient_by);
     if (!by.valid()) return false;
     const program::Method& derived = elaboration_.program.methods[by];
     Frame callee = FrameOf(elaboration_, derived, context_.node.instance);
+    const size_t first_op = elaboration_.builder->graph().ops.size();
     std::optional<std::vector<Actual>> actuals = ActualsOf(method, derived);
     if (!actuals || !BindParameters(elaboration_, derived.signature.parameters, *actuals, callee,
                                     context_.node.range)) {
       return false;
     }
     const Range site = context_.node.range;
-    const Value result = derived.native
-                             ? CallExtern(elaboration_, derived, callee, site)
-                             : CallBody(elaboration_, derived.signature, derived.body, callee, site);
-    if (result.poisoned()) return false;
-    return ContributeByName(method, derived, result);
+    const Value result =
+        derived.native ? CallExtern(elaboration_, derived, callee, site)
+                       : CallBody(elaboration_, derived.signature, derived.body, callee, site);
+    return !result.poisoned() && CheckGone(first_op) && ContributeByName(method, derived, result);
   }
 
   // Names what a method that computes gradients may take: the parameters of the other, its results
@@ -235,23 +231,20 @@ class RuleApplier {
     }
     for (size_t i = 0; tuple && i < tuple->items->names.size(); ++i) {
       known.emplace_back(tuple->items->names[i], tuple->items->values[i]);
-      known.emplace_back("g_" + tuple->items->names[i],
-                         gradients->As<Tuple>()->items->values[i]);
+      known.emplace_back("g_" + tuple->items->names[i], gradients->As<Tuple>()->items->values[i]);
     }
     std::vector<Actual> actuals;
     for (size_t i = 0; i < derived.signature.parameters.size(); ++i) {
       const program::Parameter& parameter = derived.signature.parameters[i];
-      const auto found = llvm::find_if(
-          known, [&](const auto& each) { return each.first == parameter.name; });
+      const auto found =
+          llvm::find_if(known, [&](const auto& each) { return each.first == parameter.name; });
       if (found == known.end()) {
         if (parameter.default_value.valid()) continue;
         ReportNoSuchArgument(method, derived, parameter, known);
         return std::nullopt;
       }
-      std::optional<Value> kept = Kept(found->second);
-      if (!kept) return std::nullopt;
-      actuals.push_back({parameter.name, std::move(*kept), context_.node.range, {},
-                         static_cast<int>(i)});
+      actuals.push_back(
+          {parameter.name, Kept(found->second), context_.node.range, {}, static_cast<int>(i)});
     }
     return actuals;
   }
@@ -295,27 +288,25 @@ class RuleApplier {
 
   // ---- kept values ------------------------------------------------------------------------------
 
-  // Returns a value as a derived call reads it. Nothing (reported): a state in it is gone.
-  std::optional<Value> Kept(const Value& value) {
-    bool there = true;
-    Value kept = MapLeaves(elaboration_, context_.node.range, value, [&](const Value& leaf) {
-      const std::optional<Tensor> tensor = Kept(*leaf.As<Tensor>());
-      there = there && tensor.has_value();
-      return tensor ? Value(*tensor) : Value();
-    });
-    if (!there) return std::nullopt;
-    return kept;
+  // Returns a value as a derived call reads it.
+  Value Kept(const Value& value) {
+    return MapLeaves(elaboration_, context_.node.range, value,
+                     [&](const Value& leaf) { return Value(Kept(*leaf.As<Tensor>())); });
   }
 
-  // A state that was written since is read as the value that was written to it.
-  std::optional<Tensor> Kept(Tensor tensor) {
+  // A state that was written since is read as the value that was written to it. The value from
+  // before the execution is gone: CheckGone reports ops that read it.
+  Tensor Kept(Tensor tensor) {
     GraphBuilder& builder = *elaboration_.builder;
     const graph::Graph& graph = builder.graph();
     const graph::Value value = builder.value(tensor.value);
     if (value.storage != graph::Value::kState) return tensor;
     const ValueId root = graph::RootOf(graph, tensor.value);
     if (builder.CurrentState(value.state) == root) return tensor;
-    if (!value.producer.valid()) return ReportGone(value.state);
+    if (!value.producer.valid()) {
+      gone_[root] = value.state;
+      return tensor;
+    }
     const ValueId source = graph.ops[value.producer].operands[0].value;
     tensor.value = root == tensor.value
                        ? source
@@ -323,25 +314,35 @@ class RuleApplier {
     return Kept(tensor);
   }
 
-  std::optional<Tensor> ReportGone(graph::StateId id) {
+  // Reports an op, of those from `first` on, that reads what is gone.
+  bool CheckGone(size_t first) {
+    const graph::Graph& graph = elaboration_.builder->graph();
+    for (size_t i = first; i < graph.ops.size() && !gone_.empty(); ++i) {
+      for (const graph::Use& use : graph.ops[graph::OpId(i)].operands) {
+        const auto gone = gone_.find(graph::RootOf(graph, use.value));
+        if (gone != gone_.end()) return ReportGone(gone->second);
+      }
+    }
+    return true;
+  }
+
+  bool ReportGone(graph::StateId id) {
     const graph::State& state = elaboration_.module.states[id];
     const graph::Instance& instance = elaboration_.module.instances[state.instance];
     const std::string call =
-        context_.forward ? fmt::format("`{}.{}`", instance.name, context_.forward->method)
-                         : "this";
+        context_.forward ? fmt::format("`{}.{}`", instance.name, context_.forward->method) : "this";
     Report(elaboration_, Code::kE0904, context_.node.range,
            fmt::format("the gradient of {0} needs `{1}.{2}` as the execution found it, and it has "
                        "been written since; `let old = copy({2})` keeps it",
                        call, instance.name, state.name))
         .AddNote(context_.range, "the gradient is asked for here");
-    return std::nullopt;
+    return false;
   }
 
   // ---- activity ---------------------------------------------------------------------------------
 
   bool IsActive(const Tensor& tensor) const {
-    return context_.activity.IsActive(
-        graph::RootOf(elaboration_.builder->graph(), tensor.value));
+    return context_.activity.IsActive(graph::RootOf(elaboration_.builder->graph(), tensor.value));
   }
 
   bool HasActive(const Value& value) const {
@@ -354,6 +355,7 @@ class RuleApplier {
   OpMaker& maker_;
   const RuleContext& context_;
   Contribute contribute_;
+  std::map<ValueId, graph::StateId> gone_;  // values of states that were overwritten
 };
 
 }  // namespace

@@ -46,6 +46,10 @@ bool Sum::Add(OpMaker& maker, graph::ValueId of, Tensor part) {
     return value->value.valid();
   }
   const graph::Value base = builder.value(view.base);
+  if (view.type.bytes() == 0) {  // no rows, perhaps of nothing
+    if (!value) value = maker.Zeros(base.type);
+    return value->value.valid();
+  }
   Rows rows = RowsOf(base, view);
   graph::Type base_type = base.type;
   const int64_t width = DTypeBytes(base_type.dtype);

@@ -31,6 +31,21 @@ Value ListOf(std::vector<graph::ValueId> values) {
   return Value(List{std::make_shared<std::vector<Value>>(std::move(items))});
 }
 
+// Copies results that are an argument, a part of something, or there twice: their gradients would
+// not be told from those of the other value.
+Value Distinct(ElaborationContext& elaboration, const Value& result, size_t interior, Range range) {
+  std::set<graph::ValueId> made;
+  for (size_t i = interior; i < elaboration.tape->nodes.size(); ++i) {
+    ForEachTensor(elaboration.tape->nodes[i].result,
+                  [&](const Tensor& tensor) { made.insert(tensor.value); });
+  }
+  return MapLeaves(elaboration, range, result, [&](const Value& leaf) {
+    if (made.erase(leaf.As<Tensor>()->value) != 0) return leaf;
+    const program::OpId copy = elaboration.program.copy_op;
+    return CallOperation(elaboration, {copy, {{"", leaf, range}}, {}, {}, {}, range});
+  });
+}
+
 }  // namespace
 
 void RecordOp(ElaborationContext& elaboration, program::OpId op, const Frame& frame,
@@ -42,8 +57,12 @@ void RecordOp(ElaborationContext& elaboration, program::OpId op, const Frame& fr
 void RecordCopy(ElaborationContext& elaboration, const Tensor& from, graph::ValueId made,
                 graph::StateId written, Range range) {
   if (elaboration.tape == nullptr) return;
-  Record(elaboration, {TapeNode::Copy{written}, {Value(from)}, Value(Tensor{made}),
-                       TapeSize(elaboration), {}, range});
+  Record(elaboration, {TapeNode::Copy{written},
+                       {Value(from)},
+                       Value(Tensor{made}),
+                       TapeSize(elaboration),
+                       {},
+                       range});
 }
 
 void RecordCollective(ElaborationContext& elaboration, graph::OpId id, Range range) {
@@ -51,8 +70,12 @@ void RecordCollective(ElaborationContext& elaboration, graph::OpId id, Range ran
   const graph::Op& op = elaboration.builder->graph().ops[id];
   std::vector<Value> operands;
   for (const graph::Use& use : op.operands) operands.emplace_back(Tensor{use.value, use.via, {}});
-  Record(elaboration, {TapeNode::Collective{id}, std::move(operands), ListOf(op.results),
-                       TapeSize(elaboration), {}, range});
+  Record(elaboration, {TapeNode::Collective{id},
+                       std::move(operands),
+                       ListOf(op.results),
+                       TapeSize(elaboration),
+                       {},
+                       range});
 }
 
 size_t TapeSize(const ElaborationContext& elaboration) {
@@ -62,27 +85,19 @@ size_t TapeSize(const ElaborationContext& elaboration) {
 Value RecordFn(ElaborationContext& elaboration, program::FnId fn, const Frame& frame, Value result,
                size_t interior, Range range) {
   if (elaboration.tape == nullptr || !elaboration.program.fns[fn].gradient) return result;
-  // A result that is an argument, or a part of something, would not be told from it.
-  std::set<graph::ValueId> made;
-  for (size_t i = interior; i < elaboration.tape->nodes.size(); ++i) {
-    ForEachTensor(elaboration.tape->nodes[i].result,
-                  [&](const Tensor& tensor) { made.insert(tensor.value); });
-  }
-  result = MapLeaves(elaboration, range, result, [&](const Value& leaf) {
-    const Tensor& tensor = *leaf.As<Tensor>();
-    if (made.erase(tensor.value) != 0) return leaf;
-    return CallOperation(elaboration, {elaboration.program.copy_op, {{"", leaf, range}}, {}, {}, {}, range});
-  });
+  result = Distinct(elaboration, result, interior, range);
   Record(elaboration, {fn, ArgumentsOf(frame), result, interior, {}, range});
   return result;
 }
 
-void RecordMethod(ElaborationContext& elaboration, program::MethodId method, const Frame& frame,
-                  const Value& result, size_t interior, Range range) {
-  if (elaboration.tape == nullptr) return;
+Value RecordMethod(ElaborationContext& elaboration, program::MethodId method, const Frame& frame,
+                   Value result, size_t interior, Range range) {
+  if (elaboration.tape == nullptr) return result;
   const program::Method& row = elaboration.program.methods[method];
-  if (row.gradient_by.empty() && !row.native) return;
+  if (row.gradient_by.empty() && !row.native) return result;
+  if (!row.native) result = Distinct(elaboration, result, interior, range);
   Record(elaboration, {method, ArgumentsOf(frame), result, interior, frame.instance, range});
+  return result;
 }
 
 }  // namespace cgraph::elaborate

@@ -29,8 +29,8 @@ struct TapeNode {
   std::variant<program::OpId, program::FnId, program::MethodId, Copy, Collective> callee;
   std::vector<Value> arguments;  // by parameter
   Value result;
-  size_t interior = 0;           // the first node that this one stands for; its own place: none
-  graph::InstanceId instance;    // of a method
+  size_t interior = 0;         // the first node inside of it; its own index where there is none
+  graph::InstanceId instance;  // of a method
   Range range;
 };
 
@@ -64,12 +64,12 @@ void RecordCollective(ElaborationContext& elaboration, graph::OpId op, Range ran
 // Returns the place of the next node, for RecordFn and RecordMethod when the body is done.
 size_t TapeSize(const ElaborationContext& elaboration);
 
-// Returns the result, of which each tensor is one that the fn has made.
+// Both return the result, of which each tensor is one that the fn or method has made.
 Value RecordFn(ElaborationContext& elaboration, program::FnId fn, const Frame& frame, Value result,
                size_t interior, Range range);
 
-void RecordMethod(ElaborationContext& elaboration, program::MethodId method, const Frame& frame,
-                  const Value& result, size_t interior, Range range);
+Value RecordMethod(ElaborationContext& elaboration, program::MethodId method, const Frame& frame,
+                   Value result, size_t interior, Range range);
 
 }  // namespace cgraph::elaborate
 

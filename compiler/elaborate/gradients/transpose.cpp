@@ -49,17 +49,24 @@ class Transposer {
                         *collective_.reduction == Reduction::kAvg;
     if (!linear) return ReportNonlinear();
     switch (collective_.kind) {
-      case CollectiveKind::kAllReduce: return AllReduce();
-      case CollectiveKind::kReduce: return FromRoot(CollectiveKind::kBroadcast);
-      case CollectiveKind::kGather: return FromRoot(CollectiveKind::kScatter);
-      case CollectiveKind::kBroadcast: return Broadcast();
-      case CollectiveKind::kScatter: return FromAll(CollectiveKind::kGather, std::nullopt);
+      case CollectiveKind::kAllReduce:
+        return AllReduce();
+      case CollectiveKind::kReduce:
+        return FromRoot(CollectiveKind::kBroadcast);
+      case CollectiveKind::kGather:
+        return FromRoot(CollectiveKind::kScatter);
+      case CollectiveKind::kBroadcast:
+        return Broadcast();
+      case CollectiveKind::kScatter:
+        return FromAll(CollectiveKind::kGather, std::nullopt);
       case CollectiveKind::kAllGather:
         return FromAll(CollectiveKind::kReduceScatter, Reduction::kSum);
       case CollectiveKind::kReduceScatter:
         return FromAll(CollectiveKind::kAllGather, std::nullopt);
-      case CollectiveKind::kAllToAll: return FromAll(CollectiveKind::kAllToAll, std::nullopt);
-      case CollectiveKind::kBarrier: return true;
+      case CollectiveKind::kAllToAll:
+        return FromAll(CollectiveKind::kAllToAll, std::nullopt);
+      case CollectiveKind::kBarrier:
+        return true;
     }
     return true;
   }
@@ -172,10 +179,10 @@ class Transposer {
       }
     }
     found.tensors = std::move(given);
-    const std::optional<graph::OpId> made =
-        EmitCollective(elaboration_, {transposed.kind, transposed.reduction, transposed.root,
-                                      collective_.via, node_.range},
-                       found);
+    const std::optional<graph::OpId> made = EmitCollective(
+        elaboration_,
+        {transposed.kind, transposed.reduction, transposed.root, collective_.via, node_.range},
+        found);
     if (!made) return false;
     std::vector<std::vector<Tensor>> parts;
     for (graph::ValueId result : elaboration_.builder->graph().ops[*made].results) {
@@ -210,13 +217,14 @@ class Transposer {
   const Activity& activity_;
   const Range range_;
   Contribute contribute_;
-  const graph::Op op_;                     // a copy: the graph grows
-  const graph::Collective& collective_;    // of `op_`
+  const graph::Op op_;                   // a copy: the graph grows
+  const graph::Collective& collective_;  // of `op_`
   const Traits& traits_;
   const size_t ranks_;
-  size_t tensors_ = 0;                     // of one participant
-  std::vector<std::vector<std::optional<Tensor>>> results_;  // gradients, by rank; of the root alone
-  std::vector<size_t> chosen_;             // the tensors of which some rank has a gradient
+  size_t tensors_ = 0;  // of one participant
+  std::vector<std::vector<std::optional<Tensor>>>
+      results_;                 // gradients, by rank; of the root alone
+  std::vector<size_t> chosen_;  // the tensors of which some rank has a gradient
 };
 
 }  // namespace

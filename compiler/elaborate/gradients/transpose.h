@@ -1,7 +1,7 @@
 // Transposed collectives: the gradient of a collective is a collective.
 //
-// Each copy of a value is a value of its own, so the gradients of copies are parts, and their sum is
-// the gradient. Participants without a gradient give zeros, or take no part.
+// Each copy of a value is a value of its own, so the gradients of copies are parts, and their sum
+// is the gradient. Participants without a gradient give zeros, or take no part.
 #ifndef CGRAPH_COMPILER_ELABORATE_GRADIENTS_TRANSPOSE_H_
 #define CGRAPH_COMPILER_ELABORATE_GRADIENTS_TRANSPOSE_H_
 

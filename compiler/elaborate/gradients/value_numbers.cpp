@@ -129,8 +129,8 @@ std::vector<std::string> ValueNumbers::StateTexts(size_t states) const {
   std::vector<std::string> texts(states);
   for (ValueId id : graph_.values.Ids()) {
     const graph::Value& value = graph_.values[id];
-    const bool holds = value.storage == graph::Value::kState && value.producer.valid() &&
-                       !value.base.valid();
+    const bool holds =
+        value.storage == graph::Value::kState && value.producer.valid() && !value.base.valid();
     if (holds) texts[value.state.index] = std::to_string(numbers_[id.index]);
   }
   return texts;

@@ -14,9 +14,10 @@ namespace cgraph::elaborate {
 
 class ValueNumbers {
  public:
-  // `states`: by StateId, the numbers of what states hold at the start, as another one (of the start
-  // graph) has given them; without: each is a value of its own.
-  explicit ValueNumbers(const graph::Graph& graph, const std::vector<std::string>* states = nullptr);
+  // `states`: by StateId, the numbers of what states hold at the start, as another one (of the
+  // start graph) has given them; without: each is a value of its own.
+  explicit ValueNumbers(const graph::Graph& graph,
+                        const std::vector<std::string>* states = nullptr);
 
   uint32_t operator[](graph::ValueId id) const { return numbers_[id.index]; }
   // Returns for each state what it holds in the end, as a text that is equal where that is.
@@ -28,7 +29,7 @@ class ValueNumbers {
   uint32_t Intern(const std::string& key);
 
   const graph::Graph& graph_;
-  std::vector<uint32_t> numbers_;              // by ValueId
+  std::vector<uint32_t> numbers_;  // by ValueId
   std::map<std::string, uint32_t> interned_;
 };
 

@@ -92,8 +92,8 @@ class RuleMaker {
     return found == kinds_.end() ? graph::kNoKind : found->second;
   }
 
-  // Returns whether a kind means derived calls of the schedule's `forward`: `with` gives it no other
-  // name, and no method has it.
+  // Returns whether a kind means derived calls of the schedule's `forward`: `with` gives it no
+  // other name, and no method has it.
   bool MeansDerived(const program::Using::Method& method, const std::string& kind) const {
     return program::IsDerivedKind(kind) && method.name == kind && !method.actor.valid() &&
            std::none_of(elaboration_.program.methods.begin(), elaboration_.program.methods.end(),
