@@ -4,7 +4,8 @@
 Gradients of all params of all places, by every schedule, with recomputation, with one worker and in
 processes: those of the serial model within rounding, the same bits in each way, copies equal to
 the bit. Then five steps of AdamW with clipping, also with the states saved and loaded in between.
-Last, ZeRO-3: params that are cut, gathered once for all micro-batches.
+Copies that are not declared are warned of. Last, ZeRO-3: params that are cut, and gathered once for
+all micro-batches.
 
   mesh_test.py --cgc build/release/cgc --cgrun build/release/cgrun
 """
@@ -30,6 +31,7 @@ SHAPES = {**dict.fromkeys(NORMS, (D,)), **dict.fromkeys("qkvo", (D, D)), "up": (
 CUT = {"q": 1, "k": 1, "v": 1, "o": 0, "up": 1, "down": 0}  # the dimension that T places share
 ONE_F = "one_f_one_b(P, along: p) with (forward = attend)"
 ZERO_BUBBLE = "zb_h1(P, along: p) with (forward = attend)"
+PARTS = ["gradients", "memory", "copies", "training", "zero"]
 RATE, EPSILON, DECAY = 0.05, 0.001, 0.1
 
 
@@ -186,6 +188,20 @@ class Test:
             most.append(max(d["memory_bytes"] for d in devices if d["name"] != "caller"))
         self.expect("recompute keeps less", 0 < most[1] < most[0], f"{most[1]}, without {most[0]}")
 
+    def copies(self):
+        """Copies that are not declared are told of; of those that are, nothing is said."""
+        text = self.write().read_text()
+        for what, declaration, told in [("declared", "no declaration", False),
+                                        ("along t", " equal along t", True),
+                                        ("along d", " equal along d", True)]:
+            path = self.folder / "copies.cgraph"
+            path.write_text(text.replace(declaration, ""))
+            done = subprocess.run([self.options.cgc, "compile", path, "--graph", "gradients",
+                                   "--no-warn", "W0501", "-o", self.folder / "copies.cgplan"],
+                                  capture_output=True, text=True, timeout=300)
+            self.expect(f"copies {what}", ("W0507" in done.stderr) == told and (
+                told or "warning" not in done.stderr) and not done.returncode, done.stderr)
+
     def training(self, steps=5):
         weights, losses, norms = serial_training(self.weights, self.x, self.y, steps)
         final = {}
@@ -266,11 +282,11 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--cgc", required=True, type=lambda p: str(pathlib.Path(p).resolve()))
     parser.add_argument("--cgrun", required=True, type=lambda p: str(pathlib.Path(p).resolve()))
-    parser.add_argument("--only", choices=["gradients", "memory", "training", "zero"])
+    parser.add_argument("--only", choices=PARTS)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         test = Test(options, folder)
-        for name in ("gradients", "memory", "training", "zero"):
+        for name in PARTS:
             if options.only in (None, name):
                 getattr(test, name)()
     for fault in test.faults[:20]:
