@@ -118,7 +118,8 @@ class Test:
         return done
 
     def write(self, recompute=""):
-        text = (HERE / "mesh.cgraph").read_text().replace("RECOMPUTE", recompute)
+        body = " {\n  let loss = loss_of"
+        text = (HERE / "mesh.cgraph").read_text().replace(body, f" {recompute}{body}")
         path = self.folder / "mesh.cgraph"
         path.write_text(text)
         return path

@@ -643,8 +643,8 @@ class Trial:
         return first
 
     def emulated(self, expected):
-        """GPUs have other kernels, whose bits are the same by every schedule."""
-        program, first = self.program, None
+        """GPUs have other kernels, and NCCL an order of sums of its own: equal within rounding."""
+        program = self.program
         gpus = sorted({d for d in program.devices.values() if d.startswith("gpu")})
         for schedule in ("program", "halves"):
             order = program.rng.randrange(1, 1 << 30)
@@ -652,11 +652,8 @@ class Trial:
             workers = [] if "--device-map" in flags else ["--workers", "2"]
             got = self.execute(f"emulated {schedule}", ["--schedule", schedule, *flags, *workers],
                                os.environ | extra)
-            if got is None:
-                continue
-            self.compare(f"emulated {schedule}", got, expected)
-            first = first or got
-            self.same(f"emulated {schedule}", got, first)
+            if got is not None:
+                self.compare(f"emulated {schedule}", got, expected)
 
     def execute(self, what, flags, environment):
         command = [self.options.cgrun, "random.cgraph", "-q", "-n", str(self.repeat), "--timeout",
