@@ -22,6 +22,7 @@ import importlib.util
 import os
 import pathlib
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -112,6 +113,8 @@ FNS = """fn gated(x: T[r, 4], w: T[4, 4]) -> T[r, 4] {
   return relu(matmul(x, w, transpose_b: true)) * x
 }
 """
+COLLECTIVES = ["all_reduce", "reduce", "broadcast", "all_gather", "reduce_scatter", "scatter",
+               "gather", "all_to_all", "barrier"]
 RECOMPUTED = ["forward", "mix", "two", "deep", "more", "keep", "curved", "normal", "turned"]
 UNUSED = [flag for code in ("W0301", "W0501", "W0506") for flag in ("--no-warn", code)]
 IMPORTS = "".join(f"import std.{m}\n" for m in ("tensor", "nn", "optim", "schedules"))
@@ -712,10 +715,14 @@ def main():
     print(f"random gradients: {len(trials)} programs ({sum(t.skipped for t in trials)} too near to "
           f"a kink or too large) in {sum(t.runs for t in trials)} runs, {compared} tensors compared"
           f", {len(failures)} failures; faults of {len(seen)} of {len(rules)} rules would be seen")
-    blind = rules - seen if len(trials) >= 20 and not failures else set()
+    blind = rules - seen if len(trials) >= 60 and not failures else set()
     if blind:
         print(f"no program would have seen a fault of {', '.join(sorted(blind))}")
-    sys.exit(1 if failures or blind or not compared else 0)
+    missing = {name for name in COLLECTIVES if len(trials) >= 60 and not any(
+        re.search(rf"\b{name}\(", trial.program.text) for trial in trials)}
+    if missing:
+        print(f"no program has {', '.join(sorted(missing))}")
+    sys.exit(1 if failures or blind or missing or not compared else 0)
 
 
 if __name__ == "__main__":
