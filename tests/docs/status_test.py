@@ -98,24 +98,36 @@ def simulation(commands):
     demand(code == 0 and "makespan" in told, f"a gpu is not simulated: {told}")
 
 
-def training(commands):
-    library = ops_of_library()
-    demand({"relu_grad", "conv2d_weight_grad"} <= library, "std.grad lacks a gradient")
-    demand({"dropout", "uniform"} <= library, "std.random lacks an op")
-    trained = """import std.optim
-actor Net() {
-  param w: f32 = 3.0
-  method f(x: f32) -> f32 { return w * x }
+TRAINED = """import std.optim
+import std.tensor
+actor Net(p: int) {
+  param w: f32[2] = ones() + p
+  method forward(x: f32[2]) -> f32[2] { return x * w }
 }
-place net = Net() on cpu[0] trained by %s
-graph g(x: f32) -> f32 {
-  let y = net.f(x)
-  net.update(grad(y * y, of: net%s), rate: 0.1)
-  return y
+place net[p in 0..2] = Net(p) on gpu[p] trained by adamw()
+graph step(x: f32[2]) -> f32 recompute forward {
+  let loss = sum(square(net[1].forward(net[0].forward(x))))
+  let g = grad(loss, of: net)
+  update_all(net, g, rate: 0.1, scale: minimum(1.0, 1.0 / global_norm(g)))
+  return loss
 }
 """
-    demand(not commands.codes(trained % ("adamw()", "")), "a place is not trained")
-    demand(commands.codes(trained % ("adamw()", ".w")), "an update of one param is not refused")
+
+
+def training(commands):
+    library = ops_of_library()
+    demand({"dropout", "uniform"} <= library, "std.random lacks an op")
+    one = TRAINED.replace("update_all(net, g,", "net[1].update(%s,")
+    demand(not commands.codes(one % "g[1]"), "a place is not trained")
+    demand(commands.codes(one % "g[1].w"), "an update of one param is not refused")
+    told = commands.run("cgrun", "-q", "p.cgraph", "--input", "x=[1,1]", "-n", "40",
+                        source=TRAINED)
+    demand(told[0] == 0, f"a step with `grad` and an optimizer does not run: {told[1]}")
+    loss = float(told[1].split("=")[1])
+    demand(loss < 0.1, f"the loss began as 8, and is {loss} after 40 steps")
+    optimizers = (ROOT / "stdlib" / "std" / "optim.cgraph").read_text()
+    for name in ("sgd", "adam", "adamw", "lion", "mixed_sgd", "mixed_adamw"):
+        demand(re.search(rf"^optimizer {name}\b", optimizers, re.M), f"std.optim lacks {name}")
 
 
 def control(commands):
