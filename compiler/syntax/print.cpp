@@ -113,20 +113,20 @@ class Printer {
     if (!names.empty()) Line("equal along " + Names(names, false));
   }
   void Members(const std::vector<StateDecl>& states, const std::vector<MethodDecl>& methods) {
-      for (const StateDecl& state : states) {
-        Line((state.is_param ? "param " : "state ") + state.name.text);
-        Part("type", state.type);
-        Part("", state.value);
-        In([&] { Along(state.along); });
-      }
-      for (const MethodDecl& method : methods) {
-        Line("method " + method.name.text);
-        In([&] {
-          Signature(method.parameters, method.result);
-          if (method.gradient_by) Line("grad by " + method.gradient_by->text);
-          method.native ? Extern(*method.native) : Body("", method.body);
-        });
-      }
+    for (const StateDecl& state : states) {
+      Line((state.is_param ? "param " : "state ") + state.name.text);
+      Part("type", state.type);
+      Part("", state.value);
+      In([&] { Along(state.along); });
+    }
+    for (const MethodDecl& method : methods) {
+      Line("method " + method.name.text);
+      In([&] {
+        Signature(method.parameters, method.result);
+        if (method.gradient_by) Line("grad by " + method.gradient_by->text);
+        method.native ? Extern(*method.native) : Body("", method.body);
+      });
+    }
   }
   void PrintItem(const PlaceDecl& node) {
     Line("place " + node.name.text);

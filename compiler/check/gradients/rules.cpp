@@ -5,6 +5,7 @@
 #include "compiler/check/expressions/resolve.h"
 #include "compiler/check/gradients/gradients.h"
 #include "compiler/check/statements/statements.h"
+#include "compiler/check/types/types.h"
 #include "llvm/ADT/STLExtras.h"
 #include "runtime/kinds/native.h"
 
@@ -14,29 +15,18 @@ using namespace program;
 
 namespace {
 
-// Returns whether a parameter holds tensors: only these have gradients.
-bool HoldsTensors(const Program& program, TypeId id) {
-  const auto& type = program.types[id].node;
-  if (const auto* list = std::get_if<ListType>(&type)) return HoldsTensors(program, list->element);
-  if (const auto* tuple = std::get_if<TupleType>(&type)) {
-    return llvm::any_of(tuple->fields,
-                        [&](const auto& field) { return HoldsTensors(program, field.type); });
-  }
-  return std::holds_alternative<TensorType>(type);
-}
-
 // Returns which parameter a gradient is of, by its label; -1 and a report where it is of none.
 int ParameterOf(Scope& scope, const std::optional<syntax::Name>& label, Range range) {
   const std::vector<Parameter>& parameters = scope.signature->parameters;
   const auto found = llvm::find_if(parameters, [&](const Parameter& parameter) {
     return label && parameter.name == label->text;
   });
-  if (found != parameters.end() && HoldsTensors(scope.program, found->type)) {
+  if (found != parameters.end() && HoldsTensor(scope.program, found->type)) {
     return static_cast<int>(found - parameters.begin());
   }
   std::vector<std::string> names;
   for (const Parameter& parameter : parameters) {
-    if (HoldsTensors(scope.program, parameter.type)) names.push_back(parameter.name);
+    if (HoldsTensor(scope.program, parameter.type)) names.push_back(parameter.name);
   }
   Diagnostic& diagnostic = scope.Report(
       Code::kE0424, label ? label->range : range,

@@ -13,6 +13,16 @@ using namespace program;
 
 namespace {
 
+// Returns whether the type is `int`, `float` or `str`: its value may be a dimension of another
+// parameter.
+bool IsCompileTimeName(const syntax::Type& type) {
+  const auto* named = std::get_if<syntax::NamedType>(&type.node);
+  return named && !named->has_dims &&
+         (named->name.text == "int" || named->name.text == "float" || named->name.text == "str");
+}
+
+}  // namespace
+
 bool HoldsTensor(const Program& program, TypeId id) {
   const auto& node = program.types[id].node;
   if (const auto* list = std::get_if<ListType>(&node)) return HoldsTensor(program, list->element);
@@ -23,16 +33,6 @@ bool HoldsTensor(const Program& program, TypeId id) {
   }
   return std::holds_alternative<TensorType>(node) && !IsPoison(program.types[id]);
 }
-
-// Returns whether the type is `int`, `float` or `str`: its value may be a dimension of another
-// parameter.
-bool IsCompileTimeName(const syntax::Type& type) {
-  const auto* named = std::get_if<syntax::NamedType>(&type.node);
-  return named && !named->has_dims &&
-         (named->name.text == "int" || named->name.text == "float" || named->name.text == "str");
-}
-
-}  // namespace
 
 void ResolveGenerics(Scope& scope, const std::vector<syntax::Generic>& generics) {
   static const std::map<std::string, DTypeBound> kBounds = {{"any", DTypeBound::kAny},

@@ -14,6 +14,9 @@ namespace cgraph::check {
 
 program::TypeId ResolveType(Scope& scope, syntax::TypeId id, TypeRole role);
 
+// Returns whether a value of this type has a tensor in it.
+bool HoldsTensor(const program::Program& program, program::TypeId id);
+
 // Reports "WHAT is declared as `f32[n, 64]`, and this is an i64[?]" unless `given` fits.
 void ExpectType(Scope& scope, program::TypeId type, const StaticType& given, Range at,
                 const std::string& what, Range declared);

@@ -1,4 +1,3 @@
-// Deriver: one derived call after the other.
 #include <functional>
 #include <map>
 #include <queue>
@@ -11,7 +10,7 @@
 #include "compiler/elaborate/calls/calls.h"
 #include "compiler/elaborate/calls/method_scope.h"
 #include "compiler/elaborate/gradients/activity.h"
-#include "compiler/elaborate/gradients/copies.h"
+#include "compiler/elaborate/gradients/derive.h"
 #include "compiler/elaborate/gradients/gradients.h"
 #include "compiler/elaborate/gradients/halves.h"
 #include "compiler/elaborate/gradients/rules.h"
@@ -63,8 +62,6 @@ class Deriver {
     OnDevice(builder_.value(root).home, [&] { total = Total(maker_, sums->second); });
     return total;
   }
-
-  OpMaker& maker() { return maker_; }
 
   // Runs `make` for ops that stand alone on a device; within a method it is the method's.
   template <typename Make>
@@ -164,8 +161,10 @@ class Deriver {
       CommitStates(elaboration_, scope);
     }
     before.SetRanges(builder_.graph(), forward.site);
-    return !elaboration_.halved || !scope.call_id.valid() ||
-           Halve(elaboration_, scope, before, Activations(), incoming_);
+    if (elaboration_.halved && scope.call_id.valid()) {
+      Halve(elaboration_, scope, before, Activations(), incoming_);
+    }
+    return true;
   }
 
   // Returns the method that computes the gradients of these nodes; empty where rules do.
@@ -355,214 +354,18 @@ class Deriver {
   std::vector<Tensor> incoming_;    // what came for its results
 };
 
-// ---- `of:` and the results
-// ------------------------------------------------------------------------
-
-// Returns `of:` as a tree of the tensors that it means.
-Value TargetsOf(ElaborationContext& elaboration, const Value& of, Range range) {
-  if (of.As<Tensor>() || of.poisoned()) return of;
-  if (const auto* instance = of.As<graph::InstanceId>()) {
-    return ParamsOf(elaboration, *instance, range);
-  }
-  if (const Tuple* tuple = of.As<Tuple>()) {
-    std::vector<Value> values;
-    for (const Value& item : tuple->items->values) {
-      values.push_back(TargetsOf(elaboration, item, range));
-    }
-    return MakeTuple(elaboration, range, tuple->items->names, std::move(values));
-  }
-  if (of.As<List>() || of.As<PlaceArray>()) {
-    std::optional<std::vector<Value>> items = ListItems(elaboration, of, range);
-    if (!items) return Value();
-    for (Value& item : *items) item = TargetsOf(elaboration, item, range);
-    return MakeList(elaboration, range, std::move(*items));
-  }
-  Report(elaboration, Code::kE0903, range,
-         fmt::format("`of:` takes places with params, params and tensors; this is {}",
-                     Describe(elaboration, of)));
-  return Value();
-}
-
-bool IsPoisoned(const Value& value) {
-  if (const List* list = value.As<List>()) return llvm::any_of(*list->items, IsPoisoned);
-  if (const Tuple* tuple = value.As<Tuple>()) return llvm::any_of(tuple->items->values, IsPoisoned);
-  return value.poisoned();
-}
-
-// Collects the tensors of a tree; false (reported) where one is not of floats.
-bool CollectTargets(ElaborationContext& elaboration, const Value& tree, std::set<ValueId>& targets,
-                    Range range) {
-  bool floats = true;
-  ForEachTensor(tree, [&](const Tensor& tensor) {
-    const graph::Type& type = elaboration.builder->type(tensor.value);
-    targets.insert(graph::RootOf(elaboration.builder->graph(), tensor.value));
-    if (ClassOf(type.dtype) == DTypeClass::kFloating || !floats) return;
-    floats = false;
-    Report(elaboration, Code::kE0903, range,
-           fmt::format("gradients are of floats, and this is {}", Text(elaboration, type)));
-  });
-  return floats && !IsPoisoned(tree);
-}
-
-bool CheckLoss(ElaborationContext& elaboration, const Value& value,
-               const std::optional<Tensor>& from, Range range) {
-  const Tensor* loss = value.As<Tensor>();
-  if (loss == nullptr) {
-    if (!value.poisoned()) {
-      Report(elaboration, Code::kE0902, range,
-             fmt::format("`grad` takes the gradient of a tensor; this is {}",
-                         Describe(elaboration, value)));
-    }
-    return false;
-  }
-  const graph::Type& type = elaboration.builder->type(loss->value);
-  if (ClassOf(type.dtype) != DTypeClass::kFloating || (!from && !type.dims.empty())) {
-    Report(elaboration, Code::kE0902, range,
-           fmt::format("`grad` takes a loss of one float; this is {}: sum() or mean() it, or say "
-                       "`from:`",
-                       Text(elaboration, type)));
-    return false;
-  }
-  if (!from || elaboration.builder->type(from->value) == type) return true;
-  Report(elaboration, Code::kE0902, range,
-         fmt::format("`from:` is the gradient of what is differentiated, {}; this is {}",
-                     Text(elaboration, type),
-                     Text(elaboration, elaboration.builder->type(from->value))));
-  return false;
-}
-
-// Returns the gradient of a target that is a part of the value whose gradient is known, or all of
-// it.
-Tensor PartOf(ElaborationContext& elaboration, const Tensor& gradient, const Tensor& target,
-              Range range) {
-  GraphBuilder& builder = *elaboration.builder;
-  const graph::Value value = builder.value(target.value);
-  if (!value.base.valid()) return gradient;
-  graph::Type type = value.type;
-  const int64_t element = value.offset / DTypeBytes(type.dtype);
-  type.dtype = builder.type(gradient.value).dtype;  // f32 of an f16 param
-  const int64_t offset = element * DTypeBytes(type.dtype);
-  return Tensor{builder.AddView(gradient.value, offset, std::move(type), range)};
-}
-
-// Warns of what the loss does not depend on.
-void WarnOfZeros(ElaborationContext& elaboration, const std::vector<std::string>& names,
-                 Range range) {
-  constexpr size_t kMost = 6;
-  if (names.empty()) return;
-  std::string list;
-  for (size_t i = 0; i < std::min(names.size(), kMost); ++i) {
-    list += (i == 0 ? "" : ", ") + names[i];
-  }
-  if (names.size() > kMost) list += fmt::format(" and {} more", names.size() - kMost);
-  Report(elaboration, Code::kW0506, range,
-         fmt::format("the loss does not depend on {}: {} zeros", list,
-                     names.size() == 1 ? "its gradient is" : "their gradients are"));
-}
-
-// Returns zeros for what the loss does not depend on, whose name is added to `names`.
-Value NoGradient(ElaborationContext& elaboration, Deriver& deriver, const Tensor& target,
-                 std::vector<std::string>& names) {
-  const graph::Value value = elaboration.builder->value(target.value);
-  names.push_back(value.name.empty() ? Text(elaboration, value.type) : "`" + value.name + "`");
-  Tensor zeros;
-  deriver.OnDevice(value.home,
-                   [&] { zeros = deriver.maker().Zeros(GradientType(elaboration, target.value)); });
-  return zeros.value.valid() ? Value(zeros) : Value();
-}
-
 }  // namespace
 
 std::string DerivedName(const std::string& method) {
   return method == "forward" ? "backward" : method + "_backward";
 }
 
-Value ParamsOf(ElaborationContext& elaboration, graph::InstanceId id, Range range) {
-  const InstanceDetails& details = elaboration.places.instances[id.index];
-  const program::Actor& actor = elaboration.program.actors[details.actor];
-  std::vector<std::string> names;
-  std::vector<Value> values;
-  for (size_t i = 0; i < actor.states.size(); ++i) {
-    const program::State& state = elaboration.program.states[actor.states[i]];
-    if (!state.is_param) continue;
-    names.push_back(state.name);
-    values.push_back(ReadStates(elaboration, range, details.layout[i]));
-  }
-  if (values.empty()) {
-    Report(elaboration, Code::kE0903, range,
-           fmt::format("`of:` takes places with params, params and tensors; `{}` has no param{}",
-                       actor.name, actor.states.empty() ? "" : ", only states"))
-        .AddNote(actor.range, "declared here");
-    return Value();
-  }
-  return MakeTuple(elaboration, range, std::move(names), std::move(values));
-}
-
-Value EvaluateGrad(ElaborationContext& elaboration, const program::CallBuiltin& e,
-                   const Context& context) {
-  Value loss, of;
-  std::optional<Tensor> from;
-  Range at = context.range, of_range = context.range;
-  for (const program::Argument& argument : e.arguments) {
-    llvm::SaveAndRestore<bool> naming(elaboration.names_params, argument.label == "of");
-    const Value value = Evaluate(elaboration, argument.value, context.frame);
-    if (value.poisoned()) return Value();
-    const Range range = elaboration.program.exprs[argument.value].range;
-    if (argument.label == "of") {
-      of = value;
-      of_range = range;
-    } else if (argument.label.empty()) {
-      loss = value;
-      at = range;
-    } else if (const Tensor* tensor = value.As<Tensor>()) {
-      from = *tensor;
-    } else {
-      Report(
-          elaboration, Code::kE0902, range,
-          fmt::format("`from:` takes a tensor, the gradient of what is differentiated; this is {}",
-                      Describe(elaboration, value)));
-      return Value();
-    }
-  }
-  if (elaboration.builder == nullptr || elaboration.tape == nullptr) {
-    if (!elaboration.speculative) {
-      Report(elaboration, Code::kE0406, context.range,
-             "`grad` differentiates what a graph computes; a value known at compile time is needed "
-             "here");
-    }
-    return Value();
-  }
-  if (!CheckLoss(elaboration, loss, from, at)) return Value();
-  const Value tree = TargetsOf(elaboration, of, of_range);
-  std::set<ValueId> targets;
-  if (!CollectTargets(elaboration, tree, targets, of_range)) return Value();
-  // Ops that stand alone are derived, too, so W0501 does not report them.
-  const DerivedCall derived{graph::MakerOf(elaboration.builder->graph(), loss.As<Tensor>()->value)};
-  llvm::SaveAndRestore<const DerivedCall*> of_loss(elaboration.derived, &derived);
-  const size_t call = elaboration.tape->nodes.size();
-  Deriver deriver(elaboration, context.range);
-  if (!deriver.Run(*loss.As<Tensor>(), from, targets)) return Value();
-  FoundGradients found;
+bool Derive(ElaborationContext& elaboration, const Tensor& loss, const std::optional<Tensor>& from,
+            const std::set<ValueId>& targets, Range range, FoundGradients& found) {
+  Deriver deriver(elaboration, range);
+  if (!deriver.Run(loss, from, targets)) return false;
   for (ValueId target : targets) found.emplace(target, deriver.Found(target));
-  if (elaboration.method != nullptr) {
-    if (!CheckWholeVariables(elaboration, found, of_range)) return Value();
-  } else {
-    WarnOfUndeclaredCopies(elaboration, found, context.range);
-    if (!SumCopies(elaboration, deriver.maker(), found)) return Value();
-  }
-  std::vector<std::string> without;
-  Value result = MapLeaves(elaboration, context.range, tree, [&](const Value& leaf) {
-    const Tensor& target = *leaf.As<Tensor>();
-    const std::optional<Tensor>& gradient =
-        found[graph::RootOf(elaboration.builder->graph(), target.value)];
-    if (!gradient) return NoGradient(elaboration, deriver, target, without);
-    if (!gradient->value.valid()) return Value();
-    const Tensor part = PartOf(elaboration, *gradient, target, context.range);
-    NoteVariable(elaboration, part.value, target.value, call);
-    return Value(part);
-  });
-  WarnOfZeros(elaboration, without, context.range);
-  return result;
+  return true;
 }
 
 }  // namespace cgraph::elaborate

@@ -73,7 +73,7 @@ void Divide(graph::Graph& graph, const TailMark& before, const std::vector<bool>
 
 }  // namespace
 
-bool Halve(ElaborationContext& elaboration, MethodScope& scope, const TailMark& before,
+void Halve(ElaborationContext& elaboration, MethodScope& scope, const TailMark& before,
            const std::set<ValueId>& activations, const std::vector<Tensor>& incoming) {
   graph::Graph& graph = elaboration.builder->graph();
   std::vector<bool> is_first = NeededFirst(graph, before.ops(), activations);
@@ -96,12 +96,11 @@ bool Halve(ElaborationContext& elaboration, MethodScope& scope, const TailMark& 
   }
   graph.calls[scope.call_id].method += "_input";
   graph.calls[scope.call_id].half = graph::Call::kInput;
-  if (llvm::all_of(is_first, [](bool first) { return first; })) return true;
+  if (llvm::all_of(is_first, [](bool first) { return first; })) return;
   graph::Call second = scope.call;
   second.method += "_weight";
   second.half = graph::Call::kWeight;
   Divide(graph, before, is_first, elaboration.builder->AddCall(std::move(second)));
-  return true;
 }
 
 }  // namespace cgraph::elaborate

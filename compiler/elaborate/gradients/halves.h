@@ -35,7 +35,7 @@ class TailMark {
 // Divides the call of `scope`, whose ops are those behind `before`. `activations`: the gradients of
 // activations among its values. A half without an op keeps a copy of what came in, so that a
 // schedule can count it; without params there is no second half.
-bool Halve(ElaborationContext& elaboration, MethodScope& scope, const TailMark& before,
+void Halve(ElaborationContext& elaboration, MethodScope& scope, const TailMark& before,
            const std::set<graph::ValueId>& activations, const std::vector<Tensor>& incoming);
 
 }  // namespace cgraph::elaborate
