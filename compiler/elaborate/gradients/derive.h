@@ -5,7 +5,7 @@
 #include <optional>
 #include <set>
 
-#include "compiler/elaborate/gradients/copies.h"
+#include "compiler/elaborate/gradients/copies/copies.h"
 
 namespace cgraph::elaborate {
 

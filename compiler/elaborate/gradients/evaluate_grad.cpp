@@ -10,7 +10,7 @@
 
 #include "compiler/elaborate/calls/calls.h"
 #include "compiler/elaborate/calls/method_scope.h"
-#include "compiler/elaborate/gradients/copies.h"
+#include "compiler/elaborate/gradients/copies/copies.h"
 #include "compiler/elaborate/gradients/derive.h"
 #include "compiler/elaborate/gradients/make_op.h"
 #include "compiler/elaborate/gradients/tape.h"

@@ -1,4 +1,4 @@
-#include "compiler/elaborate/gradients/copies.h"
+#include "compiler/elaborate/gradients/copies/copies.h"
 
 #include <algorithm>
 #include <set>
@@ -9,7 +9,7 @@
 
 #include "compiler/cost/costs.h"
 #include "compiler/elaborate/gradients/tape.h"
-#include "compiler/elaborate/gradients/value_numbers.h"
+#include "compiler/elaborate/gradients/copies/value_numbers.h"
 #include "compiler/elaborate/ops/ops.h"
 #include "compiler/elaborate/report.h"
 #include "llvm/ADT/STLExtras.h"

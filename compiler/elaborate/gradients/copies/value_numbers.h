@@ -1,7 +1,7 @@
 // ValueNumbers: numbers that are equal where values of a graph must be equal: ops of equal operands
 // make equal results, and an all_reduce gives every participant the same.
-#ifndef CGRAPH_COMPILER_ELABORATE_GRADIENTS_VALUE_NUMBERS_H_
-#define CGRAPH_COMPILER_ELABORATE_GRADIENTS_VALUE_NUMBERS_H_
+#ifndef CGRAPH_COMPILER_ELABORATE_GRADIENTS_COPIES_VALUE_NUMBERS_H_
+#define CGRAPH_COMPILER_ELABORATE_GRADIENTS_COPIES_VALUE_NUMBERS_H_
 
 #include <cstdint>
 #include <map>
@@ -35,4 +35,4 @@ class ValueNumbers {
 
 }  // namespace cgraph::elaborate
 
-#endif  // CGRAPH_COMPILER_ELABORATE_GRADIENTS_VALUE_NUMBERS_H_
+#endif  // CGRAPH_COMPILER_ELABORATE_GRADIENTS_COPIES_VALUE_NUMBERS_H_

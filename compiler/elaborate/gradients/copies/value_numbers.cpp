@@ -1,4 +1,4 @@
-#include "compiler/elaborate/gradients/value_numbers.h"
+#include "compiler/elaborate/gradients/copies/value_numbers.h"
 
 #include "compiler/base/kernels.h"
 

@@ -1,7 +1,7 @@
 // Copies: params that are one variable at several places (`equal along t`), whose gradients are
 // summed; and those that look like it and are not declared so.
-#ifndef CGRAPH_COMPILER_ELABORATE_GRADIENTS_COPIES_H_
-#define CGRAPH_COMPILER_ELABORATE_GRADIENTS_COPIES_H_
+#ifndef CGRAPH_COMPILER_ELABORATE_GRADIENTS_COPIES_COPIES_H_
+#define CGRAPH_COMPILER_ELABORATE_GRADIENTS_COPIES_COPIES_H_
 
 #include <map>
 #include <optional>
@@ -34,4 +34,4 @@ std::vector<std::string> AlongOf(const ElaborationContext& elaboration, graph::S
 
 }  // namespace cgraph::elaborate
 
-#endif  // CGRAPH_COMPILER_ELABORATE_GRADIENTS_COPIES_H_
+#endif  // CGRAPH_COMPILER_ELABORATE_GRADIENTS_COPIES_COPIES_H_
