@@ -137,7 +137,7 @@ struct Checker {
   std::optional<std::map<std::string, std::string>> library_names;  // see LibraryNames
 };
 
-// The ops and fns that the library's files declare, each with its file: "relu", "nn".
+// The ops, fns and optimizers that the library's files declare, each with its file: "relu", "nn".
 const std::map<std::string, std::string>& LibraryNames(Checker& checker);
 
 // Returns "nn" when std/nn.cgraph of the library declares an op or fn of that name, else nothing:

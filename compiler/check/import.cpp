@@ -344,7 +344,9 @@ std::map<std::string, std::string> ReadLibraryNames(const fs::path& folder) {
     std::ifstream in(entry->path());
     for (std::string line; std::getline(in, line);) {
       llvm::StringRef rest = line;
-      if (!rest.consume_front("op ") && !rest.consume_front("fn ")) continue;
+      const bool declares = rest.consume_front("op ") || rest.consume_front("fn ") ||
+                            rest.consume_front("optimizer ");
+      if (!declares) continue;
       rest = rest.take_while([](char c) { return llvm::isAlnum(c) || c == '_'; });
       auto [known, added] = names.emplace(rest.str(), file);
       if (!added) known->second = std::min(known->second, file);  // in whatever order they come

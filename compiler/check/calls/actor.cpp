@@ -43,7 +43,12 @@ std::optional<Id> FindDeclared(Scope& scope, syntax::ExprId callee, const char* 
                                           : "`" + name + "` is not declared";
   auto& diagnostic =
       scope.Report(Code::kE0301, expr.range, fmt::format("{}, and {}", rule, seen));
-  scope.checker.Suggest(diagnostic, expr.range, name, names);
+  const std::string file = found.symbol ? "" : LibraryFileOf(scope.checker, name);
+  if (!file.empty()) {
+    diagnostic.message += fmt::format("; `import std.{}` declares it", file);
+  } else {
+    scope.checker.Suggest(diagnostic, expr.range, name, names);
+  }
   if (found.symbol) diagnostic.AddNote(found.symbol->range, "declared here");
   return std::nullopt;
 }

@@ -57,6 +57,15 @@ std::string OnePlace(const Program& program, ExprId receiver) {
   return place.name + Subscripts(place);
 }
 
+// Returns whether a place of the actor says `trained by`, be it right or wrong.
+bool IsWrittenTrained(const Checker& checker, ActorId actor) {
+  for (PlaceId id : checker.program.places.Ids()) {
+    const bool says = checker.places[id].decl->trained_by.valid();
+    if (says && checker.program.places[id].actor == actor) return true;
+  }
+  return false;
+}
+
 std::optional<MethodId> FindMethodOf(Scope& scope, const Value& receiver,
                                      const syntax::CallExpr& node,
                                      const syntax::FieldExpr& callee) {
@@ -85,7 +94,9 @@ std::optional<MethodId> FindMethodOf(Scope& scope, const Value& receiver,
   MethodId id = FindMethod(scope.program, type.actor, name.text);
   if (id.valid()) return id;
   // Which places are meant, and what `update` of their optimizer takes, is known while elaborating.
-  if (name.text == kUpdateMethod && IsTrained(scope.program, type.actor)) return std::nullopt;
+  if (name.text == kUpdateMethod && IsWrittenTrained(scope.checker, type.actor)) {
+    return std::nullopt;
+  }
   if (scope.checker.names_missing) return std::nullopt;
   const Actor& actor = scope.program.actors[type.actor];
   const auto candidates = [&] {
@@ -98,6 +109,9 @@ std::optional<MethodId> FindMethodOf(Scope& scope, const Value& receiver,
                    fmt::format("actor `{}` has no method `{}`", actor.name, name.text));
   scope.checker.Suggest(diagnostic, name.range, name.text, candidates);
   if (diagnostic.fixes.empty()) diagnostic.message += "; " + ListOfMethods(scope.program, actor);
+  if (name.text == kUpdateMethod) {
+    diagnostic.message += "; `trained by adamw()` behind a place of it gives the place one";
+  }
   diagnostic.AddNote(actor.range, "the actor is declared here");
   return std::nullopt;
 }

@@ -11,6 +11,7 @@
 #include "compiler/check/scope/lookup.h"
 #include "compiler/check/scope/scope.h"
 #include "compiler/program/text.h"
+#include "llvm/ADT/StringExtras.h"
 #include "runtime/status/text.h"
 
 namespace cgraph::check {
@@ -67,7 +68,8 @@ StaticType FieldType(Scope& scope, const StaticType& base, const syntax::Name& n
     }
     Diagnostic& unknown =
         scope.Report(Code::kE0903, name.range,
-                     fmt::format("actor `{}` has no param `{}`", actor.name, name.text));
+                     fmt::format("actor `{}` has no param `{}`; it has {}", actor.name, name.text,
+                                 params.empty() ? "none" : llvm::join(params, ", ")));
     scope.checker.Suggest(unknown, name.range, name.text, params);
     unknown.AddNote(actor.range, "the actor is declared here");
     return StaticType();

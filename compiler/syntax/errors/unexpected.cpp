@@ -105,7 +105,7 @@ class Unexpected {
     if (rule_ == Grammar::RuleBlock) {
       Say(Code::kE0201, "a statement cannot begin with " + found);
     } else if (rule_ == Grammar::RuleMembers) {
-      Say(Code::kE0201, "expected `state` or `method` inside an actor, found " + found);
+      Say(Code::kE0201, "expected `state`, `param` or `method` inside an actor, found " + found);
     } else if (rule_ == Grammar::RuleScheduleBody) {
       Say(Code::kE0201,
           "expected `prefer`, `order`, `limit`, `fuse` or `memory` inside a schedule, found " +
