@@ -126,8 +126,8 @@ class Loader {
   // are written with and which imports them: no circle that a user could make.
   void ReadGradients() {
     checker_.program.has_gradients = llvm::any_of(checker_.modules, [&](const auto& module) {
-      const bool library = checker_.sources[module->file.source].kind == SourceKind::kLibrary;
-      return !library && AsksForGradients(module->file);
+      return checker_.sources[module->file.source].kind != SourceKind::kLibrary &&
+             AsksForGradients(module->file);
     });
     if (!checker_.program.has_gradients) return;
     const size_t loaded = checker_.modules.size();
@@ -135,8 +135,10 @@ class Loader {
     const Module* gradients =
         LoadFile(path, SourceKind::kLibrary, "<std>/grad.cgraph", "std.grad", Range());
     for (size_t i = loaded; i < checker_.modules.size(); ++i) ResolveImports(*checker_.modules[i]);
+    const std::string folder = Canonical(path.parent_path());
     for (const auto& module : checker_.modules) {
-      const bool library = checker_.sources[module->file.source].kind == SourceKind::kLibrary;
+      // Also where a file of the library is the named one.
+      const bool library = Canonical(module->folder) == folder;
       if (library && gradients != nullptr && module.get() != gradients) {
         module->imports.push_back({gradients, "grad", true, Range()});
       }

@@ -11,6 +11,7 @@
 #include "compiler/elaborate/calls/calls.h"
 #include "compiler/elaborate/calls/method_scope.h"
 #include "compiler/elaborate/expressions/evaluate.h"
+#include "compiler/elaborate/gradients/copies/copies.h"
 #include "compiler/elaborate/gradients/halves.h"
 #include "compiler/elaborate/gradients/tape.h"
 #include "compiler/elaborate/places/places.h"
@@ -192,6 +193,7 @@ void ElaborateGraph(ElaborationContext& elaboration, program::GraphId id) {
   graph.inflight = Inflight(elaboration, source);
   GraphBuilder builder(elaboration.module, graph, elaboration.budget);
   llvm::SaveAndRestore<GraphBuilder*> building(elaboration.builder, &builder);
+  elaboration.updates.clear();
   Tape tape;
   llvm::SaveAndRestore<Tape*> recording(elaboration.tape,
                                         elaboration.program.has_gradients ? &tape : nullptr);
@@ -217,6 +219,7 @@ void ElaborateGraph(ElaborationContext& elaboration, program::GraphId id) {
   Range range = frame.result_range.valid() ? frame.result_range : source.range;
   if (source.signature.result.valid()) AddOutputs(elaboration, result, "", range);
   if (elaboration.diagnostics.errors() > errors) return;
+  WarnOfCopiesUpdatedApart(elaboration);
   const std::vector<graph::Call> removed = Prune(graph);
   if (source.recompute) MarkRecomputed(elaboration, *source.recompute, graph);
   if (source.use) graph.rules = ElaborateRules(elaboration, *source.use, graph, removed);
@@ -233,6 +236,20 @@ void ElaborateGraph(ElaborationContext& elaboration, program::GraphId id) {
   elaboration.module.graphs.push_back(std::move(graph));
 }
 
+// Warns of places that are `trained by` an optimizer and that no graph updates.
+void WarnOfNeverUpdated(ElaborationContext& elaboration) {
+  if (!elaboration.options.graphs.empty()) return;  // another graph may do it
+  for (graph::InstanceId id : elaboration.module.instances.Ids()) {
+    const InstanceDetails& details = elaboration.places.instances[id.index];
+    if (!details.training || elaboration.updated.count(id) != 0) continue;
+    const std::string& name = elaboration.module.instances[id].name;
+    Report(elaboration, Code::kW0510, elaboration.program.places[details.place].trained->range,
+           fmt::format("no graph updates `{0}`, which is `trained by` an optimizer; "
+                       "{0}.update(grad(loss, of: {0}), rate: r) does",
+                       name));
+  }
+}
+
 void ElaborateProgram(ElaborationContext& elaboration) {
   MakePlaces(elaboration);
   if (elaboration.diagnostics.has_errors()) return;
@@ -243,6 +260,7 @@ void ElaborateProgram(ElaborationContext& elaboration) {
   if (elaboration.diagnostics.has_errors()) return;
   CheckTopologies(elaboration.program, elaboration.options, elaboration.diagnostics);
   if (elaboration.diagnostics.has_errors()) return;
+  WarnOfNeverUpdated(elaboration);
   CheckSchedules(elaboration);
   CheckUncalledMethods(elaboration.program, elaboration.options, elaboration.called,
                        elaboration.diagnostics);

@@ -88,6 +88,8 @@ struct ElaborationContext {
   bool names_params = false;  // in `of:` of `grad`
   // By StateId, equal where what states begin with is; empty: nothing has asked yet.
   std::vector<std::string> beginnings;
+  std::map<graph::InstanceId, Range> updates;  // calls of optimizers in the graph so far
+  std::set<graph::InstanceId> updated;         // by any graph
   std::optional<graph::DeviceId> on;  // by the nearest `on`
   int64_t ops_placed = 0;             // by any `on` so far
   std::vector<graph::CallId> after;   // by all `after`s around

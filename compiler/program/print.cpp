@@ -158,6 +158,7 @@ class ProgramPrinter {
     out_ << "optimizer " << optimizer.name << ParametersText(text, optimizer.parameters) << "\n";
     for (StateId id : optimizer.slots) {
       const State& slot = program_.states[id];
+      if (!slot.type.valid() || !slot.value.valid()) continue;  // of what was refused
       out_ << "  state " << slot.name << ": " << body.Text(slot.type) << " = "
            << body.Text(slot.value) << "\n";
     }

@@ -114,7 +114,8 @@ Filled::Filled(const plan::Graph& graph, const plan::Port& port, int64_t x) {
   const auto width = static_cast<size_t>(plan::DTypeBytes(value.dtype()));
   bytes.resize(static_cast<size_t>(elements) * width);
   for (int64_t i = 0; i < elements; ++i) {
-    const int64_t whole = x * 5 + i % 7 + 1;
+    const int64_t any = x * 5 + i % 7 + 1;
+    const int64_t whole = value.dtype() == DType::bool_ ? any & 1 : any;
     const float real = static_cast<float>(whole);
     const void* from = value.dtype() == DType::f32 ? static_cast<const void*>(&real) : &whole;
     std::memcpy(bytes.data() + static_cast<size_t>(i) * width, from, width);

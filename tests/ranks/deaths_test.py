@@ -314,9 +314,14 @@ def rank_zero_stopped(suite):
 def idle(suite):
     """Ranks that wait for one that computes take no processor time."""
     def nanoseconds(pid):
-        """Of processor time, of all of its threads."""
-        return sum(int((task / "schedstat").read_text().split()[0])
-                   for task in pathlib.Path(f"/proc/{pid}/task").iterdir())
+        """Of processor time, of all of its threads; one may end meanwhile."""
+        total = 0
+        for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
+            try:
+                total += int((task / "schedstat").read_text().split()[0])
+            except (FileNotFoundError, ProcessLookupError):
+                pass
+        return total
 
     run, ranks = suite.start_and_settle("long", "-n", "1")
     before, begun = {rank: nanoseconds(ranks[rank]) for rank in ranks}, time.monotonic_ns()

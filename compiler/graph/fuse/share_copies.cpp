@@ -83,7 +83,8 @@ class Sharer {
     if (!is_here || copy.storage != Value::kTemporary || is_output_[op.results[0].index]) {
       return false;
     }
-    const bool is_named = graph_.rules && graph_.rules->calls[op.call.index].kind != graph::kNoKind;
+    const bool is_named = graph_.rules && !graph_.rules->automatic &&
+                          graph_.rules->calls[op.call.index].kind != graph::kNoKind;
     if (source.storage == Value::kTemporary) return ops_[op.call.index] > 1;
     return source.storage == Value::kState && !module_.states[source.state].written &&
            (ops_[op.call.index] > 1 || !is_named);

@@ -418,6 +418,30 @@ void NoteVariable(ElaborationContext& elaboration, graph::ValueId gradient, grap
   elaboration.tape->variables[gradient].insert(std::move(variable));
 }
 
+void WarnOfCopiesUpdatedApart(ElaborationContext& elaboration) {
+  std::map<Variable, std::vector<StateId>> copies;
+  for (StateId state : elaboration.places.params) {
+    if (elaboration.updates.empty()) return;
+    const std::vector<std::string> along = AlongOf(elaboration, state);
+    if (!along.empty()) copies[VariableOf(elaboration, state, along)].push_back(state);
+  }
+  for (const auto& [variable, states] : copies) {
+    const auto updated = [&](StateId state) {
+      return elaboration.updates.count(elaboration.module.states[state].instance) != 0;
+    };
+    const auto one = llvm::find_if(states, updated);
+    const auto other = llvm::find_if_not(states, updated);
+    if (one == states.end() || other == states.end()) continue;
+    Report(elaboration, Code::kW0509,
+           elaboration.updates.at(elaboration.module.states[*one].instance),
+           fmt::format("`{0}.{2}` and `{1}.{2}` are copies of one variable, and the graph updates "
+                       "the first alone: they drift apart; update_all() updates all places",
+                       InstanceOf(elaboration, *one).name, InstanceOf(elaboration, *other).name,
+                       elaboration.module.states[*one].name));
+    return;
+  }
+}
+
 bool CheckWholeVariables(ElaborationContext& elaboration, const FoundGradients& found,
                          Range range) {
   for (const auto& [param, gradient] : found) {

@@ -29,6 +29,9 @@ void WarnOfUndeclaredCopies(ElaborationContext& elaboration, const FoundGradient
 void NoteVariable(ElaborationContext& elaboration, graph::ValueId gradient, graph::ValueId of,
                   size_t call);
 
+// Warns where a graph updates some copies of a param and not the others (W0509).
+void WarnOfCopiesUpdatedApart(ElaborationContext& elaboration);
+
 // Returns the indices of its place along which a param is a copy.
 std::vector<std::string> AlongOf(const ElaborationContext& elaboration, graph::StateId state);
 
