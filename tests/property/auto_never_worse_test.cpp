@@ -65,7 +65,8 @@ std::string ProgramOf(const std::vector<Task>& tasks) {
   std::string text = "import std.tensor\nactor T {\n  state w: f32[4] = ones()\n";
   for (int i = 0; i < 5; ++i) {
     text += fmt::format(
-        "  method f{}(xs: [f32[4]; k]) -> f32[4] {{\n    var s = w * 2.0\n    for x in xs {{ s += x }}\n"
+        "  method f{}(xs: [f32[4]; k]) -> f32[4] {{\n    var s = w * 2.0\n"
+        "    for x in xs {{ s += x }}\n"
         "    return s\n  }}\n", i);
   }
   text += "  method put(x: f32[4]) { w = x }\n}\n";
