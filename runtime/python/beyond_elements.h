@@ -30,10 +30,15 @@ inline bool Says(PyObject* object, const char* name, bool is_function) {
 }
 
 // By what it has, whatever its class: masked arrays are NumPy's, Astropy's and others'.
-inline BeyondElements WhatIsBeyondElements(PyObject* object) {
+inline BeyondElements WhatIsMasked(PyObject* object) {
   if (Says(object, "filled", false) && Says(object, "mask", false)) {
     return {"a masked array, whose masked elements are none", "filled(...)"};
   }
+  return {};
+}
+
+inline BeyondElements WhatIsBeyondElements(PyObject* object) {
+  if (const BeyondElements masked = WhatIsMasked(object)) return masked;
   if (Says(object, "is_neg", true)) {  // PyTorch's, as `imag` of a conjugate is
     return {"a tensor whose elements are yet to be negated", "resolve_neg()"};
   }

@@ -100,7 +100,7 @@ std::string CopyResult(PyObject* value, const DLTensor& to) {
     return fmt::format("is a number and was declared as {}",
                        TypeText(to.dtype, to.shape, static_cast<size_t>(to.ndim)));
   }
-  if (const auto beyond = python::WhatIsBeyondElements(value)) {
+  if (const auto beyond = python::WhatIsMasked(value)) {
     return fmt::format("is {}; return y.{}", beyond.what, beyond.mend);
   }
   if (PyObject_CheckBuffer(value) != 0) return CopyBuffer(value, to);

@@ -145,16 +145,6 @@ nb::object CapsuleOf(nb::handle object, nb::dict arguments) {
   }
 }
 
-// Raises where a tensor of PyTorch's is the negative of its memory, as `x.conj().imag` is: its
-// DLPack says nothing of that.
-void CheckNegative(nb::handle object, const InputPort& port, const std::string& graph) {
-  const nb::object is_negative = nb::getattr(object, "is_neg", nb::none());
-  if (is_negative.is_none() || !nb::cast<bool>(is_negative())) return;
-  RaiseInput(fmt::format("{}, and was given a tensor that is the negative of what lies in its "
-                         "memory; `{}.resolve_neg()` makes a copy that fits",
-                         Takes(port, graph), port.name));
-}
-
 // Raises why the producer of a tensor refuses to export it. PyTorch does so where the tensor
 // requires a gradient.
 [[noreturn]] void RaiseRefusal(nb::handle object, const InputPort& port, const std::string& graph,
@@ -328,7 +318,6 @@ void Borrowed::TakeCapsule(nb::handle object, const InputPort& port, const std::
                     "{}:{} (DLPack's numbers); `{}.cpu()` makes a copy that fits",
                     Takes(port, graph), device.first, device.second, port.name));
   }
-  CheckNegative(object, port, graph);
   nb::object capsule;
   try {
     capsule = CapsuleOf(object, std::move(arguments));
