@@ -1,6 +1,7 @@
 #include "compiler/elaborate/elaborate.h"
 
 #include <exception>
+#include <set>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -239,9 +240,16 @@ void ElaborateGraph(ElaborationContext& elaboration, program::GraphId id) {
 // Warns of places that are `trained by` an optimizer and that no graph updates.
 void WarnOfNeverUpdated(ElaborationContext& elaboration) {
   if (!elaboration.options.graphs.empty()) return;  // another graph may do it
+  std::set<program::PlaceId> updated;
+  for (graph::InstanceId id : elaboration.updated) {
+    updated.insert(elaboration.places.instances[id.index].place);
+  }
   for (graph::InstanceId id : elaboration.module.instances.Ids()) {
     const InstanceDetails& details = elaboration.places.instances[id.index];
     if (!details.training || elaboration.updated.count(id) != 0) continue;
+    // W0509 tells of copies.
+    const bool is_copy = !elaboration.program.places[details.place].along.empty();
+    if (is_copy && updated.count(details.place) != 0) continue;
     const std::string& name = elaboration.module.instances[id].name;
     Report(elaboration, Code::kW0510, elaboration.program.places[details.place].trained->range,
            fmt::format("no graph updates `{0}`, which is `trained by` an optimizer; "
