@@ -87,13 +87,19 @@ class Transposer {
     return collective_.reduction && *collective_.reduction == Reduction::kAvg;
   }
 
-  bool AllReduce() {
-    std::vector<size_t> having;
+  // Returns the ranks that have a gradient of some of their results.
+  std::vector<size_t> RanksWithGradients() const {
+    std::vector<size_t> ranks;
     for (size_t rank = 0; rank < ranks_; ++rank) {
       if (llvm::any_of(chosen_, [&](size_t t) { return results_[rank][t].has_value(); })) {
-        having.push_back(rank);
+        ranks.push_back(rank);
       }
     }
+    return ranks;
+  }
+
+  bool AllReduce() {
+    const std::vector<size_t> having = RanksWithGradients();
     if (having.size() > 1) return FromAll(CollectiveKind::kAllReduce, collective_.reduction);
     // One copy has a gradient: all get it.
     std::vector<Tensor> given = TensorsOf(having[0], collective_.participants[having[0]]);
@@ -119,12 +125,7 @@ class Transposer {
   // The gradients of copies are added at the root, by those that have one; where one has, it is a
   // message.
   bool Broadcast() {
-    std::vector<size_t> having;
-    for (size_t rank = 0; rank < ranks_; ++rank) {
-      if (llvm::any_of(chosen_, [&](size_t t) { return results_[rank][t].has_value(); })) {
-        having.push_back(rank);
-      }
-    }
+    const std::vector<size_t> having = RanksWithGradients();
     if (having.size() == 1) return ContributeAt({TensorsOf(having[0], DeviceId())}, false);
     std::vector<std::vector<Tensor>> given;
     std::vector<DeviceId> devices;
