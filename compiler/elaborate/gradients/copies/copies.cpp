@@ -46,6 +46,23 @@ Variable VariableOf(const ElaborationContext& elaboration, StateId state,
   return {details.place, elaboration.module.states[state].name, std::move(others)};
 }
 
+// The declared copies of each variable.
+using Copies = std::map<Variable, std::vector<StateId>>;
+
+Copies DeclaredCopies(ElaborationContext& elaboration) {
+  Copies copies;
+  for (StateId state : elaboration.places.params) {
+    const std::vector<std::string> along = AlongOf(elaboration, state);
+    if (!along.empty()) copies[VariableOf(elaboration, state, along)].push_back(state);
+  }
+  return copies;
+}
+
+// Returns the param that a value is; invalid: it is none.
+StateId ParamOf(const ElaborationContext& elaboration, ValueId id) {
+  return IsParam(elaboration, id) ? elaboration.builder->value(id).state : StateId();
+}
+
 // Returns for each state a text that is equal where what it begins with is.
 const std::vector<std::string>& BeginningsOf(ElaborationContext& elaboration) {
   if (elaboration.beginnings.empty()) {
@@ -105,19 +122,16 @@ class CopySummer {
   bool FindGroups() {
     std::map<Variable, std::vector<ValueId>> copies;
     for (const auto& [param, gradient] : found_) {
-      const StateId state = elaboration_.builder->value(param).state;
-      if (!state.valid() || !elaboration_.places.params.count(state)) continue;
+      const StateId state = ParamOf(elaboration_, param);
+      if (!state.valid()) continue;
       const std::vector<std::string> along = AlongOf(elaboration_, state);
       if (!along.empty()) copies[VariableOf(elaboration_, state, along)].push_back(param);
     }
-    std::map<Variable, std::vector<StateId>> all;
-    for (StateId state : elaboration_.places.params) {
-      const std::vector<std::string> along = AlongOf(elaboration_, state);
-      if (!along.empty()) all[VariableOf(elaboration_, state, along)].push_back(state);
-    }
+    if (copies.empty()) return true;
     if (!Step(elaboration_, maker_.range(), elaboration_.places.params.size())) return false;
+    const Copies declared = DeclaredCopies(elaboration_);
     for (const auto& [variable, params] : copies) {
-      if (!CheckAll(all[variable], params)) return false;
+      if (!CheckAll(declared.at(variable), params)) return false;
       const bool has =
           llvm::any_of(params, [&](ValueId param) { return found_[param].has_value(); });
       if (has) groups_.push_back({params, {}, 0, 0});
@@ -257,16 +271,15 @@ class CopySummer {
   std::optional<cost::Topology> topology_;
 };
 
-// ---- copies that are not declared
-// -----------------------------------------------------------------
+// ---- copies that are not declared ---------------------------------------------------------------
 
 class CopyFinder {
  public:
   CopyFinder(ElaborationContext& elaboration, const FoundGradients& found, Range range)
       : elaboration_(elaboration), range_(range) {
     for (const auto& [param, gradient] : found) {
-      const StateId state = elaboration.builder->value(param).state;
-      if (state.valid() && elaboration.places.params.count(state)) params_.insert(state);
+      const StateId state = ParamOf(elaboration, param);
+      if (state.valid()) params_.insert(state);
     }
   }
 
@@ -419,13 +432,8 @@ void NoteVariable(ElaborationContext& elaboration, graph::ValueId gradient, grap
 }
 
 void WarnOfCopiesUpdatedApart(ElaborationContext& elaboration) {
-  std::map<Variable, std::vector<StateId>> copies;
-  for (StateId state : elaboration.places.params) {
-    if (elaboration.updates.empty()) return;
-    const std::vector<std::string> along = AlongOf(elaboration, state);
-    if (!along.empty()) copies[VariableOf(elaboration, state, along)].push_back(state);
-  }
-  for (const auto& [variable, states] : copies) {
+  if (elaboration.updates.empty()) return;
+  for (const auto& [variable, states] : DeclaredCopies(elaboration)) {
     const auto updated = [&](StateId state) {
       return elaboration.updates.count(elaboration.module.states[state].instance) != 0;
     };
@@ -445,9 +453,9 @@ void WarnOfCopiesUpdatedApart(ElaborationContext& elaboration) {
 bool CheckWholeVariables(ElaborationContext& elaboration, const FoundGradients& found,
                          Range range) {
   for (const auto& [param, gradient] : found) {
-    const StateId state = elaboration.builder->value(param).state;
-    if (!state.valid() || !elaboration.places.params.count(state)) continue;
-    const std::vector<std::string> along = AlongOf(elaboration, state);
+    const StateId state = ParamOf(elaboration, param);
+    const std::vector<std::string> along =
+        state.valid() ? AlongOf(elaboration, state) : std::vector<std::string>();
     if (along.empty()) continue;
     Report(
         elaboration, Code::kE0906, range,
