@@ -237,10 +237,11 @@ void ElaborateGraph(ElaborationContext& elaboration, program::GraphId id) {
   elaboration.module.graphs.push_back(std::move(graph));
 }
 
-// Warns of places that are `trained by` an optimizer and that no graph updates.
+// Warns of places that are `trained by` an optimizer and that no graph updates, of an array by the
+// first.
 void WarnOfNeverUpdated(ElaborationContext& elaboration) {
   if (!elaboration.options.graphs.empty()) return;  // another graph may do it
-  std::set<program::PlaceId> updated;
+  std::set<program::PlaceId> updated, reported;
   for (graph::InstanceId id : elaboration.updated) {
     updated.insert(elaboration.places.instances[id.index].place);
   }
@@ -250,6 +251,7 @@ void WarnOfNeverUpdated(ElaborationContext& elaboration) {
     // W0509 tells of copies.
     const bool is_copy = !elaboration.program.places[details.place].along.empty();
     if (is_copy && updated.count(details.place) != 0) continue;
+    if (!reported.insert(details.place).second) continue;  // once for an array
     const std::string& name = elaboration.module.instances[id].name;
     Report(elaboration, Code::kW0510, elaboration.program.places[details.place].trained->range,
            fmt::format("no graph updates `{0}`, which is `trained by` an optimizer; "
