@@ -14,6 +14,7 @@
 #include <variant>
 #include <vector>
 
+#include "compiler/base/derived_calls.h"
 #include "compiler/base/source.h"
 #include "compiler/base/transport.h"
 #include "compiler/graph/ids.h"
@@ -142,10 +143,9 @@ struct Call {
   Range site;                    // the call in the graph's body
   DeviceId device;
   std::vector<CallId> after;     // earlier calls that must have ended: `x after y`, sorted
-  // Of a call that `grad` has made: the call whose gradients it computes, and which of them: all,
-  // or in two calls those of activations and the rest.
+  // Of a call that `grad` has made: the call whose gradients it computes, and which of them.
   CallId derived_from;
-  enum Half : uint8_t { kWhole, kInput, kWeight } half = kWhole;
+  Half half = Half::kWhole;
   bool differentiated = false;   // `grad` went through it: what it makes may be asked for no more
   bool recompute = false;        // what derived calls read of it is made again there
 };

@@ -24,6 +24,7 @@ class GraphValidator {
   void Run() {
     for (graph::CallId id : graph_.calls.Ids()) {
       CheckCall(graph_.calls[id]);
+      CheckDerived(id);
       for (graph::CallId before : graph_.calls[id].after) {
         Expect(before < id, id.str() + ": after a call that is made later");
       }
@@ -99,6 +100,15 @@ class GraphValidator {
     Expect(module_.instances.Contains(call.instance), call.method + ": no instance");
     Expect(module_.instances[call.instance].device == call.device,
            call.method + ": not on its instance's device");
+  }
+
+  // Checks what a call is derived of. Both halves belong to a place, and follow their forward call.
+  void CheckDerived(graph::CallId id) {
+    const graph::Call& call = graph_.calls[id];
+    Expect(!call.derived_from.valid() || call.derived_from < id,
+           id.str() + ": derived of a call that is made later");
+    Expect(call.half == Half::kWhole || call.instance.valid(), id.str() + ": a half of no method");
+    Expect(!call.recompute || call.instance.valid(), id.str() + ": recomputes no method");
   }
 
   void CheckSymbol(const graph::Symbol& symbol) {

@@ -47,10 +47,6 @@ const char* Spelling(DTypeBound bound) {
   return "?";
 }
 
-bool IsDerivedKind(const std::string& name) {
-  return name == "backward" || name == "backward_input" || name == "backward_weight";
-}
-
 MethodId FindMethod(const Program& program, ActorId actor, const std::string& name) {
   const std::map<std::string, MethodId>& names = program.actors[actor].method_names;
   const auto found = names.find(name);

@@ -334,10 +334,6 @@ struct Program {
   OpId zeros_op, ones_op, sum_to_op, shaped_op, update_op, sqrt_op;
 };
 
-// Returns whether a schedule's kind of this name means calls that `grad` derives of its `forward`,
-// where no method has the name: backward, backward_input, backward_weight.
-bool IsDerivedKind(const std::string& name);
-
 // Finds the method of an actor by name; invalid when there is none.
 MethodId FindMethod(const Program& program, ActorId actor, const std::string& name);
 

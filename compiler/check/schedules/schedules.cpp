@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "compiler/base/derived_calls.h"
 #include "compiler/check/calls/arguments.h"
 #include "compiler/check/calls/calls.h"
 #include "compiler/check/expressions/resolve.h"
@@ -222,13 +223,10 @@ class UsingReader {
   bool IsDerived(KindId kind, const Using::Method& method) const {
     if (!checker_.program.has_gradients) return false;
     const bool renamed = method.range.begin != written_.range.begin;
-    if (!renamed && IsDerivedKind(schedule().kinds[kind].name)) return true;
-    llvm::StringRef name = method.name;
-    for (const char* suffix : {"_input", "_weight"}) name.consume_back(suffix);
-    const std::string of = name == "backward" ? "forward" : name.str();
-    name = of;
-    return (of == "forward" || name.consume_back("_backward")) &&
-           Exists({method.actor, name.str(), method.range});
+    const std::optional<DerivedFrom> own = ParseDerivedName(schedule().kinds[kind].name);
+    if (!renamed && own && own->method == "forward") return true;
+    const std::optional<DerivedFrom> of = ParseDerivedName(method.name);
+    return of && Exists({method.actor, of->method, method.range});
   }
 
   std::string KindNames() const {

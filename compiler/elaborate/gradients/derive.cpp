@@ -6,12 +6,11 @@
 #include <fmt/format.h>
 
 #include "compiler/base/check.h"
-#include "compiler/base/kernels.h"
+#include "compiler/base/derived_calls.h"
 #include "compiler/elaborate/calls/calls.h"
 #include "compiler/elaborate/calls/method_scope.h"
 #include "compiler/elaborate/gradients/activity.h"
 #include "compiler/elaborate/gradients/derive.h"
-#include "compiler/elaborate/gradients/gradients.h"
 #include "compiler/elaborate/gradients/halves.h"
 #include "compiler/elaborate/gradients/rules.h"
 #include "compiler/elaborate/gradients/sums.h"
@@ -171,8 +170,7 @@ class Deriver {
   std::string GradientBy(const std::vector<size_t>& nodes) const {
     const auto* method = std::get_if<program::MethodId>(&node(nodes[0]).callee);
     if (method == nullptr) return "";
-    const std::string& by = elaboration_.program.methods[*method].gradient_by;
-    return by == kGradientAuto ? "" : by;
+    return elaboration_.program.methods[*method].gradient_by;
   }
 
   // Keeps a copy of what came in where a derived call computes nothing, so that a schedule can
@@ -192,9 +190,9 @@ class Deriver {
     const program::ActorId actor = elaboration_.places.instances[forward.instance.index].actor;
     const program::MethodId method = FindMethod(elaboration_.program, actor, forward.method);
     program::MethodId other = FindMethod(elaboration_.program, actor, name);
-    for (const char* half : {"_input", "_weight"}) {
+    for (Half half : {Half::kInput, Half::kWeight}) {
       if (!elaboration_.halved || other.valid()) break;
-      other = FindMethod(elaboration_.program, actor, name + half);
+      other = FindMethod(elaboration_.program, actor, DerivedName(forward.method, half));
     }
     if (!other.valid() || elaboration_.program.methods[method].gradient_by == name) return true;
     Report(elaboration_, Code::kE0905, range_,
@@ -355,10 +353,6 @@ class Deriver {
 };
 
 }  // namespace
-
-std::string DerivedName(const std::string& method) {
-  return method == "forward" ? "backward" : method + "_backward";
-}
 
 bool Derive(ElaborationContext& elaboration, const Tensor& loss, const std::optional<Tensor>& from,
             const std::set<ValueId>& targets, Range range, FoundGradients& found) {

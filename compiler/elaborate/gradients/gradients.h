@@ -7,8 +7,6 @@
 #ifndef CGRAPH_COMPILER_ELABORATE_GRADIENTS_GRADIENTS_H_
 #define CGRAPH_COMPILER_ELABORATE_GRADIENTS_GRADIENTS_H_
 
-#include <string>
-
 #include "compiler/elaborate/expressions/evaluate.h"
 #include "compiler/elaborate/frame.h"
 
@@ -22,10 +20,6 @@ Value EvaluateGrad(ElaborationContext& elaboration, const program::CallBuiltin& 
 
 // Returns the params of a place as a tuple by their names, each as it is now.
 Value ParamsOf(ElaborationContext& elaboration, graph::InstanceId instance, Range range);
-
-// Returns the name of the calls that are derived of a method: "backward" of "forward", "f_backward"
-// of "f".
-std::string DerivedName(const std::string& method);
 
 }  // namespace cgraph::elaborate
 

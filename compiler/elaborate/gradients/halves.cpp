@@ -1,8 +1,8 @@
 #include "compiler/elaborate/gradients/halves.h"
 
+#include "compiler/base/derived_calls.h"
 #include "compiler/elaborate/calls/method_scope.h"
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringRef.h"
 
 namespace cgraph::elaborate {
 
@@ -13,8 +13,8 @@ bool IsHalved(const program::Program& program, const program::Using& use) {
   if (!use.schedule.valid()) return true;
   return llvm::any_of(use.methods,
                       [](const program::Using::Method& method) {
-                        const llvm::StringRef name = method.name;
-                        return name.endswith("backward_input") || name.endswith("backward_weight");
+                        const std::optional<DerivedFrom> of = ParseDerivedName(method.name);
+                        return of && of->half != Half::kWhole;
                       }) &&
          program.has_gradients;
 }
@@ -94,12 +94,14 @@ void Halve(ElaborationContext& elaboration, MethodScope& scope, const TailMark& 
     }
     is_first.push_back(true);
   }
-  graph.calls[scope.call_id].method += "_input";
-  graph.calls[scope.call_id].half = graph::Call::kInput;
+  const auto name_half = [](graph::Call& call, Half half) {
+    call.method += SuffixOf(half);
+    call.half = half;
+  };
+  name_half(graph.calls[scope.call_id], Half::kInput);
   if (llvm::all_of(is_first, [](bool first) { return first; })) return;
   graph::Call second = scope.call;
-  second.method += "_weight";
-  second.half = graph::Call::kWeight;
+  name_half(second, Half::kWeight);
   Divide(graph, before, is_first, elaboration.builder->AddCall(std::move(second)));
 }
 

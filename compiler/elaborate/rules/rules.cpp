@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "compiler/base/derived_calls.h"
 #include "compiler/base/limits.h"
 #include "compiler/elaborate/calls/arguments.h"
 #include "compiler/elaborate/expressions/evaluate.h"
@@ -95,7 +96,8 @@ class RuleMaker {
   // Returns whether a kind means derived calls of the schedule's `forward`: `with` gives it no
   // other name, and no method has it.
   bool MeansDerived(const program::Using::Method& method, const std::string& kind) const {
-    return program::IsDerivedKind(kind) && method.name == kind && !method.actor.valid() &&
+    const std::optional<DerivedFrom> of = ParseDerivedName(kind);
+    return of && of->method == "forward" && method.name == kind && !method.actor.valid() &&
            std::none_of(elaboration_.program.methods.begin(), elaboration_.program.methods.end(),
                         [&](const program::Method& other) { return other.name == kind; });
   }
@@ -106,9 +108,9 @@ class RuleMaker {
     if (!call.derived_from.valid()) return std::nullopt;
     const uint32_t forward = rules_.calls[call.derived_from.index].kind;
     if (forward == graph::kNoKind || rules_.kinds[forward].name != "forward") return std::nullopt;
-    static constexpr const char* kNames[] = {"backward", "backward_input", "backward_weight"};
+    const std::string name = DerivedName("forward", call.half);
     for (uint32_t kind : derived_kinds_) {
-      if (rules_.kinds[kind].name == kNames[call.half]) return kind;
+      if (rules_.kinds[kind].name == name) return kind;
     }
     return std::nullopt;
   }
