@@ -23,6 +23,7 @@ inline constexpr char kExternOp[] = "extern";
 inline constexpr char kExternCreateOp[] = "extern_create";
 // How many attributes there are before those that there are several of.
 inline constexpr size_t kExternHead = 6, kExternCreateHead = 4;
+inline constexpr size_t kExternSymbol = 1, kExternNames = 5;  // where these two are
 namespace extern_attributes {
 inline constexpr char kLibrary[] = "library", kSymbol[] = "symbol";
 inline constexpr char kActor[] = "actor", kReads[] = "reads", kWrites[] = "writes";
@@ -32,6 +33,19 @@ inline constexpr char kPlace[] = "place", kMethods[] = "methods", kMethod[] = "m
 
 // The library of methods in Python: `extern "python:package.module:Class.method"`.
 inline constexpr char kPythonLibrary[] = "python";
+// How a method that PyTorch differentiates, `grad by auto`, is called, behind its symbol: with
+// tensors of PyTorch's; with what autograd needs kept for a later call; to take the gradients of
+// its results and return those of its arguments. The last two have one more argument, whose name no
+// parameter has: the number that both know the kept results by, and then which arguments are to
+// have gradients, or which results give them.
+inline constexpr char kAutogradCall[] = "@call", kAutogradKeep[] = "@keep";
+inline constexpr char kAutogradBackward[] = "@backward";
+inline constexpr char kAutogradArgument[] = "autograd of";
+// The symbol as the program names it.
+inline std::string_view SymbolInProgram(std::string_view symbol) {
+  return symbol.substr(0, symbol.find('@'));
+}
+
 // What cgraph_python_import of libcgraph_python.so returns where a module has raised something
 // while it was imported; where there is no such module it returns 1.
 inline constexpr int kImportRaised = 2;

@@ -52,7 +52,7 @@ void Views::Add(const Tensor& tensor, DLDevice device) {
 
 MethodCall::MethodCall(const plan::Kernel& kernel, const Library& library, Library::Method method,
                        MethodOperands operands, bool checks_always)
-    : code_(fmt::format("`{}` of {}", kernel.symbol, kernel.library)),
+    : code_(fmt::format("`{}` of {}", SymbolInProgram(kernel.symbol), kernel.library)),
       library_(library),
       method_(method),
       operands_(std::move(operands)),

@@ -148,8 +148,7 @@ Result<std::unique_ptr<MethodCall>> MakeMethod(const plan::Kernel& kernel, const
   }
   auto method = library.FindMethod(kernel.symbol);
   if (!method.ok()) return method.status();
-  return std::make_unique<MethodCall>(kernel, library, *method, std::move(operands),
-                                      checks_always);
+  return std::make_unique<MethodCall>(kernel, library, *method, std::move(operands), checks_always);
 }
 
 Result<std::unique_ptr<CreateCall>> MakeCreate(const plan::Kernel& kernel, const Request& request,
@@ -204,7 +203,7 @@ bool MakesObject(const plan::Kernel& kernel) {
 Status ImportModules(const plan::Kernel& kernel, Native& native) {
   auto library = native.libraries.Find(kernel.library);
   if (!library.ok()) return library.status();
-  if (!MakesObject(kernel)) return (*library)->Import(kernel.symbol);
+  if (!MakesObject(kernel)) return (*library)->Import(std::string(SymbolInProgram(kernel.symbol)));
   for (const auto& attribute : kernel.body[0]->attributes) {
     if (attribute->name != attributes::kMethod) continue;
     CGRAPH_RETURN_IF_ERROR((*library)->Import(attribute->text));

@@ -112,15 +112,16 @@ Status Library::Import(const std::string& symbol) const {
 
 Result<Library::Method> Library::FindMethod(const std::string& symbol) const {
   Method found;
-  CGRAPH_RETURN_IF_ERROR(Permits(symbol));
+  const std::string named(SymbolInProgram(symbol));
+  CGRAPH_RETURN_IF_ERROR(Permits(named));
   if (find_ != nullptr) {
     std::string error;
     const std::string code = fmt::format("`{}` of {}", kFindSymbol, path_);
-    const bool failed = Fails(symbol, code, 1, error, [&] {
+    const bool failed = Fails(named, code, 1, error, [&] {
       found.method = find_(symbol.c_str(), SetText, &error);
       return found.method == nullptr;
     });
-    if (failed) return NoSuchMethod(symbol, error);
+    if (failed) return NoSuchMethod(named, error);
   }
   found.call = reinterpret_cast<cgraph_method*>(Symbol(find_ == nullptr ? symbol : kCallSymbol));
   if (found.call != nullptr) return found;

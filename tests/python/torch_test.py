@@ -105,6 +105,70 @@ graph grow(by: bf16[3]) -> bf16[3] {
   return weights.get()
 }
 """
+AUTOGRAD_MODULES = """
+import torch
+class Encoder(torch.nn.Module):
+    def __init__(self, width, seed):
+        super().__init__()
+        torch.manual_seed(seed)
+        self.table = torch.nn.Embedding(5, width)
+        self.layer = torch.nn.Linear(width, width)
+        self.optimizer = torch.optim.AdamW(self.parameters(), lr=0.01)
+    def forward(self, x, index, by):
+        if by > 1 and x.isnan().any():
+            raise ValueError("that is no number")
+        h = self.layer(x).tanh() + self.table(index) * by
+        return h, h.square().mean(), index + 1
+    def norm(self, x, others):
+        return x.norm() + others[0].sum() if isinstance(others, list) else x.norm() + others.sum()
+    def update(self):
+        self.optimizer.step()
+        self.optimizer.zero_grad()
+"""
+AUTOGRAD = """import std.optim
+import std.tensor
+const M = 3
+actor Encoder(width: int, seed: int) {
+  method forward(x: f32[n <= 4, width], index: i64[n], by: float)
+      -> (h: f32[n, width], size: f32, next: i64[n]) =
+      extern "python:torch_autograd:Encoder.forward" grad by auto
+  method norm(x: f32[n <= 4, width], others: [f32[width]; 1]) -> f32 =
+      extern "python:torch_autograd:Encoder.norm" grad by auto
+  method update() = extern "python:torch_autograd:Encoder.update"
+}
+actor Gain(width: int) {
+  param w: f32[width] = ones()
+  method forward(h: f32[n <= 4, width]) -> f32[n, width] { return h * w }
+  method current() -> f32[width] { return w }
+}
+place encoder[i in 0..2] = Encoder(6, i) on cpu[i]
+place gain = Gain(6) on cpu[0] trained by sgd()
+fn forwards(x: [f32[n <= 4, 6]; M], index: [i64[n]; M]) -> (loss: f32, next: i64[n]) {
+  var losses = []
+  var next = index[0]
+  for m in 0..M {
+    let a = encoder[0].forward(x[m], index[m], 0.5)
+    let b = encoder[1].forward(gain.forward(a.h), index[m], 2.0)
+    next = b.next
+    losses = losses + [b.size + 0.1 * a.size + encoder[1].norm(b.h, [gain.current()])]
+  }
+  return (loss: mean(stack(losses)), next: next)
+}
+graph step(x: [f32[n <= 4, 6]; M], index: [i64[n]; M])
+    -> (loss: f32, g: [f32[n, 6]; M], next: i64[n]) {
+  let e = forwards(x, index)
+  let g = grad(e.loss, of: (x: x, gain: gain))
+  gain.update(g.gain, rate: 0.1)
+  for each in encoder { each.update() }
+  return (loss: e.loss, g: g.x, next: e.next)
+}
+graph gradients(x: [f32[n <= 4, 6]; M], index: [i64[n]; M]) -> [f32[n, 6]; M] {
+  return grad(forwards(x, index).loss, of: x)
+}
+graph apply(x: f32[n <= 4, 6], index: i64[n]) -> f32[n, 6] {
+  return encoder[0].forward(x, index, 0.5).h
+}
+"""
 
 
 def run(*words, **more):
@@ -251,6 +315,137 @@ class Modules(unittest.TestCase):
         with self.assertRaisesRegex(cgraph.ExecutionError, r"torch.from_dlpack\(x\).clone\(\)"):
             self.engine.keep(torch.ones(2, 3))
         self.engine.call(torch.ones(2, 3))
+
+
+class Autograd(unittest.TestCase):
+    """`grad by auto`: as PyTorch alone, with ops of the language between the modules."""
+
+    @classmethod
+    def setUpClass(cls):
+        import cgraph
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.module = pathlib.Path(cls.folder.name) / "torch_autograd.py"
+        cls.module.write_text(AUTOGRAD_MODULES)
+        cls.plan = cgraph.compile(AUTOGRAD)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def engine(self, **options):
+        import cgraph
+        return cgraph.Engine(self.plan, libraries=[self.module], **options)
+
+    def batch(self, step, rows):
+        import torch
+        generator = torch.Generator().manual_seed(step)
+        return (torch.randn(3, rows, 6, generator=generator),
+                torch.randint(0, 5, (3, rows), generator=generator))
+
+    def by_torch_alone(self, batches):
+        """The losses and gradients of x of some steps."""
+        import torch
+        names = {}
+        exec(AUTOGRAD_MODULES, names)  # pylint: disable=exec-used
+        first, second = names["Encoder"](6, 0), names["Encoder"](6, 1)
+        w = torch.ones(6, requires_grad=True)
+        for x, index in batches:
+            x.requires_grad_()
+            losses = []
+            for m in range(3):
+                h, size, _ = first(x[m], index[m], 0.5)
+                last, other, _ = second(h * w, index[m], 2.0)
+                losses.append(other + 0.1 * size + second.norm(last, w))
+            loss = torch.stack(losses).mean()
+            loss.backward()
+            with torch.no_grad():
+                w -= 0.1 * w.grad
+            w.grad = None
+            first.update()
+            second.update()
+            yield loss.detach(), x.grad
+
+    def check(self, engine, batches):
+        import torch
+        for (x, index), (loss, grad) in zip(batches, self.by_torch_alone(self.batches())):
+            found = engine.step(list(x.detach()), list(index))
+            torch.testing.assert_close(torch.from_dlpack(found.loss), loss, rtol=1e-5, atol=1e-6)
+            for m in range(3):
+                torch.testing.assert_close(torch.from_dlpack(found.g[m]), grad[m], rtol=1e-4,
+                                           atol=1e-6)
+            self.assertTrue(torch.equal(torch.from_dlpack(found.next), index[2] + 1))
+
+    def batches(self):
+        return [self.batch(step, rows) for step, rows in enumerate((4, 1, 3, 2, 4))]
+
+    def test_equals_pytorch(self):
+        for processes in (None, "device"):
+            with self.engine(processes=processes) as engine:
+                self.check(engine, self.batches())
+
+    def test_a_failure_between(self):
+        """What a failed execution has left is never taken for that of another, and is let go."""
+        import torch
+
+        import cgraph
+        batches = self.batches()
+        _, expected = next(self.by_torch_alone(batches))
+        with self.engine() as engine:
+            for x, index in batches[1:3]:
+                x[2, 0] = float("nan")  # the second module fails where the first has kept something
+                with self.assertRaisesRegex(cgraph.ExecutionError, "that is no number"):
+                    engine.gradients(list(x), list(index))
+            self.assertGreater(self.histories(), 0)
+            found = engine.gradients(list(batches[0][0].detach()), list(batches[0][1]))
+            for m in range(3):
+                torch.testing.assert_close(torch.from_dlpack(found[m]), expected[m], rtol=1e-4,
+                                           atol=1e-6)
+            self.assertEqual(self.histories(), 0)
+
+    @staticmethod
+    def histories():
+        """How many tensors are held that autograd could go back through."""
+        import gc
+
+        import torch
+        gc.collect()
+        return sum(type(each) is torch.Tensor and each.grad_fn is not None
+                   for each in gc.get_objects())
+
+    def test_a_method_that_takes_views(self):
+        import cgraph
+        text = AUTOGRAD_MODULES.replace("self.layer(x)", "self.layer(torch.from_dlpack(x))")
+        with tempfile.TemporaryDirectory() as folder:
+            module = pathlib.Path(folder) / "torch_views.py"
+            module.write_text(text)
+            plan = cgraph.compile(AUTOGRAD.replace("torch_autograd:", "torch_views:"))
+            with cgraph.Engine(plan, libraries=[module]) as engine:
+                x, index = self.batch(0, 4)
+                with self.assertRaisesRegex(cgraph.ExecutionError, "stands where torch.from_dlp"):
+                    engine.step(list(x), list(index))
+
+    def test_without_gradients_nothing_is_kept(self):
+        with self.engine() as engine:
+            x, index = self.batch(0, 4)
+            engine.apply(x[0], index[0])
+            self.assertEqual(self.histories(), 0)
+            engine.step(list(x), list(index))
+            self.assertEqual(self.histories(), 0)
+
+    def test_goes_on_tomorrow(self):
+        import numpy as np
+        path = f"{self.folder.name}/autograd.safetensors"
+        batches = self.batches()
+        with self.engine() as engine:
+            for x, index in batches[:2]:
+                engine.step(list(x), list(index))
+            engine.save_state(path)
+            expected = [np.array(engine.step(list(x), list(index)).loss)
+                        for x, index in batches[2:]]
+        with self.engine(processes="device") as engine:
+            engine.load_state(path)
+            found = [np.array(engine.step(list(x), list(index)).loss) for x, index in batches[2:]]
+        np.testing.assert_array_equal(found, expected)
 
 
 if __name__ == "__main__":

@@ -17,8 +17,13 @@ Value Resolve(Scope& scope, syntax::ExprId id) {
 Value ResolveValue(Scope& scope, syntax::ExprId id) {
   Value value = Resolve(scope, id);
   if (value.type.kind == StaticType::kNothing) {
+    const auto* builtin = std::get_if<CallBuiltin>(&scope.checker.program.exprs[value.id].node);
+    const bool is_grad = builtin != nullptr && builtin->builtin == Builtin::kGrad;
     scope.Report(Code::kE0427, scope.Written(id).range,
-                 "this call has no result, so it is no value");
+                 is_grad
+                     ? "without `of:`, `grad` lets native code compute the gradients of what it "
+                       "keeps, and gives none; say what they are of: grad(loss, of: net)"
+                     : "this call has no result, so it is no value");
     value.type = StaticType();
   } else if (value.type.kind == StaticType::kDims) {
     scope.Report(

@@ -23,7 +23,7 @@ struct CallShape {
 CallShape ShapeOf(Builtin builtin) {
   switch (builtin) {
     case Builtin::kGrad:
-      return {1, {"of"}, {"from"}, "grad(loss, of: net)"};
+      return {1, {}, {"of", "from"}, "grad(loss, of: net)"};
     case Builtin::kUpdateAll:
       return {2, {}, {}, "update_all(stage, grad(loss, of: stage), rate: r)"};
     default:
@@ -88,7 +88,11 @@ Value ResolveGradientCall(Scope& scope, const syntax::CallExpr& node, Builtin bu
     arguments.push_back({label, ResolveValue(scope, argument.value).id, at});
   }
   // What comes of it has the structure of `of:`, which is known when the graph is elaborated.
-  const StaticType type = builtin == Builtin::kUpdateAll    ? StaticType::Of(StaticType::kNothing)
+  const bool gives_nothing =
+      builtin == Builtin::kUpdateAll ||
+      (builtin == Builtin::kGrad &&
+       llvm::none_of(arguments, [](const Argument& argument) { return argument.label == "of"; }));
+  const StaticType type = gives_nothing                     ? StaticType::Of(StaticType::kNothing)
                           : builtin == Builtin::kGlobalNorm ? StaticType::Tensor(DType::kF32, 0)
                                                             : StaticType();
   return scope.Make(program::CallBuiltin{builtin, std::move(arguments)}, range, type);

@@ -75,6 +75,34 @@ bool NameReturned(Scope& scope, const syntax::Gradient& written, Gradient& gradi
   return true;
 }
 
+// PyTorch differentiates a method in Python, with regard to its arguments and to what its module
+// keeps; a state that it read would have no gradient.
+void ResolveGradientByAuto(Checker& checker, const syntax::MethodDecl& decl, Method& method) {
+  const Range range = decl.gradient_by->range;
+  if (!method.native || method.native->library != kPythonLibrary) {
+    checker.diagnostics.Report(
+        Code::kE0424, range,
+        "PyTorch differentiates methods in Python by `grad by auto`; " +
+            (method.native ? "name the method that computes the gradients: grad by back"
+                           : fmt::format("`{}` is differentiated by the rules of what it calls, "
+                                         "without a clause",
+                                         method.name)));
+    return;
+  }
+  const auto names_any = [](const std::optional<std::vector<syntax::Name>>& states) {
+    return states && !states->empty();
+  };
+  if (names_any(decl.native->reads) || names_any(decl.native->writes)) {
+    checker.diagnostics.Report(
+        Code::kE0424, range,
+        fmt::format("`grad by auto` gives gradients of arguments and of what a module keeps "
+                    "itself, and none of states, which `{}` reads or writes; it may take them as "
+                    "arguments",
+                    method.name));
+  }
+  method.native->writes.clear();  // without a clause it would take all states
+}
+
 }  // namespace
 
 bool AsksForGradients(const syntax::File& file) {
@@ -123,14 +151,10 @@ void ResolveGradientBy(Checker& checker, MethodId id) {
   if (!written) return;
   Method& method = checker.program.methods[id];
   method.gradient_by = written->text;
-  const Actor& actor = checker.program.actors[method.actor];
   if (written->text == kGradientAuto) {
-    checker.diagnostics.Report(
-        Code::kE0424, written->range,
-        "`grad by auto`, by which PyTorch would differentiate a method in Python, does not exist "
-        "yet; name the method that computes the gradients");
-    return;
+    return ResolveGradientByAuto(checker, *checker.methods[id].decl, method);
   }
+  const Actor& actor = checker.program.actors[method.actor];
   const MethodId by = FindMethod(checker.program, method.actor, written->text);
   if (by.valid() && by != id) return;
   std::vector<std::string> names;

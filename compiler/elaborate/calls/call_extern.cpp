@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "compiler/base/derived_calls.h"
 #include "compiler/base/kernels.h"
 #include "compiler/elaborate/budget.h"
 #include "compiler/elaborate/calls/calls.h"
@@ -85,13 +86,14 @@ void AddStates(ElaborationContext& elaboration, const std::vector<graph::StateId
   }
 }
 
-// Puts in front of the arguments which method it is, and the names of what it is given.
-void AddHead(ElaborationContext& elaboration, const program::Method& method,
+// Puts in front of the arguments which method it is, and the names of what it is given. `mode`:
+// behind its symbol, of a method that PyTorch differentiates.
+void AddHead(ElaborationContext& elaboration, const program::Method& method, const char* mode,
              const std::vector<graph::StateId>& read, const std::vector<graph::StateId>& written,
              std::vector<std::string> names, graph::Op& out) {
   const graph::Attribute head[] = {
       {attributes::kLibrary, method.native->library},
-      {attributes::kSymbol, method.native->symbol},
+      {attributes::kSymbol, method.native->symbol + mode},
       {attributes::kActor, elaboration.program.actors[method.actor].name},
       {attributes::kReads, static_cast<int64_t>(read.size())},
       {attributes::kWrites, static_cast<int64_t>(written.size())},
@@ -138,7 +140,8 @@ Value CallExtern(ElaborationContext& elaboration, const program::Method& method,
       return Value();
     }
   }
-  AddHead(elaboration, method, read, written, std::move(names), out);
+  const char* mode = method.gradient_by == kGradientAuto ? kAutogradCall : "";
+  AddHead(elaboration, method, mode, read, written, std::move(names), out);
   std::vector<graph::Type> types;
   if (method.signature.result.valid() &&
       !ResultTypes(elaboration, method.signature.result, callee, types, site)) {
@@ -168,6 +171,59 @@ Value CallExtern(ElaborationContext& elaboration, const program::Method& method,
   Value result = TakeResults(elaboration, method.signature.result, callee, site, made);
   CallByLabels(elaboration, result);
   return result;
+}
+
+bool KeepForAutograd(ElaborationContext& elaboration, const program::Method& method, graph::OpId id,
+                     const std::vector<int64_t>& wanted) {
+  std::vector<graph::Attribute>& attributes = elaboration.builder->graph().ops[id].attributes;
+  auto& symbol = std::get<std::string>(attributes[kExternSymbol].value);
+  if (symbol.ends_with(kAutogradKeep)) return false;
+  symbol = method.native->symbol + kAutogradKeep;
+  std::vector<int64_t> numbers = {id.index};
+  llvm::append_range(numbers, wanted);
+  auto& names = std::get<int64_t>(attributes[kExternNames].value);
+  attributes.insert(attributes.begin() + kExternHead + names++,
+                    {attributes::kName, std::string(kAutogradArgument)});
+  attributes.push_back({kAutogradArgument, std::move(numbers)});
+  return true;
+}
+
+std::vector<Tensor> CallAutograd(ElaborationContext& elaboration, const program::Method& method,
+                                 const AutogradCall& call, Range site) {
+  if (!Step(elaboration, site, kStepsPerExtern)) return {};
+  MethodScope& scope = *elaboration.method;
+  const graph::Op forward = elaboration.builder->graph().ops[call.forward];
+  const graph::StateId object = elaboration.places.instances[scope.call.instance.index].object;
+  graph::Op out;
+  out.name = DerivedName(method.name);
+  out.kernel = kExternKernel;
+  out.fails = out.effect = true;
+  out.range = method.native->range;
+  out.device = scope.call.device;
+  std::vector<std::string> names;
+  std::vector<int64_t> numbers = {call.forward.index};
+  for (const auto& [result, gradient] : call.gradients) {
+    numbers.push_back(result);
+    names.push_back(fmt::format("gy[{}]", result));
+    out.operands.push_back({gradient.value, gradient.via, site});
+  }
+  names.push_back(kAutogradArgument);
+  out.attributes.push_back({kAutogradArgument, std::move(numbers)});
+  AddHead(elaboration, method, kAutogradBackward, {}, {object}, std::move(names), out);
+  std::vector<graph::Type> types = call.types;
+  AddStates(elaboration, {}, {object}, site, out, types);
+  for (const graph::Use& use : out.operands) CheckTransport(elaboration, use, out.device);
+  out.flops = 2 * forward.flops;  // as of products: one for the arguments, one for what is trained
+  out.bytes = forward.bytes + BytesOf(elaboration, out, types);
+  out.cost_unstated = forward.cost_unstated;
+  out.call = CallOf(elaboration, scope);
+  const graph::OpId id = elaboration.builder->AddOp(std::move(out), std::move(types));
+  const std::vector<graph::ValueId> results = elaboration.builder->graph().ops[id].results;
+  elaboration.builder->NameAsState(results.back(), object);
+  scope.pending[object] = Tensor{results.back()};
+  std::vector<Tensor> made;
+  for (size_t i = 0; i + 1 < results.size(); ++i) made.push_back(Tensor{results[i]});
+  return made;
 }
 
 void CreateObject(ElaborationContext& elaboration, graph::InstanceId id) {

@@ -21,6 +21,22 @@ Value RunBody(ElaborationContext& elaboration, const program::Signature& signatu
 Value CallExtern(ElaborationContext& elaboration, const program::Method& method, Frame& callee,
                  Range site);
 
+// Makes a call of a method with `grad by auto` keep what its gradients need, for a later
+// CallAutograd; `wanted`: the places, among what the method is given, of the arguments that get a
+// gradient. False: it does so already, for other gradients.
+bool KeepForAutograd(ElaborationContext& elaboration, const program::Method& method, graph::OpId op,
+                     const std::vector<int64_t>& wanted);
+
+// AutogradCall: goes back through a call of such a method.
+struct AutogradCall {
+  graph::OpId forward;
+  std::vector<std::pair<int64_t, Tensor>> gradients;  // of results, by their places
+  std::vector<graph::Type> types;                     // of the arguments that get a gradient
+};
+// Returns the gradients of these arguments; nothing where that is reported.
+std::vector<Tensor> CallAutograd(ElaborationContext& elaboration, const program::Method& method,
+                                 const AutogradCall& call, Range site);
+
 // The object that native methods of an instance share is made once, before anything runs.
 void CreateObject(ElaborationContext& elaboration, graph::InstanceId id);
 

@@ -7,6 +7,7 @@
 
 #include "compiler/base/check.h"
 #include "compiler/base/derived_calls.h"
+#include "compiler/base/kernels.h"
 #include "compiler/elaborate/calls/calls.h"
 #include "compiler/elaborate/calls/method_scope.h"
 #include "compiler/elaborate/gradients/activity.h"
@@ -46,7 +47,7 @@ class Deriver {
     targets_ = &targets;
     const CallId last = graph::MakerOf(builder_.graph(), loss.value);
     if (last.valid()) builder_.graph().calls[last].differentiated = true;
-    if (!activity_.IsActive(Root(loss.value))) return true;
+    if (!activity_.IsActive(Root(loss.value))) return !targets.empty() || ReportNothing();
     if (!Seed(loss, from)) return false;
     return elaboration_.method ? DeriveNodes(activity_.nodes, nullptr) : Walk();
   }
@@ -71,6 +72,14 @@ class Deriver {
   }
 
  private:
+  bool ReportNothing() {
+    Report(elaboration_, Code::kE0903, range_,
+           "`grad(loss)` without `of:` lets methods in native code compute the gradients of what "
+           "they keep, `grad by`, and the loss depends on no such method; say what the gradients "
+           "are of: grad(loss, of: net)");
+    return false;
+  }
+
   ValueId Root(ValueId id) const { return graph::RootOf(builder_.graph(), id); }
   const TapeNode& node(size_t at) const { return elaboration_.tape->nodes[at]; }
 
@@ -166,11 +175,12 @@ class Deriver {
     return true;
   }
 
-  // Returns the method that computes the gradients of these nodes; empty where rules do.
+  // Returns the method that computes the gradients of these nodes; empty where rules or PyTorch do.
   std::string GradientBy(const std::vector<size_t>& nodes) const {
     const auto* method = std::get_if<program::MethodId>(&node(nodes[0]).callee);
     if (method == nullptr) return "";
-    return elaboration_.program.methods[*method].gradient_by;
+    const std::string& by = elaboration_.program.methods[*method].gradient_by;
+    return by == kGradientAuto ? "" : by;
   }
 
   // Keeps a copy of what came in where a derived call computes nothing, so that a schedule can

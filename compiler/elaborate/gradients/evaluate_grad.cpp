@@ -166,7 +166,7 @@ namespace {
 
 // GradCall: the arguments of `grad`.
 struct GradCall {
-  Value loss, of;
+  Value loss, of = Nothing();  // without `of:`, what native code keeps is trained
   std::optional<Tensor> from;
   Range loss_range, of_range;
 };

@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include "compiler/base/kernels.h"
 #include "compiler/elaborate/calls/arguments.h"
 #include "compiler/elaborate/calls/calls.h"
 #include "compiler/elaborate/calls/method_scope.h"
 #include "compiler/elaborate/expressions/evaluate.h"
+#include "compiler/elaborate/ops/ops.h"
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/statements/statements.h"
 #include "compiler/elaborate/values/make.h"
@@ -196,6 +198,7 @@ class RuleApplier {
           .AddNote(context_.range, "the gradient is asked for here");
       return false;
     }
+    if (method.gradient_by == kGradientAuto) return ByAutograd(id, method, place);
     const program::MethodId by = FindMethod(elaboration_.program, method.actor, method.gradient_by);
     if (!by.valid()) return false;
     const program::Method& derived = elaboration_.program.methods[by];
@@ -210,7 +213,61 @@ class RuleApplier {
     const Value result =
         derived.native ? CallExtern(elaboration_, derived, callee, site)
                        : CallBody(elaboration_, derived.signature, derived.body, callee, site);
+    if (derived.native && !result.poisoned()) {
+      RecordMethod(elaboration_, by, callee, result, TapeSize(elaboration_), site);
+    }
     return !result.poisoned() && CheckGone(first_op) && ContributeByName(method, derived, result);
+  }
+
+  // Lets PyTorch go back through the call that it has made.
+  bool ByAutograd(program::MethodId id, const program::Method& method, const std::string& place) {
+    AutogradCall call;
+    std::vector<int64_t> wanted;
+    std::vector<Tensor> operands;
+    int64_t at = 0;  // among what the method is given
+    for (const Value& argument : context_.node.arguments) {
+      if (AttributeOf("", argument)) ++at;
+      ForEachTensor(argument, [&](const Tensor& tensor) {
+        if (IsActive(tensor)) {
+          wanted.push_back(at);
+          operands.push_back(tensor);
+          call.types.push_back(maker_.type(tensor));
+        }
+        ++at;
+      });
+    }
+    ForEachTensor(context_.node.result, [&, result = 0](const Tensor& tensor) mutable {
+      call.forward = elaboration_.builder->value(tensor.value).producer;
+      const auto found = context_.gradients.find(tensor.value);
+      if (found != context_.gradients.end()) call.gradients.emplace_back(result, found->second);
+      ++result;
+    });
+    const graph::Op& op = elaboration_.builder->graph().ops[call.forward];
+    const bool is_second = op.name != method.name;  // it went back itself
+    if (is_second || !KeepForAutograd(elaboration_, method, call.forward, wanted)) {
+      Report(elaboration_, Code::kE0907, context_.node.range,
+             is_second
+                 ? fmt::format("the loss depends on a gradient that PyTorch has computed for "
+                               "`{}.{}`, and `grad by auto` has no second derivatives",
+                               place, method.name)
+                 : fmt::format("gradients through this call of `{}.{}` are asked for twice, and "
+                               "PyTorch keeps what they need for one time; ask once, of all",
+                               place, method.name))
+          .AddNote(context_.range,
+                   is_second ? "the gradient is asked for here" : "the second time here");
+      return false;
+    }
+    const std::vector<Tensor> made = CallAutograd(elaboration_, method, call, context_.node.range);
+    if (made.size() != operands.size()) return false;
+    std::vector<Value> arguments = context_.node.arguments;
+    for (const auto& [result, gradient] : call.gradients) arguments.emplace_back(gradient);
+    RecordBackward(elaboration_, id, std::move(arguments),
+                   MakeList(elaboration_, context_.node.range, {made.begin(), made.end()}),
+                   context_.node.instance, context_.node.range);
+    for (size_t i = 0; i < made.size(); ++i) {
+      if (!contribute_(operands[i], made[i])) return false;
+    }
+    return true;
   }
 
   // Names what a method that computes gradients may take: the parameters of the other, its results

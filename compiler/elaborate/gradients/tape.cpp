@@ -100,4 +100,11 @@ Value RecordMethod(ElaborationContext& elaboration, program::MethodId method, co
   return result;
 }
 
+void RecordBackward(ElaborationContext& elaboration, program::MethodId method,
+                    std::vector<Value> arguments, const Value& result, graph::InstanceId instance,
+                    Range range) {
+  Record(elaboration,
+         {method, std::move(arguments), result, TapeSize(elaboration), instance, range});
+}
+
 }  // namespace cgraph::elaborate

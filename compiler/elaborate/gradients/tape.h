@@ -71,6 +71,11 @@ Value RecordFn(ElaborationContext& elaboration, program::FnId fn, const Frame& f
 Value RecordMethod(ElaborationContext& elaboration, program::MethodId method, const Frame& frame,
                    Value result, size_t interior, Range range);
 
+// Records a call of a native method that takes the gradients of another one's results.
+void RecordBackward(ElaborationContext& elaboration, program::MethodId method,
+                    std::vector<Value> arguments, const Value& result, graph::InstanceId instance,
+                    Range range);
+
 }  // namespace cgraph::elaborate
 
 #endif  // CGRAPH_COMPILER_ELABORATE_GRADIENTS_TAPE_H_

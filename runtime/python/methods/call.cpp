@@ -33,6 +33,7 @@ struct Method {
 
   PyObject* function = nullptr;  // or the name of a method of the object
   bool is_of_object = false;
+  bool is_given_object = false;  // it, and what is kept for it, before all else
   bool takes_out = false;
   PyObject* taken = nullptr;    // names of its parameters, or None: any
   PyObject* written = nullptr;  // names of arguments that it writes: a tuple
@@ -143,8 +144,14 @@ bool PrepareStates(Method& method, const cgraph_call& call) {
   return static_cast<bool>(groups);
 }
 
-Reference Arguments(const Method& method, const cgraph_call& call, Views& views) {
-  Reference all(PyTuple_New(static_cast<Py_ssize_t>(method.parameters.size())));
+Reference Arguments(const Method& method, const cgraph_call& call, const Object& object,
+                    Views& views) {
+  const size_t first = method.is_given_object ? 2 : 0;
+  Reference all(PyTuple_New(static_cast<Py_ssize_t>(first + method.parameters.size())));
+  if (all && method.is_given_object) {
+    PyTuple_SetItem(all.get(), 0, Reference::To(object.made.get()).release());
+    PyTuple_SetItem(all.get(), 1, Reference::To(object.kept.get()).release());
+  }
   int32_t next = 0;
   for (size_t i = 0; all && i < method.parameters.size(); ++i) {
     const auto [known, is_written] = method.parameters[i];
@@ -157,7 +164,7 @@ Reference Arguments(const Method& method, const cgraph_call& call, Views& views)
                          : views.Add(argument, false, call.names[i]);
     }
     if (value == nullptr) return Reference();
-    PyTuple_SetItem(all.get(), static_cast<Py_ssize_t>(i), value);
+    PyTuple_SetItem(all.get(), static_cast<Py_ssize_t>(first + i), value);
   }
   return all;
 }
@@ -214,11 +221,12 @@ std::string WithError(std::string problem) {
 }
 
 // Calls the method with these views, and copies what it returns.
-std::string CallOn(Views& views, const Method& method, const cgraph_call& call, PyObject* object,
-                   CallStream* stream) {
-  const Reference bound(method.is_of_object ? PyObject_GetAttr(object, method.function) : nullptr);
+std::string CallOn(Views& views, const Method& method, const cgraph_call& call,
+                   const Object& object, CallStream* stream) {
+  const Reference bound(method.is_of_object ? PyObject_GetAttr(object.made.get(), method.function)
+                                            : nullptr);
   PyObject* callee = method.is_of_object ? bound.get() : method.function;
-  const Reference arguments = Arguments(method, call, views);
+  const Reference arguments = Arguments(method, call, object, views);
   Reference keywords;
   if (callee == nullptr || !arguments || !Keywords(method, call, views, keywords)) {
     return TakeError();
@@ -233,7 +241,7 @@ std::string CallOn(Views& views, const Method& method, const cgraph_call& call, 
 
 // Calls the method with views of the call's tensors, and copies what it returns. `stream`: of a
 // call on a GPU, else null.
-std::string CallWithViews(const Method& method, const cgraph_call& call, PyObject* object,
+std::string CallWithViews(const Method& method, const cgraph_call& call, const Object& object,
                           CallStream* stream) {
   Views views(static_cast<size_t>(call.argument_count) + call.state_count + call.result_count,
               stream);
@@ -241,8 +249,8 @@ std::string CallWithViews(const Method& method, const cgraph_call& call, PyObjec
   const char* left = views.TakeAllBack();
   if (left == nullptr) return problem;
   if (!problem.empty()) {  // what was raised may be what holds it
-    const Reference text(PyUnicode_DecodeUTF8(
-        problem.data(), static_cast<Py_ssize_t>(problem.size()), "replace"));
+    const Reference text(
+        PyUnicode_DecodeUTF8(problem.data(), static_cast<Py_ssize_t>(problem.size()), "replace"));
     if (!CallHelper("forget_raised", text)) PyErr_Clear();
     return problem;
   }
@@ -279,8 +287,7 @@ std::string CallOnGpu(const Method& method, const cgraph_call& call, Object& obj
   std::string problem;
   {
     const CurrentStream current(stream);
-    problem =
-        current.has_begun() ? CallWithViews(method, call, object.made.get(), &stream) : TakeError();
+    problem = current.has_begun() ? CallWithViews(method, call, object, &stream) : TakeError();
   }
   stream.MakeContextCurrent();
   // Also where the call has failed: what it gave to streams runs.
@@ -299,6 +306,7 @@ Method* MakeMethod(PyObject* found) {
   method->takes_out = PyTuple_GetItem(found, 1) == Py_True;
   method->taken = PyTuple_GetItem(found, 2);
   method->written = PyTuple_GetItem(found, 3);
+  method->is_given_object = PyTuple_GetItem(found, 4) == Py_True;
   Py_INCREF(method->written);
   Py_INCREF(method->taken);
   Py_INCREF(method->function);
@@ -313,7 +321,7 @@ std::string Call(Method& method, const cgraph_call& call) {
     method.is_prepared = true;
   }
   Object& object = *static_cast<Object*>(call.object);
-  return call.stream == nullptr ? CallWithViews(method, call, object.made.get(), nullptr)
+  return call.stream == nullptr ? CallWithViews(method, call, object, nullptr)
                                 : CallOnGpu(method, call, object);
 }
 

@@ -16,6 +16,9 @@ const char kGpus[] = {
 const char kStored[] = {
 #include "runtime/python/methods/stored.inc"
 };
+const char kAutograd[] = {
+#include "runtime/python/methods/autograd.inc"
+};
 
 PyObject* helper = nullptr;  // the dict of the module
 
@@ -48,7 +51,7 @@ bool LoadHelper(bool is_ours) {
   }
   for (const auto& [text, file] :
        {std::pair(kHelper, "cgraph/helper.py"), std::pair(kGpus, "cgraph/gpus.py"),
-        std::pair(kStored, "cgraph/stored.py")}) {
+        std::pair(kStored, "cgraph/stored.py"), std::pair(kAutograd, "cgraph/autograd.py")}) {
     const Reference code(Py_CompileString(text, file, Py_file_input));
     if (!code) return false;
     const Reference done(PyEval_EvalCode(code.get(), names.get(), names.get()));

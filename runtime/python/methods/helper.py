@@ -1,5 +1,6 @@
 """What libcgraph_python.so does in Python: modules, the methods and objects of them, and the text
-of what was raised. It is compiled into the library, gpus.py and stored.py behind it."""
+of what was raised. It is compiled into the library, gpus.py, stored.py and autograd.py
+behind it."""
 import atexit
 import importlib
 import importlib.util
@@ -253,7 +254,9 @@ def _package_of(member):
 
 def find(symbol):
     """Returns the function, or the name of a method; whether it takes `out`; the names of what it
-    takes, or None where that is anything; and the names of arguments that it writes."""
+    takes, or None where that is anything; the names of arguments that it writes; and whether it is
+    given the object, and the dict of what is kept for it, before its arguments."""
+    symbol, _, autograd = symbol.partition("@")
     member, owner = _member(symbol)
     if not callable(member):
         raise LookupError(f"`{symbol}` cannot be called")
@@ -276,7 +279,9 @@ def find(symbol):
         if names is not None and name not in names:
             raise LookupError(f"`{symbol}` says that it writes `{name}`, and takes "
                               f"{', '.join(names) or 'nothing'}")
-    return found, "out" in parameters, names, written
+    if autograd:
+        return autograd_call(autograd, found), False, names, written, True
+    return found, "out" in parameters, names, written, False
 
 
 def create(symbols, parameters, gpu):
@@ -387,6 +392,9 @@ def _described(error, before):
     if isinstance(error, (TypeError, AttributeError)) and "cgraph.View" in said:
         said += ("; the arguments of a method are views: torch.from_dlpack(x) is a tensor of one, "
                  "numpy.asarray(x) an array")
+    if "tensors that require gradient" in said:
+        said += ("; with `grad by auto` the arguments of a method are tensors of PyTorch's, and x "
+                 "stands where torch.from_dlpack(x) would")
     room = MOST_TEXT - len(said)
     if len(whole) > room:
         whole = "..." + whole[-room:]
@@ -395,4 +403,5 @@ def _described(error, before):
 
 def _is_of_import(file):
     return file.startswith("<frozen importlib") or \
-        file in (importlib.__file__, "cgraph/helper.py", "cgraph/gpus.py", "cgraph/stored.py")
+        file in (importlib.__file__, "cgraph/helper.py", "cgraph/gpus.py", "cgraph/stored.py",
+                 "cgraph/autograd.py")

@@ -22,7 +22,8 @@ struct Object {
 
   const Reference made;  // of the user's class; None where its methods are functions
   const DLDevice device;
-  CopiedResults copied;  // on a GPU; ended before what has made them
+  const Reference kept{PyDict_New()};  // what autograd has yet to go back through: see autograd.py
+  CopiedResults copied;                // on a GPU; ended before what has made them
 };
 
 }  // namespace cgraph::methods
