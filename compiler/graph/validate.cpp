@@ -42,36 +42,51 @@ class GraphValidator {
   }
 
  private:
-  void Expect(bool condition, const std::string& message) const {
-    CGRAPH_CHECK(condition, phase_, "graph " + graph_.name + ": " + message);
+  // Checks a property. The message, of parts, is made only where it does not hold: there are
+  // several of them for each value and op, and a validator runs behind each phase.
+  template <typename... Parts>
+  void Expect(bool condition, const Parts&... parts) const {
+    if (condition) return;
+    std::string message;
+    ((message += TextOf(parts)), ...);
+    CGRAPH_CHECK(false, phase_, "graph " + graph_.name + ": " + message);
+  }
+  static const std::string& TextOf(const std::string& text) { return text; }
+  static const char* TextOf(const char* text) { return text; }
+  template <typename Tag>
+  static std::string TextOf(Id<Tag> id) {
+    return id.str();
+  }
+  std::string TextOf(graph::OpId id) const {
+    return fmt::format("{} ({})", id.str(), graph_.ops[id].name);
   }
   const Value& Get(ValueId id) const {
-    Expect(graph_.values.Contains(id), id.str() + " is not in the graph");
+    Expect(graph_.values.Contains(id), id, " is not in the graph");
     return graph_.values[id];
   }
 
   void CheckRules(const graph::Rules& rules) {
-    Expect(rules.calls.size() == graph_.calls.size(), rules.name + ": not a rule for every call");
+    Expect(rules.calls.size() == graph_.calls.size(), rules.name, ": not a rule for every call");
     for (graph::CallId id : graph_.calls.Ids()) {
       const graph::CallRule& rule = rules.calls[id.index];
-      Expect(rule.kind == graph::kNoKind || rule.kind < rules.kinds.size(), id.str() + ": no kind");
+      Expect(rule.kind == graph::kNoKind || rule.kind < rules.kinds.size(), id, ": no kind");
       if (!rule.fused.valid()) continue;
-      Expect(rule.fused > id && graph_.calls.Contains(rule.fused),
-             id.str() + ": fused with an earlier call");
-      Expect(graph_.calls[id].device == graph_.calls[rule.fused].device,
-             id.str() + ": fused with a call of another device");
+      Expect(rule.fused > id && graph_.calls.Contains(rule.fused), id,
+             ": fused with an earlier call");
+      Expect(graph_.calls[id].device == graph_.calls[rule.fused].device, id,
+             ": fused with a call of another device");
     }
     for (const graph::Kind& kind : rules.kinds) {
-      Expect(kind.order == graph::kNoOrder || kind.order < rules.orders.size(),
-             kind.name + ": in no order");
+      Expect(kind.order == graph::kNoOrder || kind.order < rules.orders.size(), kind.name,
+             ": in no order");
     }
     for (const graph::Limit& limit : rules.limits) {
       Expect(limit.minuend < rules.kinds.size() && limit.subtrahend < rules.kinds.size(),
-             rules.name + ": a limit of no kind");
-      Expect(limit.bounds.size() == module_.devices.size(), rules.name + ": bounds and devices");
+             rules.name, ": a limit of no kind");
+      Expect(limit.bounds.size() == module_.devices.size(), rules.name, ": bounds and devices");
     }
-    Expect(rules.memory.empty() || rules.memory.size() == module_.devices.size(),
-           rules.name + ": memory and devices");
+    Expect(rules.memory.empty() || rules.memory.size() == module_.devices.size(), rules.name,
+           ": memory and devices");
   }
 
   void CheckBucket(const graph::Bucket& bucket) {
@@ -81,11 +96,11 @@ class GraphValidator {
            "a bucket that is no message");
     for (ValueId id : bucket.values) {
       const Value& value = Get(id);
-      Expect(value.home.valid() && value.home != bucket.to &&
-                 value.home == Get(bucket.values[0]).home,
-             id.str() + ": not on the way of its bucket");
-      Expect(value.storage != Value::kState && IsStatic(value.type),
-             id.str() + ": a state, or of unknown extents, in a bucket");
+      Expect(
+          value.home.valid() && value.home != bucket.to && value.home == Get(bucket.values[0]).home,
+          id, ": not on the way of its bucket");
+      Expect(value.storage != Value::kState && IsStatic(value.type), id,
+             ": a state, or of unknown extents, in a bucket");
     }
   }
   static bool IsStatic(const graph::Type& type) {
@@ -94,143 +109,142 @@ class GraphValidator {
   }
 
   void CheckCall(const graph::Call& call) {
-    Expect(module_.devices.Contains(call.device), call.method + ": no device");
-    Expect(call.indices.size() == call.index_names.size(), call.method + ": indices without names");
+    Expect(module_.devices.Contains(call.device), call.method, ": no device");
+    Expect(call.indices.size() == call.index_names.size(), call.method, ": indices without names");
     if (!call.instance.valid()) return;
-    Expect(module_.instances.Contains(call.instance), call.method + ": no instance");
-    Expect(module_.instances[call.instance].device == call.device,
-           call.method + ": not on its instance's device");
+    Expect(module_.instances.Contains(call.instance), call.method, ": no instance");
+    Expect(module_.instances[call.instance].device == call.device, call.method,
+           ": not on its instance's device");
   }
 
   // Checks what a call is derived of. Both halves belong to a place, and follow their forward call.
   void CheckDerived(graph::CallId id) {
     const graph::Call& call = graph_.calls[id];
-    Expect(!call.derived_from.valid() || call.derived_from < id,
-           id.str() + ": derived of a call that is made later");
-    Expect(call.half == Half::kWhole || call.instance.valid(), id.str() + ": a half of no method");
-    Expect(!call.recompute || call.instance.valid(), id.str() + ": recomputes no method");
+    Expect(!call.derived_from.valid() || call.derived_from < id, id,
+           ": derived of a call that is made later");
+    Expect(call.half == Half::kWhole || call.instance.valid(), id, ": a half of no method");
+    Expect(!call.recompute || call.instance.valid(), id, ": recomputes no method");
   }
 
   void CheckSymbol(const graph::Symbol& symbol) {
     const Value& extent = Get(symbol.extent);
-    Expect(extent.type == graph::Type{DType::kI64, {}}, symbol.name + ": the extent is not an i64");
+    Expect(extent.type == graph::Type{DType::kI64, {}}, symbol.name, ": the extent is not an i64");
   }
 
   void CheckValue(ValueId id) {
     const Value& value = graph_.values[id];
-    std::string name = id.str();
     for (const graph::Dim& dim : value.type.dims) {
-      Expect(dim.extent >= 0, name + ": a negative extent");
+      Expect(dim.extent >= 0, id, ": a negative extent");
       if (!dim.symbol.valid()) continue;
-      Expect(graph_.symbols.Contains(dim.symbol), name + ": no such symbol");
-      Expect(graph_.symbols[dim.symbol].bound == dim.extent, name + ": not the symbol's bound");
+      Expect(graph_.symbols.Contains(dim.symbol), id, ": no such symbol");
+      Expect(graph_.symbols[dim.symbol].bound == dim.extent, id, ": not the symbol's bound");
     }
     if (value.storage == Value::kConstant) {
-      Expect(!value.home.valid(), name + ": a constant has no home");
-      Expect(static_cast<int64_t>(value.constant.size()) == value.type.bytes(),
-             name + ": a constant of the wrong size");
+      Expect(!value.home.valid(), id, ": a constant has no home");
+      Expect(static_cast<int64_t>(value.constant.size()) == value.type.bytes(), id,
+             ": a constant of the wrong size");
       return;
     }
-    Expect(module_.devices.Contains(value.home), name + ": no home");
+    Expect(module_.devices.Contains(value.home), id, ": no home");
     if (value.base.valid()) {
       const Value& base = Get(value.base);
-      Expect(!base.base.valid(), name + ": a view of a view");
+      Expect(!base.base.valid(), id, ": a view of a view");
       Expect(base.storage == value.storage && base.home == value.home && base.state == value.state,
-             name + ": a view is stored where its base is");
-      Expect(value.offset >= 0 && value.offset + value.type.bytes() <= base.type.bytes(),
-             name + ": a view outside its base");
+             id, ": a view is stored where its base is");
+      Expect(value.offset >= 0 && value.offset + value.type.bytes() <= base.type.bytes(), id,
+             ": a view outside its base");
       return;
     }
-    Expect(value.storage != Value::kTemporary || graph_.ops.Contains(value.producer),
-           name + ": a temporary that nothing makes");
+    Expect(value.storage != Value::kTemporary || graph_.ops.Contains(value.producer), id,
+           ": a temporary that nothing makes");
     if (value.storage == Value::kState) {
-      Expect(module_.states.Contains(value.state), name + ": no such state");
+      Expect(module_.states.Contains(value.state), id, ": no such state");
       const graph::State& state = module_.states[value.state];
-      Expect(value.type == state.type, name + ": not the state's type");
-      Expect(value.home == module_.instances[state.instance].device,
-             name + ": away from its actor");
+      Expect(value.type == state.type, id, ": not the state's type");
+      Expect(value.home == module_.instances[state.instance].device, id, ": away from its actor");
     }
   }
 
   // Checks that a value can be read here; a state only by the value that it holds now.
-  void CheckRead(ValueId id, const std::string& where) {
+  template <typename Where>
+  void CheckRead(ValueId id, const Where& where) {
     const Value& value = Get(id);
     ValueId root_id = value.base.valid() ? value.base : id;
     const Value& root = Get(root_id);
-    Expect(!root.producer.valid() || made_[root_id.index],
-           where + " reads " + id.str() + " before it is made");
+    Expect(!root.producer.valid() || made_[root_id.index], where, " reads ", id,
+           " before it is made");
     if (root.storage != Value::kState) return;
     auto [current, is_new] = current_.try_emplace(root.state, root_id);
-    Expect(current->second == root_id, where + " reads a state that has been overwritten");
+    Expect(current->second == root_id, where, " reads a state that has been overwritten");
   }
 
   void CheckOp(graph::OpId id) {
     const graph::Op& op = graph_.ops[id];
-    std::string name = fmt::format("{} ({})", id.str(), op.name);
-    Expect(graph_.calls.Contains(op.call), name + ": no call");
+    Expect(graph_.calls.Contains(op.call), id, ": no call");
     const graph::Call& call = graph_.calls[op.call];
-    Expect(op.device == call.device, name + ": not on its call's device");
+    Expect(op.device == call.device, id, ": not on its call's device");
     if (op.call != last_call_) {
-      Expect(!last_call_.valid() || op.call > last_call_, name + ": its call's ops are scattered");
+      Expect(!last_call_.valid() || op.call > last_call_, id, ": its call's ops are scattered");
       last_call_ = op.call;
       committed_ = false;
     }
-    if (op.collective) CheckCollective(op, name);
+    if (op.collective) CheckCollective(id);
     for (const graph::Use& operand : op.operands) {
-      CheckRead(operand.value, name);
-      CheckOwner(operand.value, call, name);
+      CheckRead(operand.value, id);
+      CheckOwner(operand.value, call, id);
     }
-    Expect(!op.fails || !committed_, name + ": may fail after its call has written state");
+    Expect(!op.fails || !committed_, id, ": may fail after its call has written state");
     for (auto [operand, result] : op.inplace) {
       Expect(operand >= 0 && operand < static_cast<int>(op.operands.size()) && result >= 0 &&
                  result < static_cast<int>(op.results.size()),
-             name + ": inplace of operands that it does not have");
+             id, ": inplace of operands that it does not have");
     }
     for (ValueId result : op.results) {
       const Value& value = Get(result);
-      Expect(value.producer == id && !made_[result.index], name + ": makes a value of another op");
-      Expect((op.collective || value.home == op.device) && !value.base.valid(),
-             name + ": its result is elsewhere");
+      Expect(value.producer == id && !made_[result.index], id, ": makes a value of another op");
+      Expect((op.collective || value.home == op.device) && !value.base.valid(), id,
+             ": its result is elsewhere");
       made_[result.index] = true;
       if (value.storage != Value::kState) continue;
-      CheckOwner(result, call, name);
-      Expect(&graph_ == &module_.start || module_.states[value.state].written,
-             name + ": writes a state that is said not to be written");
+      CheckOwner(result, call, id);
+      Expect(&graph_ == &module_.start || module_.states[value.state].written, id,
+             ": writes a state that is said not to be written");
       current_[value.state] = result;
       committed_ = true;
     }
   }
 
-  void CheckCollective(const graph::Op& op, const std::string& name) {
+  void CheckCollective(graph::OpId id) {
+    const graph::Op& op = graph_.ops[id];
     using Traits = CollectiveTraits;
     const graph::Collective& collective = *op.collective;
     const Traits& traits = TraitsOf(collective.kind);
     const size_t members = collective.participants.size();
-    Expect(members > 0 && collective.root < members, name + ": no such root");
-    Expect(op.device == collective.participants[collective.root], name + ": not at its root");
+    Expect(members > 0 && collective.root < members, id, ": no such root");
+    Expect(op.device == collective.participants[collective.root], id, ": not at its root");
     const std::set<graph::DeviceId> devices(collective.participants.begin(),
                                             collective.participants.end());
-    Expect(devices.size() == members, name + ": a participant twice");
-    Expect(collective.reduction.has_value() == traits.reduces, name + ": a reduction out of place");
+    Expect(devices.size() == members, id, ": a participant twice");
+    Expect(collective.reduction.has_value() == traits.reduces, id, ": a reduction out of place");
     const size_t givers = traits.from == Traits::kEach ? members : 1;
     const size_t takers = traits.to == Traits::kEach ? members : 1;
     Expect(op.operands.size() % givers == 0 && op.results.size() % takers == 0 &&
                op.operands.size() / givers == op.results.size() / takers,
-           name + ": participants with other numbers of tensors");
+           id, ": participants with other numbers of tensors");
     for (size_t i = 0; i < op.results.size(); ++i) {
-      const size_t rank = traits.to == Traits::kEach ? i / (op.results.size() / members)
-                                                     : collective.root;
-      Expect(Get(op.results[i]).home == collective.participants[rank],
-             name + ": a result away from its participant");
+      const size_t rank =
+          traits.to == Traits::kEach ? i / (op.results.size() / members) : collective.root;
+      Expect(Get(op.results[i]).home == collective.participants[rank], id,
+             ": a result away from its participant");
     }
   }
 
   // Checks that a state is touched by its own actor's calls. What no graph writes others may read.
-  void CheckOwner(ValueId id, const graph::Call& call, const std::string& name) {
-    const Value& value = graph_.values[id];
+  void CheckOwner(ValueId touched, const graph::Call& call, graph::OpId id) {
+    const Value& value = graph_.values[touched];
     if (value.storage != Value::kState) return;
     const bool own = module_.states[value.state].instance == call.instance;
-    Expect(own || !module_.states[value.state].written, name + ": touches another actor's state");
+    Expect(own || !module_.states[value.state].written, id, ": touches another actor's state");
   }
 
   const graph::Module& module_;

@@ -30,7 +30,7 @@ class Validator {
     const Expr& expr = Reach(file_.exprs, seen_exprs_, id);
     if (const auto* chain = std::get_if<Chain>(&expr.node)) CheckChain(*chain, id);
     if (const auto* string = std::get_if<StringLiteral>(&expr.node)) {
-      Expect(string->texts.size() == string->exprs.size() + 1, id.str(), "texts and expressions");
+      Expect(string->texts.size() == string->exprs.size() + 1, id, "texts and expressions");
     }
     Descend(expr);
   }
@@ -38,14 +38,18 @@ class Validator {
   void operator()(StatementId id) { Descend(Reach(file_.statements, seen_statements_, id)); }
 
  private:
-  static void Expect(bool holds, const std::string& who, const char* what) {
-    CGRAPH_CHECK(holds, kPhase, who + ": " + what);
+  static void Expect(bool holds, const char* who, const char* what) {
+    CGRAPH_CHECK(holds, kPhase, std::string(who) + ": " + what);
+  }
+  template <typename IdType>  // its text is made only where the property does not hold
+  static void Expect(bool holds, IdType id, const char* what) {
+    if (!holds) Expect(false, id.str().c_str(), what);
   }
 
   template <typename IdType, typename Row>
   const Row& Reach(const Table<IdType, Row>& table, std::vector<bool>& seen, IdType id) {
-    Expect(table.Contains(id), id.str(), "is in no table");
-    Expect(!seen[id.index], id.str(), "is reached twice");
+    Expect(table.Contains(id), id, "is in no table");
+    Expect(!seen[id.index], id, "is reached twice");
     seen[id.index] = true;
     CheckRange(table[id].range, parent_);
     return table[id];
@@ -69,12 +73,12 @@ class Validator {
   }
 
   void CheckChain(const Chain& chain, ExprId id) {
-    Expect(!chain.operators.empty(), id.str(), "is a chain without operators");
+    Expect(!chain.operators.empty(), id, "is a chain without operators");
     Expect(chain.operands.size() == chain.operators.size() + 1 &&
                chain.operator_ranges.size() == chain.operators.size(),
-           id.str(), "operands and operators do not match");
+           id, "operands and operators do not match");
     for (BinaryOperator op : chain.operators) {
-      Expect(Strength(op) == Strength(chain.operators[0]), id.str(), "mixes binding strengths");
+      Expect(Strength(op) == Strength(chain.operators[0]), id, "mixes binding strengths");
     }
   }
 
