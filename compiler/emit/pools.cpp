@@ -2,9 +2,6 @@
 
 #include <bit>
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include "compiler/base/check.h"
 #include "compiler/base/kernels.h"
 #include "llvm/Support/JSON.h"
@@ -100,26 +97,43 @@ std::unique_ptr<plan::Kernel> MakeKernel(const graph::Op& op) {
   return kernel;
 }
 
-// Returns a text that is equal for two ops with the same kernel. Texts carry their length, so that
-// no attribute's text can look like the rest of another.
+// Returns bytes that are equal for two ops with the same kernel. Texts and lists carry their
+// length, so that no attribute's text can look like the rest of another.
 std::string Identity(const plan::Kernel& kernel) {
-  std::string text =
-      fmt::format("{} {} {} {} {}", kernel.name, kernel.flops, kernel.bytes,
-                  kernel.cost_unstated, kernel.fails);
+  std::string bytes;
+  const auto add = [&bytes](auto number) {
+    bytes.append(reinterpret_cast<const char*>(&number), sizeof number);
+  };
+  const auto add_all = [&](const auto& elements) {
+    add(elements.size());
+    if (elements.empty()) return;
+    bytes.append(reinterpret_cast<const char*>(elements.data()),
+                 elements.size() * sizeof *elements.data());
+  };
+  add_all(kernel.name);
+  add(kernel.flops);
+  add(kernel.bytes);
+  add(kernel.cost_unstated);
+  add(kernel.fails);
+  add(kernel.body.size());
   for (const auto& primitive : kernel.body) {
-    text += fmt::format(" {}({})", primitive->op, fmt::join(primitive->operands, ","));
+    add_all(primitive->op);
+    add_all(primitive->operands);
+    add(primitive->attributes.size());
     for (const auto& attribute : primitive->attributes) {
-      text += fmt::format(" {}:{}:{}:{}", attribute->name, static_cast<int>(attribute->dtype),
-                          attribute->text.size(), attribute->text);
-      for (int64_t value : attribute->ints) text += fmt::format(" i{}", value);
-      for (uint64_t value : attribute->bits) text += fmt::format(" b{}", value);
+      add_all(attribute->name);
+      add(attribute->dtype);
+      add_all(attribute->text);
+      add_all(attribute->ints);
+      add_all(attribute->bits);
     }
   }
-  for (plan::DType dtype : kernel.temporaries) text += fmt::format(" t{}", static_cast<int>(dtype));
+  add_all(kernel.temporaries);
   for (const plan::Inplace& pair : kernel.inplace) {
-    text += fmt::format(" {}={}", pair.input(), pair.output());
+    add(pair.input());
+    add(pair.output());
   }
-  return text;
+  return bytes;
 }
 
 }  // namespace

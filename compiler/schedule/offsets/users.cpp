@@ -5,7 +5,7 @@
 namespace cgraph::schedule {
 namespace {
 
-constexpr size_t kMostRanges = 128;  // of a block
+constexpr size_t kMostRanges = 32;  // of a block
 
 }  // namespace
 
