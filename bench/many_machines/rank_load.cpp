@@ -168,7 +168,7 @@ int LoadAsFirst(const std::string& path, uint32_t kept, std::FILE* file) {
   EngineOptions options;
   options.peers = &peers;
   options.gpus = false;
-  options.stall_timeout = std::chrono::hours(1);
+  options.timeout = std::chrono::hours(1);
   steps.Begin("checking the plan");
   options.loading = [&](const std::string& what) {
     steps.Begin(what);

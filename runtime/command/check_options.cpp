@@ -41,28 +41,28 @@ Problem CheckOutputs(const std::vector<const plan::Graph*>& graphs, const Option
       continue;
     }
     return {kUsage,
-            fmt::format("--output {}: {} no such output{}; {} {}", name, who,
-                        HintAt(name, names), they,
-                        names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", ")))};
+            fmt::format("--output {}: {} no such output{}; {} {}", name, who, HintAt(name, names),
+                        they, names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", ")))};
   }
   return {};
 }
 
 Problem CheckWeights(const Options& options) {
   std::error_code error;
-  if (options.weights.empty() || std::filesystem::is_directory(options.weights, error)) return {};
-  if (!std::filesystem::exists(options.weights, error)) {
-    return {kEnvironment, fmt::format("--weights {}: there is no such folder", options.weights)};
+  const std::string& weights = options.engine.weights;
+  if (std::filesystem::is_directory(weights, error)) return {};
+  if (!std::filesystem::exists(weights, error)) {
+    return {kEnvironment, fmt::format("--weights {}: there is no such folder", weights)};
   }
-  const std::string folder = std::filesystem::path(options.weights).parent_path().string();
+  const std::string folder = std::filesystem::path(weights).parent_path().string();
   return {kUsage, fmt::format("--weights {}: it is a file, and the folder is wanted in which the "
                               "files are that `load` names: --weights {}",
-                              options.weights, folder.empty() ? "." : folder)};
+                              weights, folder.empty() ? "." : folder)};
 }
 
 // Of several machines each has libraries of its own; this one may need none.
 Problem CheckLibraries(const Options& options, const ranks::Peers* machines) {
-  for (const std::string& path : options.libraries) {
+  for (const std::string& path : options.engine.libraries) {
     if (path.find('\n') != std::string::npos) {
       return {kUsage, "--lib: a path has no line ends"};
     }
@@ -81,11 +81,9 @@ Problem CheckWritten(const plan::Plan& plan, const Options& options) {
   for (const auto& [name, value] : options.inputs) {
     if (value.ends_with(".npy")) read.push_back({fmt::format("--input {}=", name), value});
   }
-  const std::filesystem::path weights =
-      options.weights.empty() ? std::filesystem::path(options.file).parent_path()
-                              : std::filesystem::path(options.weights);
+  const std::filesystem::path weights = options.engine.weights;
   for (const auto& file : plan.weights) read.push_back({"weights", weights / file->name});
-  for (const std::string& library : options.libraries) read.push_back({"--lib ", library});
+  for (const std::string& library : options.engine.libraries) read.push_back({"--lib ", library});
   for (const std::string& source : plan.files) read.push_back({"", source});
   // A run may go on in one file.
   if (!options.load_state.empty() && options.load_state != options.save_state) {
@@ -108,8 +106,9 @@ Problem CheckWritten(const plan::Plan& plan, const Options& options) {
 
 Problem CheckEvery(const Options& options) {
   if (!options.every || options.batch.empty()) return {};
-  return {kUsage, "--every with --batch: the outputs of all slices are joined already; leave "
-                  "--every out"};
+  return {kUsage,
+          "--every with --batch: the outputs of all slices are joined already; leave "
+          "--every out"};
 }
 
 Problem CheckSaveState(const Options& options) {
@@ -125,12 +124,12 @@ Problem CheckSaveState(const Options& options) {
 }
 
 Problem CheckInflight(const plan::Graph& graph, const Options& options) {
-  if (options.inflight <= graph.inflight) return {};
+  if (options.engine.inflight <= graph.inflight) return {};
   return {kUsage, fmt::format("--inflight {}: graph {} is compiled for {}; compile with "
                               "--inflight {}",
-                              options.inflight, graph.name,
+                              options.engine.inflight, graph.name,
                               Counted(graph.inflight, "execution") + " in flight",
-                              options.inflight)};
+                              options.engine.inflight)};
 }
 
 }  // namespace

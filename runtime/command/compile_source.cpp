@@ -140,7 +140,7 @@ ExitCode Compile(const Options& options, const MemoryFile& plan, const MemoryFil
 }
 
 plan::LoadedPlan Read(const Options& options, const std::string& path) {
-  Result<std::unique_ptr<plan::Plan>> plan = plan::ReadFile(path, options.timeout);
+  Result<std::unique_ptr<plan::Plan>> plan = plan::ReadFile(path, options.engine.timeout);
   if (!plan.ok()) return {nullptr, Fail(options, plan.status())};
   return {std::move(*plan), kSuccess};
 }

@@ -104,23 +104,11 @@ void EndTimedOut(const Options& options, ranks::Peers* machines, Outcome& outcom
 }
 
 EngineOptions MakeEngineOptions(const Options& options, const GpuPlacement& placement) {
-  EngineOptions engine;
-  const std::string folder = std::filesystem::path(options.file).parent_path().string();
-  engine.weights_dir = !options.weights.empty() ? options.weights : folder.empty() ? "." : folder;
-  engine.libraries = options.libraries;
-  engine.workers = options.workers;
+  EngineOptions engine = options.engine;
   // One process with GPUs has its threads.
-  const bool threads = options.processes == 1 && !placement.gpus.empty();
-  engine.processes = threads ? 0 : options.processes;
-  engine.inflight = options.inflight;
+  if (engine.processes == 1 && !placement.gpus.empty()) engine.processes = 0;
   engine.gpus = !placement.gpus.empty();
   engine.gpu_map = placement.gpus;
-  engine.proved = !options.unproved;
-  engine.capture = !options.no_capture;
-  engine.check_arguments = options.check_arguments;
-  engine.stall_timeout = options.timeout;
-  engine.profile = !options.profile.empty();
-  engine.trace = !options.trace.empty();
   return engine;
 }
 

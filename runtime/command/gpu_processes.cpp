@@ -37,11 +37,11 @@ std::set<uint32_t> GpusWithCaptures(const plan::Plan& plan, const device::GpuMap
 // Returns the flag that says otherwise, and why; empty: none does.
 std::string WhyNotByFlags(const Options& options) {
   const std::pair<bool, const char*> flags[] = {
-      {options.processes == 1, "--processes 1 says so"},
-      {options.workers > 0, "--workers asks for threads of one process"},
+      {options.engine.processes == 1, "--processes 1 says so"},
+      {options.engine.workers > 0, "--workers asks for threads of one process"},
       {!options.device_map.empty(), "--device-map deals the devices"},
-      {options.no_capture, "--no-capture launches every kernel by itself"},
-      {!options.libraries.empty(),
+      {!options.engine.capture, "--no-capture launches every kernel by itself"},
+      {!options.engine.libraries.empty(),
        "--lib: native methods may share what they have in one process"}};
   for (const auto& [given, why] : flags) {
     if (given) return why;
@@ -67,7 +67,7 @@ GpuProcesses ChooseGpuProcesses(const plan::Plan& plan, const Options& options,
   GpuProcesses chosen;
   std::set<uint32_t> gpus;
   for (const auto& [device, gpu] : placement.gpus) gpus.insert(gpu);
-  if (under_launcher || options.processes > 1 || gpus.size() < 2) return chosen;
+  if (under_launcher || options.engine.processes > 1 || gpus.size() < 2) return chosen;
   chosen.why_not = WhyNotByFlags(options);
   if (chosen.why_not.empty() && GpusWithCaptures(plan, placement.gpus).size() < 2) {
     chosen.why_not = "the plan has captures on fewer than two GPUs";

@@ -49,13 +49,13 @@ Problem CheckGpusOnCores(const plan::Plan& plan, const Options& options,
                          const std::vector<workers::Machine>& machines,
                          const workers::MappedGpus& mapped, GpuPlacement& placement) {
   const auto left = workers::ByReason(plan, mapped.left_to_cores, machines);
-  if (options.require_gpu && !left.empty()) {
+  if (options.engine.require_gpus && !left.empty()) {
     const auto& [gpus, why] = left.front();
     return {kEnvironment,
             fmt::format("{} would run on CPU threads: {}{}, or leave out --require-gpu",
                         NamesOf(plan, gpus), MachinePrefix(plan, gpus, machines), why)};
   }
-  if (options.require_gpu && !mapped.on_cores.empty()) {
+  if (options.engine.require_gpus && !mapped.on_cores.empty()) {
     return {kUsage, fmt::format("--require-gpu: --device-map puts {} on cores",
                                 NamesOf(plan, mapped.on_cores))};
   }

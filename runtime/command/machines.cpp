@@ -93,7 +93,7 @@ class MpiWatchdog {
   const ExitCode code_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  bool over_ = false;  // under mutex_
+  bool over_ = false;   // under mutex_
   std::thread thread_;  // last: it reads the others
 };
 
@@ -108,10 +108,9 @@ ExitCode ConnectMachines(nanoseconds timeout, ranks::Peers** peers) {
   const auto launch = ranks::FindLaunch();
   if (!launch) return kSuccess;
   const Result<ranks::Peers*> connected = [&] {
-    const MpiWatchdog watchdog(
-        fmt::format("the {} processes of {} have not connected", launch->processes,
-                    launch->launcher),
-        timeout, kFailure);
+    const MpiWatchdog watchdog(fmt::format("the {} processes of {} have not connected",
+                                           launch->processes, launch->launcher),
+                               timeout, kFailure);
     return ranks::Connect(*launch);
   }();
   if (connected.ok()) {
@@ -152,9 +151,9 @@ void SayEnds(ranks::Peers* peers) {
 
 Problem CheckMachineFlags(const Options& options) {
   const std::pair<const char*, bool> flags[] = {
-      {"--processes", options.processes != 0},
-      {"--workers", options.workers != 0},
-      {"--unproved", options.unproved},
+      {"--processes", options.engine.processes != 0},
+      {"--workers", options.engine.workers != 0},
+      {"--unproved", !options.engine.proved},
   };
   for (const auto& [flag, given] : flags) {
     if (!given) continue;
@@ -170,14 +169,13 @@ Problem CheckProcessCount(const plan::Plan& plan, const ranks::Peers& peers) {
   return fits.ok() ? Problem() : Problem{kUsage, fits.message()};
 }
 
-std::string NoteOfNodes(const plan::Plan& plan, const Options& options,
-                        const ranks::Peers* peers) {
+std::string NoteOfNodes(const plan::Plan& plan, const Options& options, const ranks::Peers* peers) {
   const uint32_t nodes = engine::NodesOf(plan);
   if (peers != nullptr || nodes == 1) return "";
-  return fmt::format("node[0] to node[{}] are all {}; `mpirun -n {} cgrun ...` gives each a "
-                     "process of its own",
-                     nodes - 1, options.processes == 0 ? "in this process" : "on this machine",
-                     nodes);
+  return fmt::format(
+      "node[0] to node[{}] are all {}; `mpirun -n {} cgrun ...` gives each a "
+      "process of its own",
+      nodes - 1, options.engine.processes == 0 ? "in this process" : "on this machine", nodes);
 }
 
 std::string NoteOfUnsupervised(const ranks::Peers* peers) {
@@ -191,9 +189,10 @@ std::string NoteOfUnsupervised(const ranks::Peers* peers) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   if (unconnected.empty()) return "";
-  return fmt::format("rank{} {} could not connect to rank 0 by TCP; if one dies, only the launcher "
-                     "or --timeout may notice; let connections through between the machines",
-                     unconnected.size() == 1 ? "" : "s", fmt::join(unconnected, ", "));
+  return fmt::format(
+      "rank{} {} could not connect to rank 0 by TCP; if one dies, only the launcher "
+      "or --timeout may notice; let connections through between the machines",
+      unconnected.size() == 1 ? "" : "s", fmt::join(unconnected, ", "));
 }
 
 }  // namespace cgraph::command

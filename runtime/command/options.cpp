@@ -9,6 +9,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
 #include <iterator>
 #include <optional>
 #include <functional>
@@ -40,8 +41,6 @@ struct Raw {
   std::vector<std::string> inputs, outputs, defines, import_dirs, no_warn, calls;
   std::string until;
   std::string schedule, topology, lanes;
-  std::string timeout = "600";
-  std::optional<std::string> processes;
   bool overlap = false, no_overlap = false;
 };
 
@@ -87,16 +86,85 @@ std::vector<NameAndValue> SplitOutputs(std::vector<std::string> texts) {
   return pairs;
 }
 
+// Programs write `timeout 5s`.
+std::chrono::nanoseconds ReadSeconds(const std::string& text, const char* flag) {
+  double seconds = 0;
+  const char* end = text.data() + text.size() - text.ends_with('s');
+  const auto [read, error] = std::from_chars(text.data(), end, seconds);
+  if (error != std::errc() || read != end || !(seconds > 0) || seconds > kMaxTimeout) {
+    throw Mistake{fmt::format("{} {}: {}", flag, text, kTimeoutText)};
+  }
+  // Less than a nanosecond counts as one: 0 would mean for ever.
+  return std::chrono::nanoseconds(static_cast<int64_t>(std::ceil(seconds * 1e9)));
+}
+
+uint32_t ReadProcesses(const std::string& text, const char* flag) {
+  if (text == "device") return kProcessPerDevice;
+  uint32_t processes = 0;
+  const char* const end = text.data() + text.size();
+  const auto [read, error] = std::from_chars(text.data(), end, processes);
+  if (error != std::errc() || read != end || processes == 0 || processes > ranks::kMostRanks) {
+    throw Mistake{fmt::format("{} {}: {}", flag, text, ProcessesText(ranks::kMostRanks))};
+  }
+  return processes;
+}
+
+// FlagAdder: adds the flag of an option of the engine, by its kind.
+struct FlagAdder {
+  CLI::App& app;
+
+  template <typename Kind>
+  void operator()(Kind kind, const engine::OptionRow& row, typename Kind::Type& member) {
+    if (*row.flag != '\0') Named(Add(kind, row, member), row);
+  }
+
+ private:
+  CLI::Option* Add(option::Switch, const engine::OptionRow& row, bool& member) {
+    const auto given = [&member, value = !member] { member = value; };
+    return app.add_flag_callback(row.flag, given, row.help);
+  }
+  template <auto most>
+  CLI::Option* Add(option::Count<most> kind, const engine::OptionRow& row, uint32_t& member) {
+    return app.add_option(row.flag, member, row.help)->check(CLI::Range(1u, kind.kMost));
+  }
+  CLI::Option* Add(option::Processes, const engine::OptionRow& row, uint32_t& member) {
+    return AddRead(row, member, ReadProcesses);
+  }
+  CLI::Option* Add(option::Seconds, const engine::OptionRow& row,
+                   std::chrono::nanoseconds& member) {
+    return AddRead(row, member, ReadSeconds);
+  }
+  CLI::Option* Add(option::Text, const engine::OptionRow& row, std::string& member) {
+    return app.add_option(row.flag, member, row.help);
+  }
+  CLI::Option* Add(option::Texts, const engine::OptionRow& row, std::vector<std::string>& member) {
+    return app.add_option(row.flag, member, row.help)->take_all()->allow_extra_args(false);
+  }
+  template <typename Value, typename Read>
+  CLI::Option* AddRead(const engine::OptionRow& row, Value& member, Read read) {
+    const auto given = [&member, read, flag = row.flag](const std::string& text) {
+      member = read(text, flag);
+    };
+    return app.add_option_function<std::string>(row.flag, given, row.help);
+  }
+  static void Named(CLI::Option* option, const engine::OptionRow& row) {
+    if (*row.value != '\0') option->option_text(row.value);
+  }
+};
+
 void AddFlags(CLI::App& app, Options& options, Raw& raw) {
   app.add_option("FILE", options.file,
                  "a .cgraph, compiled first by the cgc beside cgrun, or a .cgplan");
-  app.add_option("--graph", options.graphs,
-                 "the graph to run, one; needed when there are several")
-      ->take_all()->allow_extra_args(false)->option_text("NAME");
+  app.add_option("--graph", options.graphs, "the graph to run, one; needed when there are several")
+      ->take_all()
+      ->allow_extra_args(false)
+      ->option_text("NAME");
   app.add_option("--call", raw.calls,
                  "execute this graph, so many times; several are executed one after the other, and "
                  "an output is the next one's input of that name")
-      ->take_all()->allow_extra_args(false)->option_text("GRAPH[*N]");
+      ->take_all()
+      ->allow_extra_args(false)
+      ->option_text("GRAPH[*N]");
   app.add_option("--until", raw.until,
                  "end the executions of a --call when all elements of this output are that number")
       ->option_text("OUTPUT==NUMBER");
@@ -108,7 +176,8 @@ void AddFlags(CLI::App& app, Options& options, Raw& raw) {
   app.add_option("--output", raw.outputs,
                  "NAME=PATH.npy, or FILE.safetensors for all outputs by their names; without any, "
                  "results are printed")
-      ->take_all()->allow_extra_args(false);
+      ->take_all()
+      ->allow_extra_args(false);
   app.add_option("--batch", options.batch,
                  "slice this input along dimension 0, by what the graph takes at "
                  "once, over several executions whose outputs are "
@@ -124,42 +193,18 @@ void AddFlags(CLI::App& app, Options& options, Raw& raw) {
                "of those of the last");
   app.add_option("--warmup", options.warmup, "executions before those that are measured")
       ->check(CLI::Range(uint64_t{0}, uint64_t{1} << 40));
-  app.add_option("--inflight", options.inflight, "executions that may be in progress at once")
-      ->check(CLI::Range(uint32_t{1}, uint32_t{kMaxInflight}));
-  app.add_option("--workers", options.workers, "threads that drive the plan")
-      ->check(CLI::Range(1u, kMaxWorkers));
-  app.add_option("--processes", raw.processes,
-                 "processes that drive the plan, this one among them: device, for one for each "
-                 "device, as it is where a plan has captures on several GPUs, or a number")
-      ->option_text("device|N");
+  engine::ForEachOption(options.engine, FlagAdder{app});
   app.add_option("--device-map", options.device_map,
                  "the GPU or core that each logical device is: gpu[0]=cuda:0,gpu[1]=cpu:1, or "
                  "gpu[*]=cuda:0; several add up")
-      ->take_all()->allow_extra_args(false);
-  app.add_flag("--require-gpu", options.require_gpu,
-               "end with an error where a gpu of the plan would run on a CPU thread");
+      ->take_all()
+      ->allow_extra_args(false);
   app.add_flag("--devices", options.devices,
                "list the cores and GPUs of this machine, and what GPUs lack to be used");
   app.add_option("--discover", options.discover,
                  "measure this machine's cores, GPUs and links, and write them as a topology, for "
                  "cgc --topology")
       ->option_text("TOPOLOGY.cgraph");
-  app.add_option("--timeout", raw.timeout,
-                 "seconds without any progress until the run ends with a report (600)")
-      ->type_name("SECONDS");
-  app.add_flag("--no-capture", options.no_capture,
-               "launch every kernel by itself, none as part of a CUDA graph");
-  app.add_flag("--unproved", options.unproved,
-               "run without proving the plan first: it may deadlock");
-  app.add_option("--weights", options.weights, "where files named by load are (FILE's folder)");
-  app.add_option("--lib", options.libraries,
-                 "a shared library with methods that are `extern`, or a module of Python's (a "
-                 "file, a package's folder, python:NAME); several may be given")
-      ->option_text("PATH/LIBRARY.so")
-      ->take_all()->allow_extra_args(false);
-  app.add_flag("--check-arguments", options.check_arguments,
-               "see after every call of a method in native code or Python that it has not written "
-               "its arguments; else after a place's first, second, fourth, eighth, ... one");
   app.add_option("--load-state", options.load_state,
                  "set states of actors from this file before the first execution; those that it "
                  "lacks keep their initial values")
@@ -177,9 +222,11 @@ void AddFlags(CLI::App& app, Options& options, Raw& raw) {
                  ".svg, .png or .pdf")
       ->option_text("FILE");
   app.add_option("-D", raw.defines, "NAME=VALUE: a const of the .cgraph")
-      ->take_all()->allow_extra_args(false);
+      ->take_all()
+      ->allow_extra_args(false);
   app.add_option("-I", raw.import_dirs, "where the .cgraph's imports are")
-      ->take_all()->allow_extra_args(false);
+      ->take_all()
+      ->allow_extra_args(false);
   app.add_option("--schedule", raw.schedule,
                  "the .cgraph's schedule: program, auto, or NAME(ARGS)");
   app.add_option("--topology", raw.topology,
@@ -190,10 +237,12 @@ void AddFlags(CLI::App& app, Options& options, Raw& raw) {
   app.add_option("--lanes", raw.lanes,
                  "the .cgraph's lanes of communication on a device: one, one for each peer, or one "
                  "for each edge")
-      ->check(CLI::IsMember(std::vector<std::string>(std::begin(kCommLanesNames),
-                                                     std::end(kCommLanesNames))));
+      ->check(CLI::IsMember(
+          std::vector<std::string>(std::begin(kCommLanesNames), std::end(kCommLanesNames))));
   app.add_option("--no-warn", raw.no_warn, "leave out this warning about the .cgraph, as W0504")
-      ->type_name("CODE")->take_all()->allow_extra_args(false);
+      ->type_name("CODE")
+      ->take_all()
+      ->allow_extra_args(false);
   app.add_flag("--json", options.json, "results and measurements as JSON on standard output");
   app.add_flag("-q,--quiet", options.quiet, "errors only");
   app.add_flag("-v,--verbose", options.verbose, "say more on standard error");
@@ -213,45 +262,13 @@ std::vector<std::string> CompileFlags(const Options& options, const Raw& raw) {
   for (const std::string& code : raw.no_warn) flags.insert(flags.end(), {"--no-warn", code});
   if (raw.overlap) flags.push_back("--overlap");
   if (raw.no_overlap) flags.push_back("--no-overlap");
-  if (options.inflight > 0) {
-    flags.insert(flags.end(), {"--inflight", std::to_string(options.inflight)});
+  if (const uint32_t inflight = options.engine.inflight; inflight > 0) {
+    flags.insert(flags.end(), {"--inflight", std::to_string(inflight)});
   }
   flags.insert(flags.end(), {"--color", options.use_color() ? "always" : "never"});
   if (options.verbose) flags.push_back("-v");
   if (options.quiet) flags.push_back("-q");
   return flags;
-}
-
-// Programs write `timeout 5s`.
-void ReadTimeout(const std::string& text, Options& options) {
-  double seconds = 0;
-  const char* end = text.data() + text.size() - text.ends_with('s');
-  const auto [read, error] = std::from_chars(text.data(), end, seconds);
-  if (error != std::errc() || read != end || !(seconds > 0) || seconds > kMaxTimeout) {
-    throw Mistake{fmt::format("--timeout {}: {}", text, kTimeoutText)};
-  }
-  // Less than a nanosecond counts as one: 0 would mean for ever.
-  options.timeout = std::chrono::nanoseconds(static_cast<int64_t>(std::ceil(seconds * 1e9)));
-}
-
-void UnderstandProcesses(const std::optional<std::string>& given, Options& options) {
-  if (!given.has_value()) return;
-  const std::string& text = *given;
-  const char* const end = text.data() + text.size();
-  const auto [read, error] = std::from_chars(text.data(), end, options.processes);
-  if (text == "device") {
-    options.processes = kProcessPerDevice;
-  } else if (error != std::errc() || read != end || options.processes == 0 ||
-             options.processes > ranks::kMostRanks) {
-    throw Mistake{fmt::format("--processes {}: {}", text, ProcessesText(ranks::kMostRanks))};
-  }
-  const std::pair<const char*, bool> excluded[] = {
-      {"--workers: a process has one worker; leave one of the two out", options.workers > 0},
-      {"--device-map: it deals the devices to processes by itself; leave one of the two out",
-       !options.device_map.empty()}};
-  for (const auto& [flag, given] : excluded) {
-    if (given) throw Mistake{fmt::format("--processes excludes {}", flag)};
-  }
 }
 
 GraphCall ReadCall(const std::string& text) {
@@ -266,9 +283,10 @@ GraphCall ReadCall(const std::string& text) {
     if (error != std::errc() || read != end || call.times == 0) call.graph.clear();
   }
   if (!call.graph.empty()) return call;
-  throw Mistake{fmt::format("--call {}: expected a graph, or GRAPH*N to execute it N times, from 1 "
-                            "on; each graph has a --call of its own",
-                            text)};
+  throw Mistake{
+      fmt::format("--call {}: expected a graph, or GRAPH*N to execute it N times, from 1 "
+                  "on; each graph has a --call of its own",
+                  text)};
 }
 
 void UnderstandCalls(const Raw& raw, Options& options) {
@@ -278,8 +296,9 @@ void UnderstandCalls(const Raw& raw, Options& options) {
     options.until = {WithoutSpaces(raw.until.substr(0, equals)),
                      WithoutSpaces(raw.until.substr(equals + 2))};
     if (raw.calls.empty()) {
-      throw Mistake{"--until needs a --call, whose executions it ends, as --call 'GRAPH*20', in "
-                    "place of --graph and -n"};
+      throw Mistake{
+          "--until needs a --call, whose executions it ends, as --call 'GRAPH*20', in "
+          "place of --graph and -n"};
     }
   }
   if (raw.calls.empty()) return;
@@ -287,12 +306,13 @@ void UnderstandCalls(const Raw& raw, Options& options) {
                                                    {"--batch", !options.batch.empty()},
                                                    {"-n", options.repeat_given},
                                                    {"--warmup", options.warmup > 0},
-                                                   {"--inflight", options.inflight > 0}};
+                                                   {"--inflight", options.engine.inflight > 0}};
   for (const auto& [flag, given] : excluded) {
     if (given) {
-      throw Mistake{fmt::format("--call excludes {}: it says which graphs are executed how often, "
-                                "one execution after the other",
-                                flag)};
+      throw Mistake{
+          fmt::format("--call excludes {}: it says which graphs are executed how often, "
+                      "one execution after the other",
+                      flag)};
     }
   }
   for (const std::string& text : raw.calls) {
@@ -304,40 +324,62 @@ void UnderstandCalls(const Raw& raw, Options& options) {
   }
 }
 
+// Returns the flag of an option that options.def names.
+std::string FlagOf(const Options& options, std::string_view name) {
+  std::string flag = "--device-map";
+  engine::ForEachOption(options.engine, [&](auto, const engine::OptionRow& row, const auto&) {
+    if (row.name == name) flag = row.flag;
+  });
+  return flag;
+}
+
+void CheckExcluded(const CLI::App& app, const Options& options) {
+  for (const engine::Exclusion& exclusion : engine::kExclusions) {
+    const std::string one = FlagOf(options, exclusion.one);
+    const std::string other = FlagOf(options, exclusion.other);
+    if (app.count(one) == 0 || app.count(other) == 0) continue;
+    throw Mistake{
+        fmt::format("{} excludes {}: {}; leave one of the two out", one, other, exclusion.why)};
+  }
+}
+
+// Sets what other flags say of the engine's options.
+void UnderstandEngine(const CLI::App& app, Options& options) {
+  const std::string folder = std::filesystem::path(options.file).parent_path().string();
+  if (app.count("--weights") == 0 && !folder.empty()) options.engine.weights = folder;
+  options.engine.profile = !options.profile.empty();
+  options.engine.trace = !options.trace.empty();
+}
+
 void Understand(Options& options, const Raw& raw) {
   options.inputs = Split(raw.inputs, "--input", "PATH.npy, a number, a list or -");
   options.outputs = SplitOutputs(raw.outputs);
   for (const auto& [name, path] : options.outputs) {
     if (name.empty()) continue;
     if (path == "-") {
-      throw Mistake{fmt::format("--output {}=-: an output is written to a file, and - would be one "
-                                "of that name; name a file that ends in .npy, or leave the flag "
-                                "out to print it",
-                                name)};
+      throw Mistake{
+          fmt::format("--output {}=-: an output is written to a file, and - would be one "
+                      "of that name; name a file that ends in .npy, or leave the flag "
+                      "out to print it",
+                      name)};
     }
     const size_t dot = path.find('.', path.find_last_of('/') + 1);
     if (dot != std::string::npos && !path.ends_with(".npy")) {
-      throw Mistake{fmt::format("--output {}={}: an output by itself is written as .npy; name a "
-                                "file that ends in .npy, or leave the flag out to print it",
-                                name, path)};
+      throw Mistake{
+          fmt::format("--output {}={}: an output by itself is written as .npy; name a "
+                      "file that ends in .npy, or leave the flag out to print it",
+                      name, path)};
     }
   }
   if (!options.wait_graph.empty() && WaitGraphFormat(options.wait_graph).empty()) {
     throw Mistake{fmt::format("--wait-graph {}: name a file that ends in .dot, .svg, .png or .pdf",
                               options.wait_graph)};
   }
-  UnderstandProcesses(raw.processes, options);
   if (raw.overlap && raw.no_overlap) throw Mistake{"--overlap and --no-overlap exclude each other"};
-  if (!options.device_map.empty() && options.workers > 0) {
-    throw Mistake{"--device-map and --workers exclude each other: a core has one worker"};
-  }
-  if (options.unproved && options.require_gpu) {
-    throw Mistake{"--unproved and --require-gpu exclude each other: without a proof a plan runs on "
-                  "CPU threads"};
-  }
   if (options.graphs.size() > 1) {
-    throw Mistake{"--graph: one graph is run at a time; --call executes several one after the "
-                  "other"};
+    throw Mistake{
+        "--graph: one graph is run at a time; --call executes several one after the "
+        "other"};
   }
   UnderstandCalls(raw, options);
   if (!options.is_source()) {
@@ -422,12 +464,14 @@ void CheckAlone(const CLI::App& app, const Options& options) {
     throw Mistake{"--devices and --discover exclude each other: each is a command of its own"};
   }
   if (!options.file.empty()) {
-    throw Mistake{fmt::format("unexpected argument `{}`: {} is about the machine, and takes no "
-                              "FILE; leave one of them out",
-                              options.file, command)};
+    throw Mistake{
+        fmt::format("unexpected argument `{}`: {} is about the machine, and takes no "
+                    "FILE; leave one of them out",
+                    options.file, command)};
   }
-  const std::set<std::string> known = {command, "--json", "--quiet", "--verbose", "--color",
-                                       options.devices ? command : "--timeout"};
+  const std::set<std::string> known = {command,   "--json",
+                                       "--quiet", "--verbose",
+                                       "--color", options.devices ? command : "--timeout"};
   for (const CLI::Option* option : app.get_options()) {
     if (option->count() == 0 || !option->nonpositional()) continue;
     const std::string name = option->get_lnames().empty() ? "-" + option->get_snames().front()
@@ -444,7 +488,7 @@ bool HasWord(int argc, char** argv, std::string_view word) {
 
 ExitCode RunDiscovery(const Options& options) {
   DiscoverOptions how{.path = options.discover};
-  if (options.timeout_given) how.patience = options.timeout;
+  if (options.timeout_given) how.patience = options.engine.timeout;
   MeasuredMachine machine;
   const Status status = Discover(how, machine);
   if (!status.ok()) return Fail(options, status);
@@ -473,7 +517,6 @@ ParsedOptions ParseOptions(int argc, char** argv) {
     if (!app.remaining().empty()) throw Mistake{Hint(app, app.remaining(), argc, argv)};
     parsed.options.repeat_given = app.count("-n") > 0;
     parsed.options.timeout_given = app.count("--timeout") > 0;
-    ReadTimeout(raw.timeout, parsed.options);
     if (parsed.options.devices || app.count("--discover") > 0) {
       CheckAlone(app, parsed.options);
       parsed.list_devices = parsed.options.devices;
@@ -481,6 +524,8 @@ ParsedOptions ParseOptions(int argc, char** argv) {
       return parsed;
     }
     if (app.count("FILE") == 0) throw CLI::RequiredError("FILE");
+    CheckExcluded(app, parsed.options);
+    UnderstandEngine(app, parsed.options);
     Understand(parsed.options, raw);
     parsed.run = true;
   } catch (const CLI::Success& asked) {  // help or version
@@ -498,20 +543,21 @@ ParsedOptions ParseOptions(int argc, char** argv) {
 
 std::chrono::nanoseconds TimeoutOf(int argc, char** argv) {
   constexpr std::string_view kFlag = "--timeout";
-  Options options;
+  std::chrono::nanoseconds timeout = EngineOptions().timeout;
   for (int i = 1; i < argc; ++i) {
     std::string_view word = argv[i];
     if (!word.starts_with(kFlag)) continue;
     word.remove_prefix(kFlag.size());
-    const char* const value = word.starts_with('=') ? argv[i] + kFlag.size() + 1
-                              : word.empty() && i + 1 < argc ? argv[i + 1] : nullptr;
+    const char* const value = word.starts_with('=')          ? argv[i] + kFlag.size() + 1
+                              : word.empty() && i + 1 < argc ? argv[i + 1]
+                                                             : nullptr;
     if (value == nullptr) continue;
     try {
-      ReadTimeout(value, options);
+      timeout = ReadSeconds(value, kFlag.data());
     } catch (const Mistake&) {  // ParseOptions() says it
     }
   }
-  return options.timeout;
+  return timeout;
 }
 
 }  // namespace cgraph::command

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/engine/options.h"
 #include "runtime/status/exit_code.h"
 
 namespace cgraph::command {
@@ -33,17 +34,9 @@ struct Options {
   bool repeat_given = false;
   bool every = false;                  // outputs of every execution, stacked
   uint64_t warmup = 0;
-  uint32_t inflight = 0, workers = 0;  // 0: the plan's
-  uint32_t processes = 0;              // as EngineOptions has it
-  std::chrono::nanoseconds timeout = std::chrono::seconds(600);
+  EngineOptions engine;                // of which flags of their own say `profile` and `trace`
   bool timeout_given = false;
-  bool unproved = false;
-  bool no_capture = false;
   std::vector<std::string> device_map;  // LOGICAL=PHYSICAL,... each; none: the plan's workers
-  bool require_gpu = false;            // no gpu of the plan may run on a CPU thread
-  std::string weights;                 // empty: the folder of `file`
-  std::vector<std::string> libraries;  // with native methods
-  bool check_arguments = false;        // of these, in every call
   std::string load_state, save_state;  // .safetensors files; empty: none
   std::string profile, trace;          // files to write; empty: none
   std::string wait_graph;              // the same, where a time-out or SIGUSR1 reports

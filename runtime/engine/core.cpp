@@ -326,7 +326,7 @@ Status Core::OpenQueues() {
     device::EventCount* issuer = queue_map_.queues[at.work_queue].event_count;
     auto queue = devices_[at.device]->OpenQueue({issuer, kernels_->most_scratch(),
                                                  options_.profile || options_.trace,
-                                                 options_.stall_timeout});
+                                                 options_.timeout});
     if (!queue.ok()) return queue.status();
     const auto number = static_cast<uint32_t>(q - work_queues_.size());
     work_queues_[at.work_queue]->AddQueue(number, std::move(*queue), &queue_ends_[q]);

@@ -113,7 +113,7 @@ void Core::RunFallbackDriver() {
 // late by a fraction of it only.
 std::chrono::nanoseconds Core::LookInterval() const {
   std::chrono::nanoseconds look = kMaxLook;
-  if (options_.stall_timeout.count() > 0) look = std::min(look, options_.stall_timeout / 8);
+  if (options_.timeout.count() > 0) look = std::min(look, options_.timeout / 8);
   for (const auto& graph : graphs_) {
     const uint64_t deadline = graph->plan->deadline_ps / 1000;
     if (deadline == 0) continue;
@@ -131,7 +131,7 @@ void Core::Watch(Progress progress) {
     watchdog_wakeup_.Wait([&] { return ended(); }, Clock::now() + look);
     if (ended()) break;
     if (Stalled(progress)) {
-      const double seconds = std::chrono::duration<double>(options_.stall_timeout).count();
+      const double seconds = std::chrono::duration<double>(options_.timeout).count();
       TimeOut(fmt::format("nothing has moved for {} s\n", seconds));
     } else if (auto overdue = LookAtGraphs(progress)) {
       TimeOut(*overdue);
@@ -173,7 +173,7 @@ bool Core::Stalled(Progress& progress) {
     EnsureProgress();
     progress.since = now;
   }
-  return options_.stall_timeout.count() > 0 && now - progress.since >= options_.stall_timeout;
+  return options_.timeout.count() > 0 && now - progress.since >= options_.timeout;
 }
 
 // Notes where a work queue is, for reports; and, where it has not moved, its queues.

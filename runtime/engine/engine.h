@@ -1,6 +1,6 @@
 // The engine: runs a plan. This is the API for programs that embed cgraph.
 //
-//   auto engine = Engine::LoadFile("digits.cgplan", {.weights_dir = "weights"});
+//   auto engine = Engine::LoadFile("digits.cgplan", {.weights = "weights"});
 //   Execution run = *(*engine)->Execute("classify", {Input("x", images)});
 //   Outputs out = *run.Get();
 //
@@ -32,8 +32,8 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/device/cuda_library/interface.h"
 #include "runtime/device/kernel.h"
+#include "runtime/engine/options.h"
 #include "runtime/plan/plan.h"
 #include "runtime/plan/trace.h"
 #include "runtime/status/status.h"
@@ -44,76 +44,6 @@ namespace engine {
 class Core;
 struct ExecutionState;
 }  // namespace engine
-namespace ranks {
-struct Peers;
-}  // namespace ranks
-
-inline constexpr uint32_t kProcessPerDevice = UINT32_MAX;
-
-struct EngineOptions {
-  std::string weights_dir = ".";   // files named by `load` are looked up here, and nowhere else
-  // The shared libraries in which native methods of the plan are looked up, by their paths. A plan
-  // names one by its file name alone.
-  std::vector<std::string> libraries;
-  uint32_t workers = 0;            // threads that drive lanes, the caller among them; 0: the
-                                   // plan's, at most as many as cores
-  // Processes that the plan's devices are dealt to, this one among them; kProcessPerDevice: one for
-  // each device with work; 0: none but this one. Each has one worker, instead of `workers`, and
-  // GPUs that no other one has. They end with this engine, however it ends.
-  uint32_t processes = 0;
-  // Of which the processes are: cgrun, or a program that calls engine::ServeRank() with the number
-  // that its last argument has (ranks/lifeline.h). It gets `rank_arguments` before that.
-  std::string rank_program = "/proc/self/exe";
-  std::vector<std::string> rank_arguments;
-  // The processes that a launcher has started, this one the first (ranks/launcher.h): each serves
-  // the devices of a node of the plan. Null: all nodes are served here.
-  ranks::Peers* peers = nullptr;
-  uint32_t inflight = 0;           // at most this many of each graph; 0: what the plan says. More
-                                   // than any graph of the plan has is refused
-  bool proved = true;  // false: skip the proof and run every lane as its own work queue, so
-                       // that a wrong order really deadlocks
-  // Where the plan's gpus run: each on the GPU that `gpu_map` names, those that it leaves out on
-  // CPU threads; where it is empty, each on one of its own, in order. All of them run on CPU
-  // threads where this machine has no GPU that plans can run on (with `require_gpus` that is an
-  // error), or `gpus` is false. With `peers`, all of this is said of each node's machine.
-  bool gpus = true;
-  bool require_gpus = false;
-  device::GpuMap gpu_map;
-  // Whether results that a GPU of this process copies to the caller stay in that GPU's memory
-  // instead: see Outputs::gpu(). Other results lie in the host's.
-  bool results_on_gpus = false;
-  // Whether GPUs record the plan's captures and launch each as one. Not while operations are
-  // measured: then each is launched by itself.
-  bool capture = true;
-  std::chrono::nanoseconds stall_timeout = std::chrono::seconds(600);  // without any progress (a
-                                                                       // kernel that goes on is
-                                                                       // none) ends the run; 0:
-                                                                       // never. A teardown waits
-                                                                       // as long for a GPU
-  // Whether to see after every call of a method in native code on a CPU that it has not written its
-  // arguments; else after a place's first, second, fourth, eighth, ... one.
-  bool check_arguments = false;
-  bool profile = false;            // measure calls: see Engine::Profile()
-  bool trace = false;              // remember what lanes do and when: see Engine::Trace()
-  // Called by a thread of the engine when a time-out, this one or a graph's, or a process that is
-  // gone has ended the run. A caller inside Get() learns of it there, unless it is inside a kernel
-  // that never returns. The function may call anything of the engine, Teardown() too, but must not
-  // destroy it.
-  std::function<void(const Status&)> timed_out;
-  // Asked from time to time by a thread that waits before it reads or sets states, or, where the
-  // plan has methods in Python, for room: whether the program does not wait any more. Then that
-  // fails with kFailed.
-  std::function<bool()> interrupted;
-  // Called by Load() when it begins with a part of its work that may take long, with what it does
-  // then, as "making kernels".
-  std::function<void(const std::string&)> loading;
-  // Called by a teardown that has waited for a kernel of a GPU for as long as `stall_timeout`. No
-  // kernel can be ended, so it is abandoned: its stream and all memory of GPUs and pinned memory
-  // that this process has then stay allocated, and inputs that were lent must stay as they are,
-  // for it may still read and write. Where there is no function, standard error is told.
-  std::function<void(const Status&)> abandoned;
-};
-
 struct Input {
   std::string_view name;  // of the port: "x", "pair.x"
   const void* data;       // dense, row-major; copied by Execute unless it is lent. Booleans are
@@ -215,7 +145,7 @@ class Engine {
   //     the system gives no more memory or threads.
   //   kUnsupported: this engine lacks a device, a carrier, a kernel or a feature of the plan.
   //   kFailed: an initialisation reported an error.
-  //   kTimeout: the initialisation stood still for options.stall_timeout, or a file's system gave
+  //   kTimeout: the initialisation stood still for options.timeout, or a file's system gave
   //     up.
   // LoadFile reads the plan first: kNotFound where the file cannot be read, kInvalid where it is no
   // plan, kTimeout where its system gives up.
@@ -256,7 +186,7 @@ class Engine {
   // those of other threads, too, and lets none begin meanwhile. kNotFound where there is no such
   // state; kInvalid when its size differs, or what it is set to has booleans that are neither 0
   // nor 1; kUnsupported where CheckCaller() says so; kFailed where `interrupted` ends the wait;
-  // kTimeout where another process does not answer within `stall_timeout`, which ends the engine.
+  // kTimeout where another process does not answer within `timeout`, which ends the engine.
   Status ReadState(std::string_view name, std::span<uint8_t> to);
   Status WriteState(std::string_view name, std::span<const uint8_t> from);
 

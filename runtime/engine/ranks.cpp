@@ -50,37 +50,16 @@ void ReportLoaded(ranks::Control& control, uint32_t rank, const Status& status) 
   control.changed.Notify();
 }
 
-// The options that other ranks load the plan with, and back again. The others of EngineOptions are
-// about rank 0 alone.
-void SetOptions(const EngineOptions& from, uint32_t ranks, ranks::RankOptions& to) {
-  to.ranks = ranks;
-  to.inflight = from.inflight;
-  to.proved = from.proved;
-  to.profile = from.profile;
-  to.trace = from.trace;
-  to.capture = from.capture;
-  to.check_arguments = from.check_arguments;
-  to.stall_timeout_ns = from.stall_timeout.count();
-  to.weights_dir.Set(from.weights_dir);
-  to.libraries.Set(JoinLines(from.libraries));
-}
-EngineOptions OptionsOf(const ranks::Control& control) {
-  const ranks::RankOptions& from = control.options;
-  EngineOptions to;
-  for (uint64_t i = 0; i < control.gpu_count; ++i) {
-    to.gpu_map.emplace(control.gpus[i].device, control.gpus[i].gpu);
+Result<EngineOptions> OptionsOf(const ranks::Control& control) {
+  EngineOptions options;
+  if (!ReadTextForRanks(control.options.text.Get(), options)) {
+    return Status(StatusCode::kInvalid, "rank 0 has told no options");
   }
-  to.processes = from.ranks;
-  to.inflight = from.inflight;
-  to.proved = from.proved;
-  to.profile = from.profile;
-  to.trace = from.trace;
-  to.capture = from.capture;
-  to.check_arguments = from.check_arguments;
-  to.stall_timeout = std::chrono::nanoseconds(from.stall_timeout_ns);
-  to.weights_dir = from.weights_dir.Get();
-  to.libraries = SplitLines(from.libraries.Get());
-  return to;
+  for (uint64_t i = 0; i < control.gpu_count; ++i) {
+    options.gpu_map.emplace(control.gpus[i].device, control.gpus[i].gpu);
+  }
+  options.processes = control.options.ranks;
+  return options;
 }
 
 // Says which devices run on GPUs, for all ranks.
@@ -113,7 +92,7 @@ Status CheckProcesses(const plan::Plan& plan, const workers::Placement& placemen
                               "in the caller's process; compile for another number of workers",
                               plan::LaneName(plan, lane), worker));
   }
-  if (JoinLines(options.libraries).size() > ranks::RankOptions::kMostLibraryBytes) {
+  if (TextForRanks(options).size() > ranks::RankOptions::kMostBytes) {
     return Status(StatusCode::kUnsupported,
                   "the paths of the libraries with native methods are longer than processes can "
                   "tell each other; name fewer of them");
@@ -165,7 +144,8 @@ Status Core::StartProcesses() {
   ranks_.control->plan = reinterpret_cast<const uint8_t*>(copy->data());
   ranks_.control->plan_bytes = bytes.size();
   CGRAPH_RETURN_IF_ERROR(TellGpus(gpus_, **region, *ranks_.control));
-  SetOptions(options_, placement_.workers, ranks_.control->options);
+  ranks_.control->options.ranks = placement_.workers;
+  ranks_.control->options.text.Set(TextForRanks(options_));
   ranks_.count = placement_.workers;  // worker k is rank k
   ranks_.region = std::move(*region);
   ended_ = &ranks_.control->ended;
@@ -180,8 +160,8 @@ Status Core::StartProcesses() {
 }
 
 std::chrono::nanoseconds Core::LoadPatience() const {
-  if (options_.stall_timeout.count() == 0 || SomeRankHangs()) return options_.stall_timeout;
-  return std::max<std::chrono::nanoseconds>(options_.stall_timeout, kLoadPatience);
+  if (options_.timeout.count() == 0 || SomeRankHangs()) return options_.timeout;
+  return std::max<std::chrono::nanoseconds>(options_.timeout, kLoadPatience);
 }
 
 // Waits until all ranks have loaded the plan, and lets them begin.
@@ -258,9 +238,10 @@ std::string Core::StoppedRanks() const {
   if (machines_ != nullptr && ranks_.rank == 0) text = machines_->others()->SilentRanks();
   for (uint32_t rank = 1; ranks_.processes != nullptr && rank < ranks_.count; ++rank) {
     if (!ranks_.processes->IsStopped(rank)) continue;
-    text += fmt::format("rank {0} (process {1}: {2}) is stopped by a signal; `kill -CONT {1}` lets "
-                        "it go on\n",
-                        rank, ranks_.processes->pid(rank), DevicesOf(rank));
+    text += fmt::format(
+        "rank {0} (process {1}: {2}) is stopped by a signal; `kill -CONT {1}` lets "
+        "it go on\n",
+        rank, ranks_.processes->pid(rank), DevicesOf(rank));
   }
   return text;
 }
@@ -371,12 +352,13 @@ int Core::Serve(uint32_t rank, std::shared_ptr<ranks::Region> region, ranks::Con
   auto table = region->Allocate(control.gpu_count * sizeof(ranks::GpuOfDevice),
                                 device::MemoryKind::plain, "which devices run on GPUs");
   auto plan = copy.ok() ? plan::FromBytes({control.plan, control.plan_bytes}) : copy.status();
-  for (const Status& status : {plan.status(), table.status()}) {
+  auto options = OptionsOf(control);
+  for (const Status& status : {plan.status(), table.status(), options.status()}) {
     if (status.ok()) continue;
     ReportLoaded(control, rank, status);
     return 1;
   }
-  Core& core = *new Core(std::move(*plan), OptionsOf(control));  // goes with the process
+  Core& core = *new Core(std::move(*plan), std::move(*options));  // goes with the process
   core.ranks_.rank = rank;
   core.ranks_.count = control.options.ranks;
   core.ranks_.region = std::move(region);
@@ -413,9 +395,8 @@ void ServeRank(uint32_t rank) {
   auto region = ranks::Region::Attach(ranks::kRegionDescriptor);
   auto control = region.ok() ? TakeControl(**region) : region.status();
   if (!control.ok()) {
-    Say(fmt::format(
-        "cgrun: error: rank {}: {}; cgrun starts such processes itself (--processes)\n", rank,
-        control.status().message()));
+    Say(fmt::format("cgrun: error: rank {}: {}; cgrun starts such processes itself (--processes)\n",
+                    rank, control.status().message()));
     std::_Exit(1);
   }
   ranks::EndWithRankZero();

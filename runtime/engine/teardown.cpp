@@ -107,7 +107,7 @@ void Core::CloseQueues() {
       over &= work_queues_[w]->CloseQueues(running);
       kernels += Describe(running, w);
     }
-    over &= native_.Close(options_.stall_timeout);
+    over &= native_.Close(options_.timeout);
     for (auto& work_queue : work_queues_) {
       if (!Omits(Omission::kEndQueues)) work_queue->FreeQueues();
     }
@@ -120,7 +120,7 @@ void Core::TellAbandoned(std::string kernels) const {
   std::string text = fmt::format(
       "a kernel has not ended {} s after the engine was to end, and is abandoned; memory that it "
       "may touch is not given back as long as the process lives\n{}",
-      std::chrono::duration<double>(options_.stall_timeout).count(), kernels);
+      std::chrono::duration<double>(options_.timeout).count(), kernels);
   text.pop_back();
   const Status status(StatusCode::kTimeout, text);
   if (options_.abandoned) return options_.abandoned(status);

@@ -803,7 +803,7 @@ def device_maps(run):
         says(run.graph("count", "--input", "x=1", "--device-map", value, status=2)[1],
              "--device-map", *words)
     says(run.graph("count", "--input", "x=1", "--device-map", "gpu[1]=cpu:0", "--workers", 2,
-                   status=2)[1], "exclude each other")
+                   status=2)[1], "--device-map excludes --workers")
 
     def compiles(value):
         return subprocess.run([run.cgc, "compile", "program.cgraph", "-o", "mapped.cgplan",

@@ -445,7 +445,7 @@ TEST_CASE("groups in another order on one lane: the prover sees the hang, and a 
   CHECK(verdict.refusal == plan::Refusal::kDeadlock);
 
   EngineOptions unproved = Workers(2, /*proved=*/false);
-  unproved.stall_timeout = std::chrono::milliseconds(300);
+  unproved.timeout = std::chrono::milliseconds(300);
   auto engine = Engine::Load(std::move(plan), unproved);
   REQUIRE(engine.ok());
   const Floats x(4, 1);

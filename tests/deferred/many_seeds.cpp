@@ -36,8 +36,8 @@ std::unique_ptr<Engine> Load(const plan::Plan& plan, const std::string& weights,
                              uint32_t workers) {
   EngineOptions options;
   options.workers = workers;
-  options.weights_dir = weights;
-  options.stall_timeout = std::chrono::seconds(20);
+  options.weights = weights;
+  options.timeout = std::chrono::seconds(20);
   auto engine = Engine::Load(std::make_unique<plan::Plan>(plan), options);
   if (!engine.ok()) throw std::runtime_error(engine.status().message());
   return std::move(*engine);

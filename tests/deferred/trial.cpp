@@ -133,7 +133,7 @@ std::string Text(const device::Tensor& tensor) {
 }
 
 std::string Outcome(const plan::Plan& plan, EngineOptions options) {
-  options.stall_timeout = std::chrono::seconds(2);
+  options.timeout = std::chrono::seconds(2);
   auto engine = Engine::Load(std::make_unique<plan::Plan>(plan), options);
   if (!engine.ok()) return engine.status().message();
   std::vector<Execution> executions;

@@ -164,7 +164,7 @@ std::string Try(uint32_t seed) {
   const Module module = RandomModule(random);
   EngineOptions options;
   options.workers = 1 + random() % 3;
-  options.stall_timeout = std::chrono::seconds(60);
+  options.timeout = std::chrono::seconds(60);
   options.trace = random() % 8 == 0;
   auto engine = Engine::Load(MakePlan(module), options);
   if (!engine.ok()) return engine.status().message();

@@ -216,7 +216,7 @@ TrialResult TryWorkers(const TrialOptions& options) {
   scheduler.Spawn(0, "caller", [&] {
     EngineOptions engine_options;
     engine_options.workers = 1 + random() % 3;
-    engine_options.stall_timeout = std::chrono::seconds(0);
+    engine_options.timeout = std::chrono::seconds(0);
     engine_options.trace = random() % 8 == 0;
     auto engine = Engine::Load(std::move(plan), engine_options);
     if (!engine.ok()) {
@@ -297,7 +297,7 @@ class Machines {
   void UseEngine(ranks::Peers& peers) {
     EngineOptions options;
     options.peers = &peers;
-    options.stall_timeout = std::chrono::seconds(0);
+    options.timeout = std::chrono::seconds(0);
     auto plan = plan::FromBytes(compiled_.plan);
     auto engine = Engine::Load(std::move(*plan), options);
     if (!engine.ok()) {

@@ -64,19 +64,21 @@ bool IsFile(const std::string& value) {
 // Says what to do about a value that looks like a file name but is no .npy file, number or list.
 std::string FileHint(const std::string& name, const std::string& value) {
   if (value.ends_with(".npz")) {
-    return fmt::format("{0} is an archive of arrays, and one array is wanted; save it by itself: "
-                       "np.save(\"{1}.npy\", np.load(\"{0}\")[\"{1}\"])",
-                       value, name);
+    return fmt::format(
+        "{0} is an archive of arrays, and one array is wanted; save it by itself: "
+        "np.save(\"{1}.npy\", np.load(\"{0}\")[\"{1}\"])",
+        value, name);
   }
   std::error_code error;
   if (!std::filesystem::is_regular_file(value, error)) return "";
-  return fmt::format("{0} is a file of another kind; inputs are read from .npy, as "
-                     "np.save(\"{1}.npy\", x) writes it",
-                     value, name);
+  return fmt::format(
+      "{0} is a file of another kind; inputs are read from .npy, as "
+      "np.save(\"{1}.npy\", x) writes it",
+      value, name);
 }
 
-Result<files::Array> ReadValue(const std::string& name, const std::string& value,
-                               plan::DType dtype, Patience patience) {
+Result<files::Array> ReadValue(const std::string& name, const std::string& value, plan::DType dtype,
+                               Patience patience) {
   if (IsFile(value)) return files::ReadNpy(value, patience);
   Result<files::Array> literal = ParseLiteral(value, dtype);
   if (literal.ok()) return literal;
@@ -128,9 +130,9 @@ Problem CheckNames(const plan::Plan& plan, const plan::Graph& graph, const Optio
   const auto unknown = [&](const char* flag, const std::string& name) {
     std::vector<std::string> names;
     for (const auto& port : graph.inputs) names.push_back(port->name);
-    return Problem{kUsage, fmt::format("{} {}: graph {} has no such input{}; it has {}", flag, name,
-                                       graph.name, DidYouMeanHint(name, names),
-                                       PortsText(plan, graph))};
+    return Problem{kUsage,
+                   fmt::format("{} {}: graph {} has no such input{}; it has {}", flag, name,
+                               graph.name, DidYouMeanHint(name, names), PortsText(plan, graph))};
   };
   for (const auto& [name, value] : options.inputs) {
     if (FindPort(graph, name) == nullptr) return unknown("--input", name);
@@ -139,8 +141,9 @@ Problem CheckNames(const plan::Plan& plan, const plan::Graph& graph, const Optio
     if (FindPort(graph, name) != nullptr) continue;
     const Problem problem = unknown("--batch", name);
     if (name.find_first_not_of("0123456789") != std::string::npos) return problem;
-    return {kUsage, problem.message + "; --batch names the input that is cut into slices, and how "
-                                      "many rows a slice has is what the graph takes"};
+    return {kUsage, problem.message +
+                        "; --batch names the input that is cut into slices, and how "
+                        "many rows a slice has is what the graph takes"};
   }
   const auto is_input = [&](const std::string& name) {
     return std::any_of(options.inputs.begin(), options.inputs.end(),
@@ -174,9 +177,8 @@ Problem Inputs::Read(const plan::Plan& plan, const plan::Graph& graph, const Opt
     Given& given = inputs.given_.emplace_back();
     given.name = name;
     given.batched = std::count(options.batch.begin(), options.batch.end(), name) > 0;
-    Problem problem =
-        ReadOne(plan, graph, *FindPort(graph, name), value, given.batched, options.timeout,
-                given.array);
+    Problem problem = ReadOne(plan, graph, *FindPort(graph, name), value, given.batched,
+                              options.engine.timeout, given.array);
     if (!problem.ok()) return problem;
     given.dims = given.array.dims;
   }
@@ -188,8 +190,8 @@ Problem Inputs::Cut(const plan::Plan& plan, const plan::Graph& graph, const Opti
   for (const std::string& name : options.batch) {
     const plan::Port& port = *FindPort(graph, name);
     const plan::Value& type = graph.values[port.value];
-    const Given& given = *std::find_if(given_.begin(), given_.end(),
-                                       [&](const Given& g) { return g.name == name; });
+    const Given& given =
+        *std::find_if(given_.begin(), given_.end(), [&](const Given& g) { return g.name == name; });
     if (type.rank() == 0) {
       return {kUsage, fmt::format("--batch {}: {} has no dimension to slice", name,
                                   PortText(plan, graph, port))};
@@ -200,9 +202,9 @@ Problem Inputs::Cut(const plan::Plan& plan, const plan::Graph& graph, const Opti
       per_slice_ = dim.extent();
     }
     if (given.dims[0] != rows_ || dim.extent() != per_slice_) {
-      return {kFailure, fmt::format("--batch: {} has {}, {} at a time, but {} has {}, {} at a time",
-                                    leader, Counted(rows_, "row"), per_slice_, name,
-                                    given.dims[0], dim.extent())};
+      return {kFailure,
+              fmt::format("--batch: {} has {}, {} at a time, but {} has {}, {} at a time", leader,
+                          Counted(rows_, "row"), per_slice_, name, given.dims[0], dim.extent())};
     }
     if (per_slice_ == 0 && rows_ > 0) {
       return {kFailure, fmt::format("--batch {}: {} takes no rows at all", name,
@@ -211,8 +213,8 @@ Problem Inputs::Cut(const plan::Plan& plan, const plan::Graph& graph, const Opti
     const bool whole = rows_ > 0 && rows_ % per_slice_ == 0;
     if (!whole && dim.symbol() == plan::kNone) {
       return {kFailure, fmt::format("--batch {}: {} cannot be cut into slices of {}; declare a "
-                                    "bounded dimension, as n <= {}, for the last one", name,
-                                    Counted(rows_, "row"), per_slice_, per_slice_)};
+                                    "bounded dimension, as n <= {}, for the last one",
+                                    name, Counted(rows_, "row"), per_slice_, per_slice_)};
     }
   }
   executions_ = rows_ == 0 ? 1 : static_cast<size_t>((rows_ + per_slice_ - 1) / per_slice_);

@@ -52,7 +52,7 @@ class Runner {
   Runner(Engine& engine, uint32_t graph, Inputs& inputs, const Options& options, Outcome& outcome)
       : engine_(engine), graph_(graph), inputs_(inputs), options_(options), outcome_(outcome) {
     inflight_ = engine.plan().graphs[graph]->inflight;
-    if (options.inflight > 0) inflight_ = std::min(inflight_, options.inflight);
+    if (options.engine.inflight > 0) inflight_ = std::min(inflight_, options.engine.inflight);
   }
 
   void Run() {

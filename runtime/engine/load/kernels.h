@@ -29,7 +29,7 @@ class Kernels {
           const EngineOptions& options, FirstRank* first_rank)
       : plan_(plan),
         devices_(devices),
-        weights_(options.weights_dir, first_rank),
+        weights_(options.weights, first_rank),
         native_(options.libraries, options.check_arguments),
         calls_python_(std::any_of(plan->kernels.begin(), plan->kernels.end(), [](const auto& each) {
           return each->library == kPythonLibrary;

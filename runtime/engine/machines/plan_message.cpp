@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "runtime/plan/load.h"
-#include "runtime/status/text.h"
 
 namespace cgraph::engine {
 namespace {
@@ -53,19 +52,10 @@ bool Fits(const PlanMessage& told) {
 SharedText MakeSharedText(const EngineOptions& options, uint32_t first_tag,
                           const device::GpuMap& gpus, const workers::Placement& placement,
                           const std::vector<plan::GraphTotals>& totals) {
-  const std::string libraries = JoinLines(options.libraries);
-  SharedText shared{{}, options.weights_dir + libraries};
+  SharedText shared{{}, TextForRanks(options)};
   shared.head = {
-      .inflight = options.inflight,
       .first_tag = first_tag,
-      .proved = options.proved,
-      .profile = options.profile,
-      .trace = options.trace,
-      .capture = options.capture,
-      .check_arguments = options.check_arguments,
-      .stall_timeout_ns = options.stall_timeout.count(),
-      .weights_dir_bytes = options.weights_dir.size(),
-      .libraries_bytes = libraries.size(),
+      .options_bytes = shared.text.size(),
       .gpus = gpus.size(),
       .workers = placement.workers,
       .work_queues = static_cast<uint32_t>(placement.worker_of_work_queue.size()),
@@ -107,23 +97,14 @@ Result<PlanMessage> ReadPlanMessage(std::string_view text) {
   if (heads.empty()) return mismatch;
   const PlanHead& head = heads[0];
   PlanMessage message;
-  message.options.inflight = head.inflight;
-  message.options.proved = head.proved;
-  message.options.profile = head.profile;
-  message.options.trace = head.trace;
-  message.options.stall_timeout = std::chrono::nanoseconds(head.stall_timeout_ns);
-  message.options.capture = head.capture;
-  message.options.check_arguments = head.check_arguments;
   message.first_tag = head.first_tag;
-  message.options.weights_dir = text.substr(0, head.weights_dir_bytes);
-  text.remove_prefix(std::min<uint64_t>(head.weights_dir_bytes, text.size()));
-  message.options.libraries = SplitLines(text.substr(0, head.libraries_bytes));
-  text.remove_prefix(std::min<uint64_t>(head.libraries_bytes, text.size()));
+  if (!ReadTextForRanks(text.substr(0, head.options_bytes), message.options)) return mismatch;
+  text.remove_prefix(std::min<uint64_t>(head.options_bytes, text.size()));
   for (const MappedGpu& mapped : TakeEntries<MappedGpu>(head.gpus, text)) {
     message.options.gpu_map.emplace(mapped.device, mapped.gpu);
   }
   message.placement.workers = head.workers;
-  message.placement.merged = head.proved;
+  message.placement.merged = message.options.proved;
   message.placement.worker_of_work_queue = TakeEntries<uint32_t>(head.work_queues, text);
   message.placement.work_queue_of_lane = TakeEntries<uint32_t>(head.lanes, text);
   for (uint32_t g = 0; g < head.graphs && !text.empty(); ++g) {

@@ -23,14 +23,11 @@ struct PlanMessage {
   plan::NodePart part;
 };
 
-// PlanHead: the beginning of the text. There follow the folder of weights, the paths of libraries
-// in lines, the GPU of each device that has one, the placement, what is to be known of whole
-// graphs, and the rank's part of the plan.
+// PlanHead: the beginning of the text. There follow the options, the GPU of each device that has
+// one, the placement, what is to be known of whole graphs, and the rank's part of the plan.
 struct PlanHead {
-  uint32_t inflight, first_tag;
-  bool proved, profile, trace, capture, check_arguments;
-  int64_t stall_timeout_ns;
-  uint64_t weights_dir_bytes, libraries_bytes, gpus;
+  uint32_t first_tag;
+  uint64_t options_bytes, gpus;
   uint32_t workers, work_queues, lanes, graphs, communicators, weights;
 };
 

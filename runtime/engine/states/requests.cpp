@@ -85,7 +85,7 @@ Status Core::AskRank(uint32_t rank, StateRequest& request, std::span<uint8_t> pi
   auto late = [&, last = Clock::now()]() mutable {
     const auto now = Clock::now();
     waited += std::min<std::chrono::nanoseconds>(now - std::exchange(last, now), 2 * kSlice);
-    return options_.stall_timeout.count() != 0 && waited > options_.stall_timeout;
+    return options_.timeout.count() != 0 && waited > options_.timeout;
   };
   bool answered = false;
   if (machines_ != nullptr) {
@@ -113,7 +113,7 @@ Status Core::AskRank(uint32_t rank, StateRequest& request, std::span<uint8_t> pi
   if (!ended()) {
     End(Status(StatusCode::kTimeout,
                fmt::format("{} was asked to {}, and has not answered in {} s", RankText(rank),
-                           asked, std::chrono::duration<double>(options_.stall_timeout).count())));
+                           asked, std::chrono::duration<double>(options_.timeout).count())));
     return EndStatus();
   }
   const Status end = EndStatus();

@@ -39,45 +39,79 @@ namespace {
 
 // LoadArguments: what Python says of an engine; see `Engine` in cgraph/_engine.py.
 struct LoadArguments {
-  std::string weights;
-  std::vector<std::string> libraries;
+  EngineOptions options;
   std::string device_map;
-  uint32_t workers, processes, inflight;
-  double timeout;
-  std::string rank_program;
-  std::vector<std::string> rank_arguments;
-  bool proved, require_gpus, profile, results_on_gpus, check_arguments;
 };
 
-Result<EngineOptions> OptionsOf(const LoadArguments& arguments, plan::Plan& plan) {
-  EngineOptions options;
-  options.weights_dir = arguments.weights;
-  options.libraries = arguments.libraries;
-  options.workers = arguments.workers;
-  options.processes = arguments.processes;
-  options.inflight = arguments.inflight;
-  options.rank_program = arguments.rank_program;
-  options.rank_arguments = arguments.rank_arguments;
-  options.proved = arguments.proved;
-  options.require_gpus = arguments.require_gpus;
-  options.profile = arguments.profile;
-  options.check_arguments = arguments.check_arguments;
-  options.results_on_gpus = arguments.results_on_gpus;
-  options.stall_timeout = Seconds(arguments.timeout);
+Status AddToOptions(const std::string& device_map, plan::Plan& plan, EngineOptions& options) {
   options.interrupted = [] {
     if (!OnMainThread()) return false;
     const nb::gil_scoped_acquire gil;
     return PyErr_CheckSignals() != 0;
   };
-  if (!arguments.device_map.empty()) {
-    auto machines = engine::FindMachines(plan, nullptr);
-    if (!machines.ok()) return machines.status();
-    auto mapped = workers::MapDevices(plan, arguments.device_map, *machines);
-    if (!mapped.ok()) return mapped.status();
-    options.gpu_map = mapped->on_gpus;
-    options.gpus = !mapped->on_gpus.empty();
-  }
+  if (device_map.empty()) return Status::Ok();
+  auto machines = engine::FindMachines(plan, nullptr);
+  if (!machines.ok()) return machines.status();
+  auto mapped = workers::MapDevices(plan, device_map, *machines);
+  if (!mapped.ok()) return mapped.status();
+  options.gpu_map = mapped->on_gpus;
+  options.gpus = !mapped->on_gpus.empty();
+  return Status::Ok();
+}
+
+// ---- options as Python has them, by their names
+
+template <typename Kind>
+void TakeOption(Kind, nb::handle value, typename Kind::Type& member) {
+  member = nb::cast<typename Kind::Type>(value);
+}
+void TakeOption(option::Seconds, nb::handle value, std::chrono::nanoseconds& member) {
+  member = Seconds(nb::cast<double>(value));
+}
+
+EngineOptions OptionsOf(const nb::dict& given) {
+  EngineOptions options;
+  engine::ForEachOption(options, [&](auto kind, const engine::OptionRow& row, auto& member) {
+    if (given.contains(row.name)) TakeOption(kind, given[row.name], member);
+  });
   return options;
+}
+
+// What an argument of Python's must be: its kind, the most that a number may be, and of a switch
+// what it is initially.
+nb::tuple Described(option::Switch, bool initial) { return nb::make_tuple("switch", 0, initial); }
+template <auto most>
+nb::tuple Described(option::Count<most> kind, uint32_t) {
+  return nb::make_tuple("count", kind.kMost, nb::none());
+}
+nb::tuple Described(option::Processes, uint32_t) {
+  return nb::make_tuple("processes", ranks::kMostRanks, nb::none());
+}
+nb::tuple Described(option::Seconds, std::chrono::nanoseconds) {
+  return nb::make_tuple("seconds", 0, nb::none());
+}
+nb::tuple Described(option::Text, const std::string&) {
+  return nb::make_tuple("text", 0, nb::none());
+}
+nb::tuple Described(option::Texts, const std::vector<std::string>&) {
+  return nb::make_tuple("texts", 0, nb::none());
+}
+
+nb::dict DescribedOptions() {
+  nb::dict all;
+  const EngineOptions initial;
+  engine::ForEachOption(initial, [&](auto kind, const engine::OptionRow& row, const auto& member) {
+    all[row.name] = Described(kind, member);
+  });
+  return all;
+}
+
+nb::list DescribedExclusions() {
+  nb::list all;
+  for (const engine::Exclusion& each : engine::kExclusions) {
+    all.append(nb::make_tuple(each.one, each.other, each.why));
+  }
+  return all;
 }
 
 // Refuses a plan of several nodes where a launcher runs this program several times.
@@ -99,12 +133,12 @@ Result<std::unique_ptr<Engine>> LoadPlan(const PlanHandle& handle, const LoadArg
   auto plan = plan::FromBytes(handle.Bytes());
   if (!plan.ok()) return plan.status();
   CGRAPH_RETURN_IF_ERROR(CheckLauncher(**plan));
-  auto options = OptionsOf(arguments, **plan);
-  if (!options.ok()) return options.status();
-  options->timed_out = [timed_out](const Status& status) {
+  EngineOptions options = arguments.options;
+  CGRAPH_RETURN_IF_ERROR(AddToOptions(arguments.device_map, **plan, options));
+  options.timed_out = [timed_out](const Status& status) {
     if (status.code() == StatusCode::kTimeout) timed_out->store(true);
   };
-  return Engine::Load(std::move(*plan), *options);
+  return Engine::Load(std::move(*plan), options);
 }
 
 // Whether a kernel waits for something outside the plan, or is not ours.
@@ -116,8 +150,8 @@ bool WaitsForOthers(const plan::Kernel& kernel) {
 }
 
 // The kernels of the library end, and proved lanes do not wait for each other for ever.
-bool MayHang(const plan::Plan& plan, const LoadArguments& arguments) {
-  return !arguments.proved || arguments.processes != 0 ||
+bool MayHang(const plan::Plan& plan, const EngineOptions& options) {
+  return !options.proved || options.processes != 0 ||
          std::any_of(plan.kernels.begin(), plan.kernels.end(),
                      [](const auto& kernel) { return WaitsForOthers(*kernel); });
 }
@@ -129,8 +163,8 @@ std::shared_ptr<EngineHandle> Load(const PlanHandle& plan, const LoadArguments& 
     return LoadPlan(plan, arguments, timed_out);
   }();
   if (!made.ok()) RaiseStatus(made.status(), During::kLoad);
-  return std::make_shared<EngineHandle>(std::move(*made), MayHang(plan.plan(), arguments),
-                                        Seconds(arguments.timeout), timed_out);
+  return std::make_shared<EngineHandle>(std::move(*made), MayHang(plan.plan(), arguments.options),
+                                        arguments.options.timeout, timed_out);
 }
 
 template <typename F>
@@ -335,21 +369,15 @@ void BindEngine(nb::module_& module) {
                            "The engine of runtime/engine/engine.h; cgraph.Engine is its user.")
       .def_static(
           "load",
-          [](const PlanHandle& plan, std::string weights, std::vector<std::string> libraries,
-             std::string device_map, uint32_t workers, uint32_t processes, uint32_t inflight,
-             double timeout, std::string rank_program, std::vector<std::string> rank_arguments,
-             bool proved, bool require_gpus, bool profile, bool results_on_gpus,
-             bool check_arguments) {
-            return Load(plan, {std::move(weights), std::move(libraries), std::move(device_map),
-                               workers, processes, inflight, timeout, std::move(rank_program),
-                               std::move(rank_arguments), proved, require_gpus, profile,
-                               results_on_gpus, check_arguments});
+          [](const PlanHandle& plan, const nb::dict& given, const std::string& device_map,
+             const std::string& rank_program, const std::vector<std::string>& rank_arguments) {
+            EngineOptions options = OptionsOf(given);
+            options.rank_program = rank_program;
+            options.rank_arguments = rank_arguments;
+            return Load(plan, {std::move(options), device_map});
           },
-          nb::arg("plan"), nb::kw_only(), nb::arg("weights"), nb::arg("libraries"),
-          nb::arg("device_map"), nb::arg("workers"), nb::arg("processes"), nb::arg("inflight"),
-          nb::arg("timeout"), nb::arg("rank_program"), nb::arg("rank_arguments"), nb::arg("proved"),
-          nb::arg("require_gpus"), nb::arg("profile"), nb::arg("results_on_gpus"),
-          nb::arg("check_arguments"))
+          nb::arg("plan"), nb::arg("options"), nb::kw_only(), nb::arg("device_map"),
+          nb::arg("rank_program"), nb::arg("rank_arguments"))
       .def("close", &EngineHandle::Close)
       .def_prop_ro("usable", &EngineHandle::usable)
       .def("stats", &StatsOf)
@@ -373,16 +401,14 @@ void BindEngine(nb::module_& module) {
   module.attr("PROCESS_PER_DEVICE") = kProcessPerDevice;
   module.attr("MAX_TIMEOUT") = kMaxTimeout;
   module.attr("TIMEOUT_TEXT") = kTimeoutText;
-  module.attr("MAX_WORKERS") = kMaxWorkers;
-  module.attr("MAX_INFLIGHT") = kMaxInflight;
-  module.attr("MAX_PROCESSES") = ranks::kMostRanks;
+  module.attr("ENGINE_OPTIONS") = DescribedOptions();
+  module.attr("EXCLUDED_OPTIONS") = DescribedExclusions();
   module.attr("PROCESSES_TEXT") = ProcessesText(ranks::kMostRanks);
   module.def("number_range_text", &NumberRangeText);
   module.def("is_python_module", &native::IsPythonModule);
   // What is wrong with the path of a library; empty: nothing.
-  module.def("check_library", [](const std::string& path) {
-    return native::CheckLibraryPath(path).message();
-  });
+  module.def("check_library",
+             [](const std::string& path) { return native::CheckLibraryPath(path).message(); });
   module.def("serve_rank", [](uint32_t rank) {
     const WithoutGil unlocked;
     native::ReportCrashes();

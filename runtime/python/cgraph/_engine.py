@@ -58,16 +58,11 @@ class Engine:
     def __init__(self, plan, *, weights=None, libraries=(), device_map=None, processes=None,
                  workers=None, timeout=DEFAULT_TIMEOUT, inflight=None, proved=True,
                  require_gpus=False, profile=False, check_arguments=False, results="host"):
-        options = {
-            "workers": _options.count("workers", workers, _runtime.MAX_WORKERS),
-            "processes": _options.processes(processes),
-            "inflight": _options.count("inflight", inflight, _runtime.MAX_INFLIGHT),
-            "timeout": _options.timeout(timeout),
-            "device_map": _options.device_map(device_map),
-            "results_on_gpus": _options.results_on_gpus(results)}
-        _options.check_flags(proved=proved, require_gpus=require_gpus, profile=profile,
-                             check_arguments=check_arguments)
-        _options.check_excluded(processes, device_map, workers, proved, require_gpus)
+        options = _options.read(
+            {"workers": workers, "processes": processes, "timeout": timeout, "inflight": inflight,
+             "proved": proved, "require_gpus": require_gpus, "profile": profile,
+             "check_arguments": check_arguments,
+             "results_on_gpus": _options.results_on_gpus(results)}, device_map)
         if libraries is None:
             libraries = ()
         if isinstance(libraries, (str, os.PathLike, type)) or not isinstance(
@@ -79,14 +74,13 @@ class Engine:
         self._submitters = {}
         self._measures = profile
         self.plan = plan
-        weights = _options.weights(weights, plan.folder)
-        libraries = [_library(each) for each in libraries]
+        options["weights"] = weights = _options.weights(weights, plan.folder)
+        options["libraries"] = libraries = [_library(each) for each in libraries]
         rank_program, rank_arguments = _rank_program(libraries, processes)
         try:
             self._runtime = _runtime.Engine.load(
-                plan._runtime, weights=weights, libraries=libraries, proved=proved,
-                rank_program=rank_program, rank_arguments=rank_arguments, require_gpus=require_gpus,
-                profile=profile, check_arguments=check_arguments, **options)
+                plan._runtime, options, device_map=_options.device_map(device_map),
+                rank_program=rank_program, rank_arguments=rank_arguments)
         except Error as error:
             files = [os.path.join(weights, name) for name in plan._runtime.weights()]
             said = type(error)(_arguments.of_engine(str(error)))

@@ -8,19 +8,49 @@ from cgraph import _runtime
 from cgraph.errors import InputError, PlanError, PlanFileNotFoundError
 
 
-def count(name, value, most):
-    """A number of threads, processes or executions, for the runtime; None: 0, its own choice."""
+def read(given, device_map):
+    """The options that Engine is given, by their names, as the runtime takes them."""
+    options = {}
+    for name, value in given.items():
+        kind, most, _ = _runtime.ENGINE_OPTIONS[name]
+        options[name] = _READERS[kind](name, value, most)
+    given = given | {"device_map": device_map}
+    for one, other, why in _runtime.EXCLUDED_OPTIONS:
+        if _is_given(one, given) and _is_given(other, given):
+            raise InputError(f"{_spelt(one)} excludes {_spelt(other)}: {why}; leave one of the two "
+                             "out")
+    return options
+
+
+def _is_given(name, given):
+    kind, _, initial = _runtime.ENGINE_OPTIONS.get(name, ("text", 0, None))
+    return given[name] != initial if kind == "switch" else bool(given[name])
+
+
+def _spelt(name):
+    """An option as whoever gives it writes it."""
+    kind, _, initial = _runtime.ENGINE_OPTIONS.get(name, ("text", 0, None))
+    return f"`{name}=False`" if kind == "switch" and initial else f"`{name}`"
+
+
+def _switch(name, value, _):
+    if not isinstance(value, bool):
+        raise InputError(f"`{name}` {value!r}: expected True or False")
+    return value
+
+
+def _count(name, value, most):
+    """A number of threads or executions; None: 0, the runtime's own choice."""
     return 0 if value is None else _whole(name, value, most, _runtime.number_range_text(1, most))
 
 
-def processes(value):
-    """As count(); "device" is one process for each device."""
+def _processes(name, value, most):
+    """As _count(); "device" is one process for each device."""
     if isinstance(value, str) and value == "device":
         return _runtime.PROCESS_PER_DEVICE
     if value is None:
         return 0
-    expected = _runtime.PROCESSES_TEXT.replace("`device`", '"device"')
-    return _whole("processes", value, _runtime.MAX_PROCESSES, expected)
+    return _whole(name, value, most, _runtime.PROCESSES_TEXT.replace("`device`", '"device"'))
 
 
 def _whole(name, value, most, expected):
@@ -33,21 +63,17 @@ def _whole(name, value, most, expected):
     return number
 
 
-def timeout(value):
-    """Seconds for the runtime; None: 0, for ever."""
+def _seconds(name, value, _):
+    """None: 0, for ever."""
     if value is None:
         return 0.0
     is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
     if not is_number or not 0 < value <= _runtime.MAX_TIMEOUT:  # which not-a-number is not, either
-        raise InputError(f"`timeout` {value!r}: {_runtime.TIMEOUT_TEXT}; None is for ever")
+        raise InputError(f"`{name}` {value!r}: {_runtime.TIMEOUT_TEXT}; None is for ever")
     return max(float(value), 1e-9)  # the runtime counts nanoseconds, and none would be for ever
 
 
-def check_flags(**flags):
-    """Raises where something else than True or False is given."""
-    for name, value in flags.items():
-        if not isinstance(value, bool):
-            raise InputError(f"`{name}` {value!r}: expected True or False")
+_READERS = {"switch": _switch, "count": _count, "processes": _processes, "seconds": _seconds}
 
 
 def results_on_gpus(value):
@@ -82,19 +108,3 @@ def weights(value, folder):
         raise PlanError(f"`weights={path!r}`: it is a file, and the folder is wanted in which the "
                         f"files are that `load` names: `weights={os.path.dirname(path) or '.'!r}`")
     return path
-
-
-def check_excluded(processes, device_map, workers, proved, require_gpus):
-    """Raises where two arguments say the same thing in two ways, as cgrun refuses their flags."""
-    if processes and device_map:
-        raise InputError("`processes` excludes `device_map`: it deals the devices to processes by "
-                         "itself; leave one of the two out")
-    if processes and workers:
-        raise InputError("`processes` excludes `workers`: a process has one worker; leave one of "
-                         "the two out")
-    if device_map and workers:
-        raise InputError("`device_map` excludes `workers`: a core has one worker; leave one of the "
-                         "two out")
-    if require_gpus and not proved:
-        raise InputError("`proved=False` excludes `require_gpus`: without a proof a plan runs on "
-                         "CPU threads; leave one of the two out")

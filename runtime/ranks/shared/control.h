@@ -43,15 +43,10 @@ struct GpuOfDevice {
 
 // What the other ranks load the plan with.
 struct RankOptions {
-  static constexpr uint32_t kMostLibraryBytes = 16384;
+  static constexpr uint32_t kMostBytes = 20480;
 
   uint32_t ranks = 1;
-  uint32_t inflight = 0;
-  bool proved = true, profile = false, trace = false, capture = true;
-  bool check_arguments = false;
-  int64_t stall_timeout_ns = 0;
-  SharedText<4096> weights_dir;
-  SharedText<kMostLibraryBytes> libraries;  // a path in each line
+  SharedText<kMostBytes> text;  // engine::TextForRanks()
 };
 
 // What rank 0 asks another rank about states, and the piece that goes with it.

@@ -142,7 +142,7 @@ bool GoesDuringReport() {
 bool GoesAfterCallback() {
   std::atomic<bool> called{false}, gone{false}, late{false};
   EngineOptions options;
-  options.stall_timeout = milliseconds(20);
+  options.timeout = milliseconds(20);
   options.timed_out = [&](const Status&) {
     called = true;
     std::this_thread::sleep_for(milliseconds(30));

@@ -19,7 +19,7 @@ using plan::testing::FlowPlan;
 using std::chrono::milliseconds;
 
 EnginePtr Load(std::unique_ptr<plan::Plan> plan, EngineOptions options) {
-  if (options.stall_timeout > std::chrono::seconds(2)) options.stall_timeout = milliseconds(2000);
+  if (options.timeout > std::chrono::seconds(2)) options.timeout = milliseconds(2000);
   auto engine = Engine::Load(std::move(plan), options);
   if (!engine.ok()) throw std::runtime_error(engine.status().message());
   return std::move(*engine);

@@ -109,7 +109,7 @@ TEST_CASE("an error of a communicator behind another one's collective is found")
 TEST_CASE("executions end after a queue has broken, in every order") {
   for (uint64_t seed = 1; seed <= 25; ++seed) {
     INFO("seed " << seed);
-    EngineOptions options{.require_gpus = true, .stall_timeout = milliseconds(4000)};
+    EngineOptions options{.require_gpus = true, .timeout = milliseconds(4000)};
     options.timed_out = [](const Status&) {};
     testing::Runner runner(kPath, {}, options);
     DriverControl().reseed(seed);

@@ -14,7 +14,7 @@ using std::chrono::milliseconds;
 TEST_CASE("a teardown abandons a kernel that never ends, with the memory that it may touch") {
   const std::string path = CGRAPH_SOURCE_DIR "/tests/emulation/engine/endless.cgraph";
   std::string abandoned, timed_out;
-  EngineOptions options{.require_gpus = true, .stall_timeout = milliseconds(700)};
+  EngineOptions options{.require_gpus = true, .timeout = milliseconds(700)};
   options.timed_out = [&](const Status& status) { timed_out = status.message(); };
   options.abandoned = [&](const Status& status) { abandoned = status.message(); };
   {
@@ -41,7 +41,7 @@ TEST_CASE("a teardown ends in time where NCCL waits for a kernel that never ends
   using Clock = std::chrono::steady_clock;
   const std::string path = CGRAPH_SOURCE_DIR "/tests/emulation/engine/endless.cgraph";
   std::string abandoned;
-  EngineOptions options{.require_gpus = true, .stall_timeout = milliseconds(700)};
+  EngineOptions options{.require_gpus = true, .timeout = milliseconds(700)};
   options.timed_out = [](const Status&) {};
   options.abandoned = [&](const Status& status) { abandoned = status.message(); };
   Clock::time_point begun;

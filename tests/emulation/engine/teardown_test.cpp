@@ -15,7 +15,7 @@ using std::chrono::milliseconds;
 // of GPU 1 then seems to be through with the collective, for which GPU 2 never comes.
 TEST_CASE("a collective that hangs is ended before any queue is closed") {
   std::string abandoned;
-  EngineOptions options{.workers = 5, .require_gpus = true, .stall_timeout = milliseconds(5000)};
+  EngineOptions options{.workers = 5, .require_gpus = true, .timeout = milliseconds(5000)};
   options.abandoned = [&](const Status& status) { abandoned = status.message(); };
   {
     testing::Runner runner(CGRAPH_SOURCE_DIR "/tests/emulation/engine/teardown.cgraph", {},

@@ -66,7 +66,7 @@ void ExecuteOnZeros(Engine& engine, uint32_t graph) {
 TrialEnd RunIt(std::unique_ptr<Plan> plan) {
   EngineOptions options;
   options.workers = 2;
-  options.stall_timeout = std::chrono::seconds(5);
+  options.timeout = std::chrono::seconds(5);
   Result<std::unique_ptr<Engine>> engine = Engine::Load(std::move(plan), options);
   if (!engine.ok()) return TrialEnd::kNotLoaded;
   for (uint32_t g = 0; g < (*engine)->plan().graphs.size(); ++g) ExecuteOnZeros(**engine, g);

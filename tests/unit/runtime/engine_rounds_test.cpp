@@ -182,7 +182,7 @@ TEST_CASE("who is told of a time-out may tear the engine down") {
   Engine* told = nullptr;
   std::atomic<bool> torn_down{false};
   EngineOptions options = Workers(2);
-  options.stall_timeout = milliseconds(100);
+  options.timeout = milliseconds(100);
   options.timed_out = [&](const Status&) {
     told->Teardown();
     torn_down = true;

@@ -349,7 +349,7 @@ TEST_CASE("a wrong order is refused, and hangs and is reported when it is not pr
           StatusCode::kInvalid);
   EngineOptions options;
   options.proved = false;
-  options.stall_timeout = milliseconds(200);
+  options.timeout = milliseconds(200);
   auto engine = Load(WithKernel(plan::testing::TwoWayPlan(true), "relu"), options);
   std::vector<Input> inputs;
   const std::vector<float> data(1024, 1);

@@ -216,7 +216,7 @@ TEST_CASE("an engine that stands still reports the cause, since when, and what w
   flow.Give("z", z);
   EngineOptions options;
   options.workers = 3;
-  options.stall_timeout = std::chrono::milliseconds(600);
+  options.timeout = std::chrono::milliseconds(600);
   auto loaded = Engine::Load(flow.Build(), options);
   INFO((loaded.ok() ? "" : loaded.status().message()));
   REQUIRE(loaded.ok());
