@@ -227,7 +227,7 @@ void ElaborateGraph(ElaborationContext& elaboration, program::GraphId id) {
   if (elaboration.diagnostics.errors() > errors) return;
   for (const graph::Call& call : removed) {
     // A program may use the gradient of a loss alone, and `grad` may make what nothing reads.
-    if (call.derived_from.valid() || call.differentiated) continue;
+    if (!call.forward_method.empty() || call.differentiated) continue;
     Report(elaboration, Code::kW0501, call.site,
            fmt::format("nothing reads what `{}` makes, and it has no effect: it is removed",
                        call.instance.valid()

@@ -143,8 +143,11 @@ struct Call {
   Range site;                    // the call in the graph's body
   DeviceId device;
   std::vector<CallId> after;     // earlier calls that must have ended: `x after y`, sorted
-  // Of a call that `grad` has made: the call whose gradients it computes, and which of them.
+  // Of a call that `grad` has made: the call whose gradients it computes, which has its place and
+  // its indices, the method of that call, and which gradients. Prune may remove that call, and the
+  // id is invalid then: what a schedule says goes by the method.
   CallId derived_from;
+  std::string forward_method;    // empty: `grad` has not made this call
   Half half = Half::kWhole;
   bool differentiated = false;   // `grad` went through it: what it makes may be asked for no more
   bool recompute = false;        // what derived calls read of it is made again there

@@ -52,7 +52,8 @@ class GraphPrinter {
     for (graph::OpId id : graph_.ops.Ids()) {
       const graph::Op& op = graph_.ops[id];
       for (const graph::Use& operand : op.operands) Introduce(operand.value);
-      PrintOp(op);
+      const bool is_first = id.index == 0 || graph_.ops[graph::OpId(id.index - 1)].call != op.call;
+      PrintOp(op, is_first);
     }
     for (const graph::Bucket& bucket : graph_.buckets) PrintBucket(bucket);
     for (const graph::Port& port : graph_.outputs) {
@@ -155,7 +156,7 @@ class GraphPrinter {
     }
   }
 
-  void PrintOp(const graph::Op& op) {
+  void PrintOp(const graph::Op& op, bool is_first) {
     out_ << "  ";
     for (size_t i = 0; i < op.results.size(); ++i) {
       introduced_[op.results[i].index] = true;
@@ -175,6 +176,7 @@ class GraphPrinter {
       if (value.storage == Value::kState) out_ << " -> " << value.name;
     }
     PrintCall(graph_.calls[op.call]);
+    if (is_first) PrintDerivation(graph_.calls[op.call]);
     out_ << "\n";
   }
 
@@ -229,6 +231,18 @@ class GraphPrinter {
       out_ << " after";
       PrintCaller(graph_.calls[before]);
     }
+  }
+
+  // Prints at the first op of a method call what `grad` and `recompute` say of all of it. The call
+  // that it is derived of has its place and its indices.
+  void PrintDerivation(const graph::Call& call) {
+    if (!call.instance.valid()) return;
+    if (call.recompute) out_ << " recompute";
+    if (call.half == Half::kInput) out_ << " input half";
+    if (call.half == Half::kWeight) out_ << " weight half";
+    if (call.forward_method.empty()) return;
+    out_ << " derived of " << call.forward_method;
+    if (!call.derived_from.valid()) out_ << ", which is removed";
   }
 
   const graph::Module& module_;

@@ -122,6 +122,10 @@ class GraphValidator {
     const graph::Call& call = graph_.calls[id];
     Expect(!call.derived_from.valid() || call.derived_from < id, id,
            ": derived of a call that is made later");
+    // Of calls that are ops a rewrite may make others.
+    const bool of_method = call.derived_from.valid() && call.instance.valid();
+    Expect(!of_method || graph_.calls[call.derived_from].method == call.forward_method, id,
+           ": derived of a call of another method");
     Expect(call.half == Half::kWhole || call.instance.valid(), id, ": a half of no method");
     Expect(!call.recompute || call.instance.valid(), id, ": recomputes no method");
   }

@@ -34,6 +34,9 @@ graph::Call MakeCall(ElaborationContext& elaboration, graph::InstanceId instance
     call.indices = elaboration.derived->indices;
     call.index_names = elaboration.derived->index_names;
     call.derived_from = elaboration.derived->forward;
+    if (call.derived_from.valid()) {
+      call.forward_method = elaboration.builder->graph().calls[call.derived_from].method;
+    }
     return call;
   }
   for (const Backtrace::Loop& loop : elaboration.backtrace.loops) {

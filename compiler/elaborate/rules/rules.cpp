@@ -80,16 +80,20 @@ class RuleMaker {
     }
     rules_.calls.resize(graph_.calls.size());
     for (CallId id : graph_.calls.Ids()) {
-      const std::optional<uint32_t> derived = DerivedKind(graph_.calls[id]);
-      rules_.calls[id.index].kind = derived ? *derived : KindOf(graph_.calls[id]);
+      rules_.calls[id.index].kind = KindOf(graph_.calls[id]);
     }
   }
 
   uint32_t KindOf(const graph::Call& call) const {
-    if (!call.instance.valid()) return graph::kNoKind;
-    const program::ActorId actor = elaboration_.places.instances[call.instance.index].actor;
-    auto found = kinds_.find({actor, call.method});
-    if (found == kinds_.end()) found = kinds_.find({program::ActorId(), call.method});
+    const std::optional<uint32_t> derived = DerivedKind(call);
+    return derived ? *derived : KindByName(call.instance, call.method);
+  }
+
+  uint32_t KindByName(InstanceId instance, const std::string& method) const {
+    if (!instance.valid()) return graph::kNoKind;
+    const program::ActorId actor = elaboration_.places.instances[instance.index].actor;
+    auto found = kinds_.find({actor, method});
+    if (found == kinds_.end()) found = kinds_.find({program::ActorId(), method});
     return found == kinds_.end() ? graph::kNoKind : found->second;
   }
 
@@ -102,11 +106,10 @@ class RuleMaker {
                         [&](const program::Method& other) { return other.name == kind; });
   }
 
-  // Returns the kind of a call by what it is derived of: its forward call comes before it, and has
-  // its kind already.
+  // Returns the kind of a call by the method that it is derived of.
   std::optional<uint32_t> DerivedKind(const graph::Call& call) const {
-    if (!call.derived_from.valid()) return std::nullopt;
-    const uint32_t forward = rules_.calls[call.derived_from.index].kind;
+    if (call.forward_method.empty()) return std::nullopt;
+    const uint32_t forward = KindByName(call.instance, call.forward_method);
     if (forward == graph::kNoKind || rules_.kinds[forward].name != "forward") return std::nullopt;
     const std::string name = DerivedName("forward", call.half);
     for (uint32_t kind : derived_kinds_) {
@@ -360,7 +363,7 @@ class RuleMaker {
       if (rules_.calls[id.index].kind != rule.first.index) continue;
       std::deque<CallId>& queue = seconds[key(graph_.calls[id])];
       // A derived call whose place has no params has no second half.
-      if (queue.empty() && graph_.calls[id].derived_from.valid()) continue;
+      if (queue.empty() && !graph_.calls[id].forward_method.empty()) continue;
       if (queue.empty() || queue.front() < id) return ReportNoPair(rule, id, !queue.empty());
       rules_.calls[id.index].fused = queue.front();
       follows_.insert(queue.front());
