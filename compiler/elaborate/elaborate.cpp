@@ -59,7 +59,7 @@ void InitialiseState(ElaborationContext& elaboration, const program::State& stat
   value = Coerce(elaboration, value, state.type, frame, {"state", &state.name, state.range},
                  elaboration.program.exprs[state.value].range);
   if (value.poisoned()) return;
-  StoreState(elaboration, layout, value);
+  StoreState(elaboration, layout, value, state.range);
   CommitStates(elaboration, scope);
 }
 

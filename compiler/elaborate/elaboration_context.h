@@ -85,7 +85,8 @@ struct ElaborationContext {
   Tape* tape = nullptr;
   const DerivedCall* derived = nullptr;  // while a derived call is being made
   bool halved = false;        // derived calls of methods are two: see graph::Call::half
-  bool names_params = false;  // in `of:` of `grad`
+  // In `of:` of `grad`, where `stage[0].w` is a param: the params that it reads.
+  std::set<graph::StateId>* named_params = nullptr;
   // By StateId, equal where what states begin with is; empty: nothing has asked yet.
   std::vector<std::string> beginnings;
   std::map<graph::InstanceId, Range> updates;  // calls of optimizers in the graph so far

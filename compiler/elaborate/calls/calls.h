@@ -54,8 +54,9 @@ Tensor ReadState(ElaborationContext& elaboration, graph::StateId state);
 
 Value ReadStates(ElaborationContext& elaboration, Range range, const Value& layout);
 
-// `value` has the shape of `layout`: Coerce has seen to it.
-void StoreState(ElaborationContext& elaboration, const Value& layout, const Value& value);
+// `value` has the shape of `layout`: Coerce has seen to it. `range`: the statement that writes.
+void StoreState(ElaborationContext& elaboration, const Value& layout, const Value& value,
+                Range range);
 
 }  // namespace cgraph::elaborate
 

@@ -28,6 +28,12 @@ struct MethodScope {
   graph::Call call;
   graph::CallId call_id;                       // invalid until the first op
   OrderedMap<graph::StateId, Tensor> pending;  // in the order of their first assignment
+  // What the method's statements have written, in their order: the last one is pending.
+  struct Write {
+    graph::ValueId value;
+    Range range;
+  };
+  std::map<graph::StateId, std::vector<Write>> writes;
   size_t first_node = 0;                       // of the tape, within the method
 };
 

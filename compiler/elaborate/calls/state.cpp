@@ -27,6 +27,9 @@ const Value& LayoutOf(const ElaborationContext& elaboration, program::StateId st
 }
 
 Tensor ReadState(ElaborationContext& elaboration, graph::StateId state) {
+  if (elaboration.named_params != nullptr && elaboration.places.params.count(state) != 0) {
+    elaboration.named_params->insert(state);
+  }
   if (elaboration.method) {
     auto written = elaboration.method->pending.find(state);
     if (written != elaboration.method->pending.end()) return written->second;
@@ -41,16 +44,19 @@ Value ReadStates(ElaborationContext& elaboration, Range range, const Value& layo
   });
 }
 
-void StoreState(ElaborationContext& elaboration, const Value& layout, const Value& value) {
+void StoreState(ElaborationContext& elaboration, const Value& layout, const Value& value,
+                Range range) {
   if (const StateLeaf* leaf = layout.As<StateLeaf>()) {
-    elaboration.method->pending[leaf->state] = *value.As<Tensor>();
+    const Tensor& tensor = *value.As<Tensor>();
+    elaboration.method->pending[leaf->state] = tensor;
+    elaboration.method->writes[leaf->state].push_back({tensor.value, range});
   } else if (const List* list = layout.As<List>()) {
     for (size_t i = 0; i < list->items->size(); ++i) {
-      StoreState(elaboration, (*list->items)[i], (*value.As<List>()->items)[i]);
+      StoreState(elaboration, (*list->items)[i], (*value.As<List>()->items)[i], range);
     }
   } else if (const Tuple* tuple = layout.As<Tuple>()) {
     for (size_t i = 0; i < tuple->items->values.size(); ++i) {
-      StoreState(elaboration, tuple->items->values[i], value.As<Tuple>()->items->values[i]);
+      StoreState(elaboration, tuple->items->values[i], value.As<Tuple>()->items->values[i], range);
     }
   }
 }

@@ -53,7 +53,7 @@ Value IndexList(ElaborationContext& elaboration, const std::vector<Value>& items
 
 Value FieldOf(ElaborationContext& elaboration, const Value& base, const program::Field& field) {
   if (base.poisoned()) return base;
-  if (const auto* instance = base.As<graph::InstanceId>(); instance && elaboration.names_params) {
+  if (const auto* instance = base.As<graph::InstanceId>(); instance && elaboration.named_params) {
     return FieldOf(elaboration, ParamsOf(elaboration, *instance, field.name_range), field);
   }
   const Tuple* tuple = base.As<Tuple>();

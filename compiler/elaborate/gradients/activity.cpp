@@ -1,7 +1,10 @@
 #include "compiler/elaborate/gradients/activity.h"
 
+#include <map>
+
 #include <fmt/format.h>
 
+#include "compiler/elaborate/calls/method_scope.h"
 #include "compiler/elaborate/report.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -12,37 +15,28 @@ using graph::ValueId;
 
 class Finder {
  public:
-  Finder(ElaborationContext& elaboration, size_t first, const std::set<ValueId>& targets)
+  Finder(ElaborationContext& elaboration, size_t first, const Targets& targets)
       : elaboration_(elaboration),
         graph_(elaboration.builder->graph()),
         nodes_(elaboration.tape->nodes),
         first_(first),
         targets_(targets),
-        depends_(graph_.values.size()),
-        older_(graph_.values.size()) {
-    for (ValueId target : targets) {
-      const graph::StateId state = graph_.values[target].state;
-      if (state.valid() && elaboration.places.params.count(state)) params_.insert(state);
-    }
+        depends_(graph_.values.size()) {
     found_.from_input.resize(graph_.values.size());
     found_.maker.resize(graph_.values.size(), Activity::kNoNode);
   }
 
   std::optional<Activity> Run(ValueId loss, Range range) {
     FindOutermost();
-    for (ValueId target : targets_) depends_[target.index] = true;
+    if (!CheckOlder(loss, range)) return std::nullopt;
+    for (ValueId target : targets_.values) depends_[target.index] = true;
     for (ValueId id : graph_.values.Ids()) {
-      const graph::Value& value = graph_.values[id];
-      found_.from_input[id.index] = value.storage == graph::Value::kInput;
-      const bool is_older = value.storage == graph::Value::kState && !value.base.valid() &&
-                            params_.count(value.state) && !targets_.count(id);
-      if (is_older) depends_[id.index] = older_[id.index] = true;
+      found_.from_input[id.index] = graph_.values[id].storage == graph::Value::kInput;
     }
     for (size_t i : outermost_) Forwards(i);
     std::vector<bool> needed(graph_.values.size());
     needed[Root(loss).index] = true;
-    for (size_t i : llvm::reverse(outermost_)) Backwards(nodes_[i], needed);
-    if (!CheckOlder(needed, range)) return std::nullopt;
+    for (size_t i : llvm::reverse(outermost_)) Backwards(nodes_[i], needed, &depends_);
     found_.active.resize(graph_.values.size());
     for (size_t i = 0; i < needed.size(); ++i) found_.active[i] = needed[i] && depends_[i];
     for (size_t i : outermost_) {
@@ -105,11 +99,14 @@ class Finder {
     });
   }
 
-  void Backwards(const TapeNode& node, std::vector<bool>& needed) {
+  // Marks what a node reads for what is marked; of values, if that is given, that depend on a
+  // target.
+  void Backwards(const TapeNode& node, std::vector<bool>& needed,
+                 const std::vector<bool>* depends) const {
     bool lies_on_way = false;
     ForEachTensor(node.result, [&](const Tensor& tensor) {
       const size_t index = Root(tensor.value).index;
-      lies_on_way = lies_on_way || (needed[index] && depends_[index]);
+      lies_on_way = lies_on_way || (needed[index] && (depends == nullptr || (*depends)[index]));
     });
     if (!lies_on_way || IsCut(node)) return;
     for (const Value& argument : node.arguments) {
@@ -129,26 +126,98 @@ class Finder {
     return has;
   }
 
-  bool CheckOlder(const std::vector<bool>& needed, Range range) {
-    for (size_t i = 0; i < older_.size(); ++i) {
-      if (!older_[i] || !needed[i]) continue;
+  // ---- former values of params ------------------------------------------------------------------
+
+  struct Older {
+    graph::StateId param;
+    Range written;  // where it was overwritten
+    // What the method has written last, where this is what it has written before: the program may
+    // mean it by another name, and so it counts where the loss does not depend on the last one.
+    ValueId last = {};
+  };
+
+  // Finds what the params among the targets were before they were written.
+  std::map<ValueId, Older> FindOlder() const {
+    std::map<ValueId, Older> older;
+    for (ValueId id : graph_.values.Ids()) {
+      const graph::Value& value = graph_.values[id];
+      const bool is_param = value.storage == graph::Value::kState && !value.base.valid() &&
+                            targets_.params.count(value.state) != 0;
+      if (!is_param || targets_.values.count(id) != 0) continue;
+      if (const std::optional<Range> written = Overwritten(id)) older[id] = {value.state, *written};
+    }
+    for (graph::StateId param : targets_.params) {
+      const std::vector<MethodScope::Write>* writes = WritesOf(param);
+      for (size_t i = 0; writes != nullptr && i + 1 < writes->size(); ++i) {
+        const ValueId root = Root((*writes)[i].value);
+        if (targets_.values.count(root) != 0) continue;
+        older[root] = {param, (*writes)[i + 1].range, Root(writes->back().value)};
+      }
+    }
+    return older;
+  }
+
+  // Returns what the current method has written to a param; null: nothing.
+  const std::vector<MethodScope::Write>* WritesOf(graph::StateId param) const {
+    if (elaboration_.method == nullptr) return nullptr;
+    const auto found = elaboration_.method->writes.find(param);
+    return found == elaboration_.method->writes.end() ? nullptr : &found->second;
+  }
+
+  // Returns where a param was written whose value this is, or was; nothing: it is its value still.
+  std::optional<Range> Overwritten(ValueId id) const {
+    const graph::StateId param = graph_.values[id].state;
+    if (const auto* writes = WritesOf(param)) return writes->front().range;
+    const ValueId current = elaboration_.builder->CurrentState(param);
+    if (current == id) return std::nullopt;
+    return graph_.calls[graph_.ops[graph_.values[current].producer].call].site;
+  }
+
+  // Reports a former value of a param that the loss has read other than by way of a later one.
+  bool CheckOlder(ValueId loss, Range range) {
+    const std::map<ValueId, Older> older = FindOlder();
+    if (older.empty()) return true;
+    std::vector<bool> read(graph_.values.size());
+    read[Root(loss).index] = true;
+    for (size_t i : llvm::reverse(outermost_)) {
+      if (!MakesParam(nodes_[i])) Backwards(nodes_[i], read, nullptr);
+    }
+    for (const auto& [id, former] : older) {
+      if (!read[id.index] || (former.last.valid() && read[former.last.index])) continue;
+      const graph::State& state = elaboration_.module.states[former.param];
       Report(elaboration_, Code::kE0909, range,
-             fmt::format("the loss has read `{}` as it was before it was written; gradients are of "
-                         "what a param is where `grad` stands",
-                         graph_.values[ValueId(i)].name));
+             fmt::format("the loss has read `{}.{}` as it was before it was written; gradients are "
+                         "of what a param is where `grad` stands: call it before the write, or "
+                         "compute the loss after it",
+                         elaboration_.module.instances[state.instance].name, state.name))
+          .AddNote(former.written, "written here");
       return false;
     }
     return true;
+  }
+
+  // Returns whether a node makes what the current method writes to a param that is asked for.
+  bool MakesParam(const TapeNode& node) const {
+    bool makes = false;
+    ForEachTensor(node.result, [&](const Tensor& tensor) {
+      for (graph::StateId param : targets_.params) {
+        const std::vector<MethodScope::Write>* writes = WritesOf(param);
+        if (writes == nullptr) continue;
+        makes = makes || llvm::any_of(*writes, [&](const MethodScope::Write& write) {
+                  return Root(write.value) == Root(tensor.value);
+                });
+      }
+    });
+    return makes;
   }
 
   ElaborationContext& elaboration_;
   const graph::Graph& graph_;
   const std::deque<TapeNode>& nodes_;
   const size_t first_;
-  const std::set<ValueId>& targets_;
+  const Targets& targets_;
   std::vector<size_t> outermost_;
-  std::set<graph::StateId> params_;    // whose values are among the targets
-  std::vector<bool> depends_, older_;  // by ValueId: on a target; a former value of a param
+  std::vector<bool> depends_;  // by ValueId: on a target
   Activity found_;
 };
 
@@ -165,8 +234,7 @@ const program::Gradient* RuleOf(const ElaborationContext& elaboration, const Tap
 }
 
 std::optional<Activity> FindActivity(ElaborationContext& elaboration, size_t first,
-                                     graph::ValueId loss, const std::set<graph::ValueId>& targets,
-                                     Range range) {
+                                     graph::ValueId loss, const Targets& targets, Range range) {
   // Each gradient looks at all values that there are.
   const int64_t cost = elaboration.tape->nodes.size() - first +
                        StepsOfBytes(elaboration.builder->graph().values.size());

@@ -12,6 +12,12 @@
 
 namespace cgraph::elaborate {
 
+// Targets: what `of:` means.
+struct Targets {
+  std::set<graph::ValueId> values;  // their roots
+  std::set<graph::StateId> params;  // that are among them
+};
+
 // Values are known by their roots: a view is a part of its base.
 struct Activity {
   std::vector<size_t> nodes;     // of the tape, that have an active result, in its order
@@ -29,10 +35,9 @@ struct Activity {
 const program::Gradient* RuleOf(const ElaborationContext& elaboration, const TapeNode& node);
 
 // Returns what is active, of the nodes from `first` on. Nothing (reported) where the loss has read
-// an older value of a param as well.
+// a param as it was before it was written.
 std::optional<Activity> FindActivity(ElaborationContext& elaboration, size_t first,
-                                     graph::ValueId loss, const std::set<graph::ValueId>& targets,
-                                     Range range);
+                                     graph::ValueId loss, const Targets& targets, Range range);
 
 }  // namespace cgraph::elaborate
 

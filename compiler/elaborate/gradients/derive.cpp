@@ -37,14 +37,13 @@ class Deriver {
         maker_(elaboration, range),
         range_(range) {}
 
-  bool Run(const Tensor& loss, const std::optional<Tensor>& from,
-           const std::set<ValueId>& targets) {
+  bool Run(const Tensor& loss, const std::optional<Tensor>& from, const Targets& targets) {
     const size_t first = elaboration_.method ? elaboration_.method->first_node : 0;
     std::optional<Activity> activity =
         FindActivity(elaboration_, first, loss.value, targets, range_);
     if (!activity) return false;
     activity_ = std::move(*activity);
-    targets_ = &targets;
+    targets_ = &targets.values;
     const CallId last = graph::MakerOf(builder_.graph(), loss.value);
     if (last.valid()) builder_.graph().calls[last].differentiated = true;
     if (!activity_.IsActive(Root(loss.value))) return !targets.empty() || ReportNothing();
@@ -365,10 +364,10 @@ class Deriver {
 }  // namespace
 
 bool Derive(ElaborationContext& elaboration, const Tensor& loss, const std::optional<Tensor>& from,
-            const std::set<ValueId>& targets, Range range, FoundGradients& found) {
+            const Targets& targets, Range range, FoundGradients& found) {
   Deriver deriver(elaboration, range);
   if (!deriver.Run(loss, from, targets)) return false;
-  for (ValueId target : targets) found.emplace(target, deriver.Found(target));
+  for (ValueId target : targets.values) found.emplace(target, deriver.Found(target));
   return true;
 }
 

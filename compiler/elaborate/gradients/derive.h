@@ -3,8 +3,8 @@
 #define CGRAPH_COMPILER_ELABORATE_GRADIENTS_DERIVE_H_
 
 #include <optional>
-#include <set>
 
+#include "compiler/elaborate/gradients/activity.h"
 #include "compiler/elaborate/gradients/copies/copies.h"
 
 namespace cgraph::elaborate {
@@ -13,7 +13,7 @@ namespace cgraph::elaborate {
 // its value is. `from`: the gradient of the loss itself; without it 1. False: an error was
 // reported.
 bool Derive(ElaborationContext& elaboration, const Tensor& loss, const std::optional<Tensor>& from,
-            const std::set<graph::ValueId>& targets, Range range, FoundGradients& found);
+            const Targets& targets, Range range, FoundGradients& found);
 
 }  // namespace cgraph::elaborate
 

@@ -56,17 +56,29 @@ bool IsPoisoned(const Value& value) {
   return value.poisoned();
 }
 
+// Returns the text by which messages mean a value: its name, or else its type.
+std::string NameOf(ElaborationContext& elaboration, ValueId id) {
+  const graph::Value& value = elaboration.builder->value(id);
+  return value.name.empty() ? Text(elaboration, value.type) : "`" + value.name + "`";
+}
+
 // Collects the tensors of a tree; false (reported) where one is not of floats.
-bool CollectTargets(ElaborationContext& elaboration, const Value& tree, std::set<ValueId>& targets,
+bool CollectTargets(ElaborationContext& elaboration, const Value& tree, Targets& targets,
                     Range range) {
   bool floats = true;
   ForEachTensor(tree, [&](const Tensor& tensor) {
     const graph::Type& type = elaboration.builder->type(tensor.value);
-    targets.insert(graph::RootOf(elaboration.builder->graph(), tensor.value));
+    const ValueId root = graph::RootOf(elaboration.builder->graph(), tensor.value);
+    targets.values.insert(root);
+    if (IsParam(elaboration, root)) targets.params.insert(elaboration.builder->value(root).state);
     if (ClassOf(type.dtype) == DTypeClass::kFloating || !floats) return;
     floats = false;
     Report(elaboration, Code::kE0903, range,
-           fmt::format("gradients are of floats, and this is {}", Text(elaboration, type)));
+           fmt::format("gradients are of floats, and {} is {}",
+                       elaboration.builder->value(tensor.value).name.empty()
+                           ? "this"
+                           : NameOf(elaboration, tensor.value),
+                       Text(elaboration, type)));
   });
   return floats && !IsPoisoned(tree);
 }
@@ -131,7 +143,7 @@ void WarnOfZeros(ElaborationContext& elaboration, const std::vector<std::string>
 Value NoGradient(ElaborationContext& elaboration, const Tensor& target, Range range,
                  std::vector<std::string>& names) {
   const graph::Value value = elaboration.builder->value(target.value);
-  names.push_back(value.name.empty() ? Text(elaboration, value.type) : "`" + value.name + "`");
+  names.push_back(NameOf(elaboration, target.value));
   llvm::SaveAndRestore<std::optional<graph::DeviceId>> on(elaboration.on);
   if (elaboration.method == nullptr) elaboration.on = value.home;
   OpMaker maker(elaboration, range);
@@ -166,7 +178,8 @@ namespace {
 
 // GradCall: the arguments of `grad`.
 struct GradCall {
-  Value loss, of = Nothing();  // without `of:`, what native code keeps is trained
+  Value loss, of = Nothing();      // without `of:`, what native code keeps is trained
+  std::set<graph::StateId> named;  // the params that `of:` reads
   std::optional<Tensor> from;
   Range loss_range, of_range;
 };
@@ -176,7 +189,8 @@ std::optional<GradCall> ReadArguments(ElaborationContext& elaboration,
                                       const program::CallBuiltin& e, const Context& context) {
   GradCall call;
   for (const program::Argument& argument : e.arguments) {
-    llvm::SaveAndRestore<bool> naming(elaboration.names_params, argument.label == "of");
+    llvm::SaveAndRestore<std::set<graph::StateId>*> naming(
+        elaboration.named_params, argument.label == "of" ? &call.named : nullptr);
     const Value value = Evaluate(elaboration, argument.value, context.frame);
     if (value.poisoned()) return std::nullopt;
     const Range range = elaboration.program.exprs[argument.value].range;
@@ -233,7 +247,7 @@ Value EvaluateGrad(ElaborationContext& elaboration, const program::CallBuiltin& 
   }
   if (!CheckLoss(elaboration, call->loss, call->from, call->loss_range)) return Value();
   const Value tree = TargetsOf(elaboration, call->of, call->of_range);
-  std::set<ValueId> targets;
+  Targets targets{{}, call->named};
   if (!CollectTargets(elaboration, tree, targets, call->of_range)) return Value();
   const Tensor& loss = *call->loss.As<Tensor>();
   // Ops that stand alone are derived, too, so W0501 does not report them.

@@ -146,7 +146,7 @@ void AssignState(ElaborationContext& elaboration, const program::Assign& s, Fram
   }
   Value value = Coerce(elaboration, right.value, type, owner, {"state", &state.name, state.range},
                        right.range);
-  if (!value.poisoned()) StoreState(elaboration, *target, value);
+  if (!value.poisoned()) StoreState(elaboration, *target, value, range);
 }
 
 }  // namespace cgraph::elaborate
