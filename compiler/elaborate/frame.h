@@ -61,6 +61,7 @@ struct Frame {
   }
 
   std::string subject;  // "stage[2].forward", "matmul"
+  std::string update;   // "`sgd` updates `stage[2].w`": what one of an optimizer's calls does
   const program::Signature* signature;
   const Table<program::LocalId, program::Local>* names;
   std::vector<std::optional<Value>> locals;

@@ -76,8 +76,10 @@ Diagnostic& Report(ElaborationContext& elaboration, Code code, Range at, std::st
       diagnostic.AddNote(call.site, OpText(elaboration.program, *call.op));
       continue;
     }
-    const char* what = call.frame->signature ? "in `{}`, called here" : "of `{}`, made here";
-    diagnostic.AddNote(call.site, fmt::format(fmt::runtime(what), call.frame->subject));
+    const char* what = call.frame->signature ? "in `{}`{}, called here" : "of `{}`{}, made here";
+    const std::string& update = call.frame->update;
+    diagnostic.AddNote(call.site, fmt::format(fmt::runtime(what), call.frame->subject,
+                                              update.empty() ? "" : ", by which " + update));
   }
   size_t bytes = diagnostic.message.size();
   for (const auto& note : diagnostic.notes) bytes += note.message.size();
@@ -142,6 +144,7 @@ std::string Describe(const ElaborationContext&, const Subject& subject, const Fr
   std::string text = subject.role;
   if (subject.name) text += fmt::format(" `{}`", *subject.name);
   if (!frame.subject.empty()) text += fmt::format(" of `{}`", frame.subject);
+  if (!frame.update.empty()) text += fmt::format(", by which {},", frame.update);
   return text;
 }
 

@@ -1,12 +1,33 @@
+#include <fmt/format.h>
+
 #include "compiler/elaborate/calls/arguments.h"
 #include "compiler/elaborate/elaboration_context.h"
 #include "compiler/elaborate/places/places.h"
+#include "compiler/elaborate/report.h"
 #include "compiler/elaborate/types/coerce.h"
 #include "compiler/elaborate/types/unify.h"
 #include "compiler/elaborate/values/make.h"
 
 namespace cgraph::elaborate {
 namespace {
+
+// Reports a param of a dtype that the optimizer does not take.
+bool CheckDType(ElaborationContext& elaboration, const program::Optimizer& optimizer,
+                graph::InstanceId id, const graph::State& param, Range range) {
+  const program::Parameter& tensor = optimizer.signature.parameters[0];
+  const auto& type = std::get<program::TensorType>(elaboration.program.types[tensor.type].node);
+  const DType dtype = param.type.dtype;
+  if (!type.dtype || *type.dtype == dtype) return true;
+  const bool is_short = dtype == DType::kF16 || dtype == DType::kBF16;
+  Report(elaboration, Code::kE0407, range,
+         fmt::format("optimizer `{0}` updates tensors of {1}, and param `{2}.{3}` is of {4}; "
+                     "declare it of {1}, or train it by an optimizer of {4}{5}",
+                     optimizer.name, DTypeName(*type.dtype), elaboration.module.instances[id].name,
+                     param.name, DTypeName(dtype),
+                     is_short ? ", as mixed_sgd() and mixed_adamw() of std.optim are" : ""))
+      .AddNote(tensor.range, "declared here");
+  return false;
+}
 
 // Makes the slots of one tensor: "w.m", with the dimensions and dtype that `update` binds there.
 void AddSlots(ElaborationContext& elaboration, graph::InstanceId id, graph::StateId param) {
@@ -20,7 +41,8 @@ void AddSlots(ElaborationContext& elaboration, graph::InstanceId id, graph::Stat
   const Subject subject{"parameter", &tensor.name, tensor.range};
   const Range range = elaboration.program.places[elaboration.places.instances[id.index].place]
                           .trained->range;
-  if (!BindDType(elaboration, type, state.type.dtype, frame, subject, range) ||
+  if (!CheckDType(elaboration, optimizer, id, state, range) ||
+      !BindDType(elaboration, type, state.type.dtype, frame, subject, range) ||
       !MatchDims(elaboration, {tensor.type, state.type, frame, subject, range})) {
     return;
   }
@@ -61,6 +83,9 @@ Frame UpdateFrame(const ElaborationContext& elaboration, graph::InstanceId id,
   for (size_t i = 0; i < optimizer.parameters.size(); ++i) {
     frame.locals[i] = training.frame.locals[i];
   }
+  frame.update = fmt::format("`{}` updates `{}.{}`", optimizer.name,
+                             elaboration.module.instances[id].name,
+                             elaboration.module.states[param].name);
   frame.instance = id;
   frame.slots = &training.slots.at(param);
   return frame;
