@@ -69,6 +69,29 @@ graph step(x: f32[2, 5, 4], y: f32[2, 5, 4], rate: f32) -> (loss: f32, norm: f32
   return (loss: loss, norm: norm)
 }
 """
+CHANGED = """import std.tensor
+actor Net() {
+  param w: f32[4] = full(0.5)
+  param b: f32 = 0.5
+  param c: f32 = 0.5
+  method forward(x: f32[4]) -> f32 { return sum(w * x) + b + c }
+  method decayed(g: (w: f32[4], b: f32, c: f32)) -> (w: f32[4], b: f32, c: f32) {
+    return (w: g.w * 0.5 + w * 0.1, b: g.b * 0.5, c: g.c * 0.5)
+  }
+}
+place net[d in 0..2] = Net() on cpu[d] equal along d
+graph norms(x: f32[2, 4]) -> (twice: f32, clipped: f32, decayed: f32, apart: f32) {
+  let g = grad(mean(stack([net[d].forward(x[d]) for d in 0..2])), of: net)
+  let factor = 1.0 / global_norm(g)
+  return (
+    twice: global_norm([(w: each.w * 2.0, b: each.b * 2.0, c: each.c * 2.0) for each in g]),
+    clipped: global_norm([(w: each.w * factor, b: factor * each.b, c: factor * each.c)
+                          for each in g]),
+    decayed: global_norm([net[d].decayed(g[d]) for d in 0..2]),
+    apart: global_norm([g[0].w * 3.0, g[1].w * 4.0])
+  )
+}
+"""
 RATES = """import std.tensor
 import std.optim
 graph rates(step: i64) -> (warm: f32, cosine: f32, down: f32) {
@@ -294,6 +317,18 @@ def check_clipping(runs, random):
             expect(np.array_equal(after[name], copy), f"copies of {name} are equal")
 
 
+def check_changed(runs):
+    """Gradients that the program has changed: those of two copies count once where it has changed
+    both alike. `b` and `c`, whose gradients are equal, are two variables."""
+    program = runs.write("changed", CHANGED)
+    given = runs(program, "norms", {"x": np.arange(8, dtype=np.float32).reshape(2, 4)})
+    w = np.arange(8).reshape(2, 4).mean(0)
+    near(given["twice"], 2 * np.sqrt(np.sum(w * w) + 2), "norm of doubled gradients", 1e-6)
+    near(given["clipped"], 1, "norm of clipped gradients", 1e-6)
+    near(given["decayed"], np.sqrt(np.sum((0.5 * w + 0.05)**2) + 0.5), "norm with decay", 1e-6)
+    near(given["apart"], 5 * np.sqrt(np.sum(w * w)), "norm of copies that are changed apart", 1e-6)
+
+
 def check_rates(runs):
     program = runs.write("rates", RATES)
     for step in (0, 1, 3, 4, 7, 12, 19, 20, 30):
@@ -317,6 +352,7 @@ def main():
         for number, case in enumerate(MIXED):
             check_mixed(runs, number, *case, random)
         check_clipping(runs, random)
+        check_changed(runs)
         check_rates(runs)
     print(f"optimizers: {expectations.checks} checks")
 

@@ -7,7 +7,7 @@
 
 #include "compiler/elaborate/calls/method_scope.h"
 #include "compiler/elaborate/elaboration_context.h"
-#include "compiler/elaborate/gradients/make_op.h"
+#include "compiler/elaborate/gradients/copies/copies.h"
 #include "compiler/elaborate/gradients/tape.h"
 #include "compiler/elaborate/ops/ops.h"
 #include "compiler/elaborate/report.h"
@@ -80,13 +80,49 @@ class Norm {
 
  private:
   // Copies of a variable have equal gradients; the first one counts. A value may be the gradient of
-  // several variables, each of which counts.
+  // several variables, each of which counts. Gradients that the program has changed are equal where
+  // it has changed all copies alike.
   bool IsFirstCopy(graph::ValueId value) {
-    const auto variables = elaboration_.tape->variables.find(value);
-    if (variables == elaboration_.tape->variables.end()) return true;
-    return llvm::any_of(variables->second, [&](const std::string& variable) {
-      return counted_.insert(variable).second;
-    });
+    if (elaboration_.tape->variables.empty()) return true;
+    const std::set<std::string> variables = VariablesOf(value);
+    if (variables.empty()) return true;
+    const bool is_changed = elaboration_.tape->variables.count(value) == 0;
+    if (is_changed && !numbers_) numbers_.emplace(NumberValues(elaboration_));
+    const int64_t number = is_changed ? int64_t{(*numbers_)[value]} : -1;
+    bool is_first = false;
+    for (const std::string& variable : variables) {
+      is_first |= counted_.insert({variable, number}).second;
+    }
+    return is_first;
+  }
+
+  // Returns the variables that a value is the gradient of, or is made of in the fewest steps: by
+  // ops that keep its shape, so that a factor which depends on all gradients does not count.
+  std::set<std::string> VariablesOf(graph::ValueId id) {
+    const graph::Graph& graph = elaboration_.builder->graph();
+    const auto& known = elaboration_.tape->variables;
+    std::set<graph::ValueId> seen{id};
+    std::vector<graph::ValueId> level{id};
+    while (!level.empty()) {
+      std::set<std::string> found;
+      std::vector<graph::ValueId> next;
+      elaboration_.budget.Charge(level.size());
+      for (graph::ValueId value : level) {
+        if (const auto of = known.find(value); of != known.end()) {
+          found.insert(of->second.begin(), of->second.end());
+        }
+        const graph::Value& row = graph.values[value];
+        if (row.base.valid() && seen.insert(row.base).second) next.push_back(row.base);
+        if (row.base.valid() || !row.producer.valid()) continue;
+        for (const graph::Use& use : graph.ops[row.producer].operands) {
+          const bool keeps = graph.values[use.value].type.dims == row.type.dims;
+          if (keeps && seen.insert(use.value).second) next.push_back(use.value);
+        }
+      }
+      if (!found.empty()) return found;
+      level = std::move(next);
+    }
+    return {};
   }
 
   // Runs `make` as one call on a device.
@@ -115,7 +151,9 @@ class Norm {
   OpMaker maker_;
   const Range range_;
   std::map<DeviceId, std::vector<Tensor>> tensors_;
-  std::set<std::string> counted_;  // variables that have copies
+  // Variables that have copies, with the number of the gradient if the program has changed it.
+  std::set<std::pair<std::string, int64_t>> counted_;
+  std::optional<ValueNumbers> numbers_;
 };
 
 }  // namespace

@@ -9,7 +9,6 @@
 
 #include "compiler/cost/costs.h"
 #include "compiler/elaborate/gradients/tape.h"
-#include "compiler/elaborate/gradients/copies/value_numbers.h"
 #include "compiler/elaborate/ops/ops.h"
 #include "compiler/elaborate/report.h"
 #include "llvm/ADT/STLExtras.h"
@@ -286,7 +285,6 @@ class CopyFinder {
   void Run() {
     if (!HasCandidates()) return;
     begins_ = BeginningsOf(elaboration_);
-    elaboration_.budget.Charge(elaboration_.builder->graph().ops.size());
     FindByReaders();
     FindByBeginnings();
     Warn();
@@ -308,7 +306,7 @@ class CopyFinder {
   // Finds params whose readers make the same value at two places.
   void FindByReaders() {
     const graph::Graph& graph = elaboration_.builder->graph();
-    const ValueNumbers numbers(graph, &begins_);
+    const ValueNumbers numbers = NumberValues(elaboration_);
     std::map<std::pair<uint32_t, std::string>, StateId> readers;
     for (const graph::Op& op : graph.ops) {
       if (op.collective || op.results.empty()) continue;
@@ -429,6 +427,12 @@ void NoteVariable(ElaborationContext& elaboration, graph::ValueId gradient, grap
     if (!llvm::is_contained(along, index)) variable += fmt::format(" {}", value);
   }
   elaboration.tape->variables[gradient].insert(std::move(variable));
+}
+
+ValueNumbers NumberValues(ElaborationContext& elaboration) {
+  const std::vector<std::string>& begins = BeginningsOf(elaboration);
+  elaboration.budget.Charge(elaboration.builder->graph().ops.size());
+  return ValueNumbers(elaboration.builder->graph(), &begins);
 }
 
 void WarnOfCopiesUpdatedApart(ElaborationContext& elaboration) {

@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 
+#include "compiler/elaborate/gradients/copies/value_numbers.h"
 #include "compiler/elaborate/gradients/make_op.h"
 
 namespace cgraph::elaborate {
@@ -28,6 +29,9 @@ void WarnOfUndeclaredCopies(ElaborationContext& elaboration, const FoundGradient
 // Notes which variable a gradient is of, if that has copies. `call` tells calls of `grad` apart.
 void NoteVariable(ElaborationContext& elaboration, graph::ValueId gradient, graph::ValueId of,
                   size_t call);
+
+// Returns the numbers of the graph's values so far, for which states hold what they begin with.
+ValueNumbers NumberValues(ElaborationContext& elaboration);
 
 // Warns where a graph updates some copies of a param and not the others (W0509).
 void WarnOfCopiesUpdatedApart(ElaborationContext& elaboration);
