@@ -118,8 +118,7 @@ class ProgramPrinter {
     if (gradient.gy.valid()) out_ << " " << text.Name(gradient.gy);
     std::vector<std::string> of;
     for (const Argument& argument : gradient.of) {
-      of.push_back(argument.label +
-                   (argument.value.valid() ? ": " + text.Text(argument.value) : ""));
+      of.push_back(argument.label + ": " + text.Text(argument.value));
     }
     out_ << " (" << llvm::join(of, ", ") << ")\n";
     PrintStatements(text, gradient.body, 2);

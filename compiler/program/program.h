@@ -80,7 +80,7 @@ struct NamedTransport {
 struct Gradient {
   LocalId y, gy;  // the results and their gradients, where the rule names them
   std::vector<Argument> of;
-  std::vector<StatementId> body;
+  std::vector<StatementId> body;  // before `of` is evaluated
   Range range;
 };
 struct Op {

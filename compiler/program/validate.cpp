@@ -100,11 +100,10 @@ class Validator {
     }
     for (const Argument& argument : gradient->of) {
       PROGRAM_CHECK(argument.parameter >= 0, "a gradient of no parameter");
-      PROGRAM_CHECK(argument.value.valid() == gradient->body.empty(),
-                    "a gradient is given by itself or by the body");
-      OptionalExpr(context, argument.value);
+      PROGRAM_CHECK(argument.value.valid(), "a gradient without a value");
     }
     Walk(context, gradient->body);
+    for (const Argument& argument : gradient->of) OptionalExpr(context, argument.value);
   }
 
   void ValidateActor(ActorId id) {

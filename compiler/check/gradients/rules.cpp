@@ -103,6 +103,23 @@ void ResolveGradientByAuto(Checker& checker, const syntax::MethodDecl& decl, Met
   method.native->writes.clear();  // without a clause it would take all states
 }
 
+// Makes the parts of the tuple at the end of a rule's body the values of the gradients: each is
+// evaluated by itself, where it is needed.
+void TakeReturned(Program& program, Gradient& gradient) {
+  const auto* last = gradient.body.empty()
+                         ? nullptr
+                         : std::get_if<Return>(&program.statements[gradient.body.back()].node);
+  const auto* tuple =
+      last && last->value.valid() ? std::get_if<Tuple>(&program.exprs[last->value].node) : nullptr;
+  if (tuple == nullptr) return;  // reported
+  for (Argument& of : gradient.of) {
+    const auto field = llvm::find_if(
+        tuple->fields, [&](const Argument& given) { return given.label == of.label; });
+    if (field != tuple->fields.end()) of.value = field->value;
+  }
+  gradient.body.pop_back();
+}
+
 }  // namespace
 
 bool AsksForGradients(const syntax::File& file) {
@@ -138,6 +155,7 @@ Gradient ResolveGradient(Scope& scope, const syntax::Gradient& written) {
     const auto* body = scope.body;
     scope.in_gradient = true;
     gradient.body = ResolveBody(scope, written.body, {"grad", written.range});
+    TakeReturned(scope.program, gradient);
     scope.in_gradient = false;
     scope.body = body;
     scope.declared_in_body.reset();

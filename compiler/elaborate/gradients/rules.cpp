@@ -64,7 +64,7 @@ class RuleApplier {
         !BindResults(rule, frame)) {
       return false;
     }
-    return (rule.body.empty() ? EachOf(rule, frame) : AllOf(rule, frame)) && CheckGone(first_op);
+    return EachOf(rule, frame) && CheckGone(first_op);
   }
 
   bool BindResults(const program::Gradient& rule, Frame& frame) {
@@ -96,26 +96,13 @@ class RuleApplier {
 
   // Evaluates the gradients that are needed, one by one.
   bool EachOf(const program::Gradient& rule, Frame& frame) {
+    if (!ExecuteBlock(elaboration_, rule.body, frame)) return false;
     const std::vector<program::Parameter>& parameters = frame.signature->parameters;
     for (const program::Argument& argument : rule.of) {
       const Value& operand = context_.node.arguments[argument.parameter];
       if (!HasActive(operand)) continue;
       const Value gradient = Evaluate(elaboration_, argument.value, frame,
                                       {parameters[argument.parameter].type, &frame});
-      if (!ContributeAll(operand, gradient, argument)) return false;
-    }
-    return CheckAllGiven(rule, *frame.signature, frame.subject);
-  }
-
-  bool AllOf(const program::Gradient& rule, Frame& frame) {
-    ExecuteBlock(elaboration_, rule.body, frame);
-    if (!frame.result || frame.result->poisoned()) return false;
-    const Tuple* tuple = frame.result->As<Tuple>();
-    for (const program::Argument& argument : rule.of) {
-      const Value& operand = context_.node.arguments[argument.parameter];
-      if (!HasActive(operand)) continue;
-      const auto at = llvm::find(tuple->items->names, argument.label);
-      const Value& gradient = tuple->items->values[at - tuple->items->names.begin()];
       if (!ContributeAll(operand, gradient, argument)) return false;
     }
     return CheckAllGiven(rule, *frame.signature, frame.subject);
