@@ -115,7 +115,8 @@ class RuleApplier {
     if (const Tensor* of = operand.As<Tensor>()) {
       if (!IsActive(*of)) return true;
       const Tensor* part = gradient.As<Tensor>();
-      return part ? contribute_(*of, *part) : ReportShape(operand, gradient, argument);
+      const bool fits = part != nullptr && SumsTo(maker_.type(*part), maker_.type(*of));
+      return fits ? contribute_(*of, *part) : ReportShape(operand, gradient, argument);
     }
     const std::vector<Value>* operands = ItemsOf(operand);
     if (operands == nullptr) return true;
@@ -129,6 +130,16 @@ class RuleApplier {
     return true;
   }
 
+  // Returns whether a gradient has the shape of its operand, or one to which that broadcasts.
+  static bool SumsTo(const graph::Type& part, const graph::Type& of) {
+    if (part.dims.size() < of.dims.size()) return false;
+    const size_t before = part.dims.size() - of.dims.size();
+    for (size_t i = 0; i < of.dims.size(); ++i) {
+      if (of.dims[i] != part.dims[before + i] && of.dims[i] != graph::Dim{1, {}}) return false;
+    }
+    return true;
+  }
+
   static const std::vector<Value>* ItemsOf(const Value& value) {
     if (const List* list = value.As<List>()) return list->items.get();
     const Tuple* tuple = value.As<Tuple>();
@@ -137,8 +148,10 @@ class RuleApplier {
 
   bool ReportShape(const Value& operand, const Value& gradient, const program::Argument& argument) {
     Report(elaboration_, Code::kE0901, argument.range,
-           fmt::format("the gradient of `{}` has its structure, {}; this is {}", argument.label,
-                       Describe(elaboration_, operand), Describe(elaboration_, gradient)));
+           fmt::format("the gradient of `{}` has its {}, {}; this is {}", argument.label,
+                       operand.As<Tensor>() ? "shape" : "structure",
+                       Describe(elaboration_, operand), Describe(elaboration_, gradient)))
+        .AddNote(context_.range, "the gradient is asked for here");
     return false;
   }
 
