@@ -150,12 +150,17 @@ class CommonMistakes {
                       begin, end, ": ");
   }
 
-  // `x[1:3]`, `x[1:]`, `x[:3]`
+  // `x[1:3]`, `x[1:]`, `x[:3]`, `x[::2]`
   bool Slice() {
     if (!Expects(Lexer::RBRACKET)) return false;
     constexpr const char* kRange =
         "a part is written with both ends, x[a..b], rows a to b - 1; slice() of std.tensor cuts "
         "another dimension";
+    // `x[::-1]`, `x[::2]`
+    if (type() == Lexer::COLON && TypeAt(-1) == Lexer::COLON) {
+      return Say("a part has no step; embedding(5 - arange(6), x) of std.tensor turns six rows "
+                 "round, embedding(arange(3) * 2, x) takes every second one");
+    }
     if (type() == Lexer::COLON && TypeAt(1) != Lexer::RBRACKET) {
       return SayWithFix(kRange, now().begin, now().end, "..");
     }
