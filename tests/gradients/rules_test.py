@@ -101,6 +101,9 @@ def reductions():
         for dim in (0, 1, -1):
             yield Case(name, f"{name}(a, dim: {dim})", f"torch.{torch}(a, dim={dim})", a=a)
         yield Case(name, f"{name}(a, dim: 1, keepdim: true)", f"torch.{torch}(a, 1, True)", a=a)
+        yield Case(name, f"{name}(a, dims: [2, 0])", f"torch.{torch}(a, (2, 0))", a=a)
+        yield Case(name, f"{name}(a, dims: [0, -1], keepdim: true)",
+                   f"torch.{torch}(a, (0, -1), True)", a=a)
         yield Case(f"{name}_dim", f"{name}_dim(a, dim: 1)", f"torch.{torch}(a, dim=1)", a=a)
     yield Case("sum_to", "sum_to<{T}[3, 1]>(b)", "b.sum((0, 2), keepdim=True)[0]", b=a)
     for dim in (0, -1):
@@ -131,6 +134,7 @@ def shapes():
     yield Case("unsqueeze", "unsqueeze(a, dim: -1)", "a.unsqueeze(-1)", a=a)
     yield Case("unsqueeze", "unsqueeze(a, dim: 1)", "a.unsqueeze(1)", a=a)
     yield Case("squeeze", "squeeze(a, dim: -2)", "a.squeeze(-2)", a=real(2, 1, 3))
+    yield Case("squeeze", "squeeze(a, dims: [-1, 0])", "a.squeeze((-1, 0))", a=real(1, 3, 1))
     yield Case("transpose", "transpose(a)", "a.mT", a=a)
     yield Case("permute", "permute(a, order: [2, 0, 1])", "a.permute(2, 0, 1)", a=a)
     yield Case("expand", "expand<{T}[2, 3, 4]>(a)", "a.expand(2, 3, 4)", a=real(3, 1))
@@ -197,8 +201,9 @@ def seconds():
                i=index(4, 3))
     yield Case("gather_rows_grad", "gather_rows_grad(i, a, 4)", a=real(3, 2), i=index(4, 3))
     for of in "abc":  # of each of the three results, by all that it depends on
-        yield Case("layer_norm_grad", f"grad(sum(sin(layer_norm(a, b, c, epsilon: 0.5))), of: {of})",
-                   low=False, a=real(2, 3), b=real(3), c=real(3))
+        yield Case("layer_norm_grad",
+                   f"grad(sum(sin(layer_norm(a, b, c, epsilon: 0.5))), of: {of})", low=False,
+                   a=real(2, 3), b=real(3), c=real(3))
     yield Case("layer_norm_grad", "grad(sum(sin(grad(sum(sin(layer_norm(a, b, c))), of: a))), "
                "of: a)", low=False, a=3 * real(2, 4), b=real(4), c=real(4))
     for of, op in (("a", "conv2d_input_grad"), ("b", "conv2d_weight_grad")):

@@ -238,6 +238,14 @@ def reductions(cases):
                               scale=scale)
                     cases.add(name, dtype, f"{name}(a, dim: {dim - len(shape)}, keepdim: true)",
                               [x], reduced(wide, axis=dim, keepdims=True), scale=scale)
+            for dims in ([0, 1], [2, 0], [1], [-1, 0, 1]):
+                x = cases.values(dtype, (2, 5, 7))
+                wide = x.astype(np.float64) if dtype in FLOATS else x
+                scale = 2 * math.sqrt(x.size) if name in ("sum", "mean") else 0
+                for keep in (False, True):
+                    said = f"{dims}, keepdim: true" if keep else dims
+                    cases.add(name, dtype, f"{name}(a, dims: {said})", [x],
+                              reduced(wide, axis=tuple(dims), keepdims=keep), scale=scale)
         for dim in (0, 1):
             x = cases.values(dtype, (9, 20))
             cases.add("argmax", dtype, f"argmax(a, dim: {dim})", [x], np.argmax(x, dim),

@@ -59,9 +59,10 @@ std::vector<int> Distribute(Scope& scope, Arguments& given, const Callee& callee
         const bool has_axis = llvm::any_of(parameters, [](const Parameter& parameter) {
           return parameter.axis == AxisRole::kAxis;
         });
-        if (argument.label == "axis" && has_axis) {
+        const bool is_one = !given.types[i].is_list_of_ints();
+        if (argument.label == "axis" && has_axis && is_one) {
           scope.checker.Translate(diagnostic, argument.range, argument.label);
-        } else {
+        } else if (is_one) {
           scope.checker.Suggest(diagnostic, argument.range, argument.label, names);
         }
         diagnostic.AddNote(callee.declared, "declared here");

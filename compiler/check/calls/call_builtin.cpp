@@ -88,7 +88,9 @@ StaticType BuiltinType(Scope& scope, Builtin builtin, const Arguments& given, Ra
       return StaticType::Of(StaticType::kInt);
     case Builtin::kDrop:
       expect(0, StaticType::kDims, "a run of dimensions");
-      expect(1, StaticType::kInt, "the number of the dimension to drop");
+      if (!given.types[1].is_list_of_ints()) {
+        expect(1, StaticType::kInt, "the number of the dimension to drop, or a list of several");
+      }
       if (given.types.size() > 2) expect(2, StaticType::kBool, "whether a 1 stays there");
       return StaticType::Of(StaticType::kDims);
     case Builtin::kInsert:

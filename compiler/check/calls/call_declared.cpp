@@ -77,6 +77,12 @@ std::string MendOf(const Scope& scope, const Op& op, const Arguments& given) {
                        "{}<f32[2, 3]>(...)",
                        op.name);
   }
+  const bool over_dims =
+      (op.name == "sum" || op.name == "mean" || op.name == "max" || op.name == "min") &&
+      given.types.size() >= 2 && given.types[1].is_list_of_ints();
+  if (over_dims) {
+    return fmt::format("; {}(x, dims: [0, 1]) is over several dimensions", op.name);
+  }
   const bool of_two = (op.name == "max" || op.name == "min") && given.arguments.size() == 2 &&
                       given.arguments[1].label.empty();
   return of_two ? fmt::format("; `{}imum(a, b)` is of two", op.name) : "";

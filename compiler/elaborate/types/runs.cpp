@@ -93,34 +93,67 @@ std::optional<Dims> BroadcastRuns(ElaborationContext& elaboration, const Dims& a
   return result;
 }
 
-// Returns the position that `index` names among `count` dimensions; a negative one counts from the
+// Returns the position that `dim` names among `count` dimensions; a negative one counts from the
 // end.
-std::optional<int64_t> PositionIn(ElaborationContext& elaboration, int64_t count,
-                                  program::ExprId index, Frame& frame, Range range) {
-  std::optional<int64_t> dim = EvaluateInt(elaboration, index, frame, "a dimension's index");
-  if (!dim) return std::nullopt;
-  const int64_t position = *dim < 0 ? *dim + count : *dim;
+std::optional<int64_t> PositionIn(ElaborationContext& elaboration, int64_t count, int64_t dim,
+                                  const Frame& frame, Range range) {
+  const int64_t position = dim < 0 ? dim + count : dim;
   if (position >= 0 && position < count) return position;
   Report(elaboration, Code::kE0511, SiteOr(elaboration, range),
          fmt::format("`{}` has no dimension {} to work on: there are {}, counted from 0, or from "
                      "-1 at the end",
-                     frame.subject, *dim, count));
+                     frame.subject, dim, count));
   return std::nullopt;
 }
 
+std::optional<int64_t> PositionIn(ElaborationContext& elaboration, int64_t count,
+                                  program::ExprId index, Frame& frame, Range range) {
+  std::optional<int64_t> dim = EvaluateInt(elaboration, index, frame, "a dimension's index");
+  return dim ? PositionIn(elaboration, count, *dim, frame, range) : std::nullopt;
+}
+
+// Returns which dimensions of a run are dropped: one, or each of a list.
+std::optional<std::vector<bool>> DroppedDims(ElaborationContext& elaboration, const Dims& run,
+                                             program::ExprId which, Frame& frame, Range range) {
+  const Value value = Evaluate(elaboration, which, frame);
+  std::vector<int64_t> dims;
+  if (const int64_t* dim = value.As<int64_t>()) {
+    dims.push_back(*dim);
+  } else if (auto listed = ListedInts(elaboration, which, frame)) {
+    dims = std::move(*listed);
+  } else {
+    return std::nullopt;
+  }
+  std::vector<bool> dropped(run.size());
+  for (int64_t dim : dims) {
+    const auto position = PositionIn(elaboration, run.size(), dim, frame, range);
+    if (!position) return std::nullopt;
+    if (dropped[*position]) {
+      Report(elaboration, Code::kE0511, SiteOr(elaboration, range),
+             fmt::format("`{}`: [{}] names dimension {} twice", frame.subject,
+                         fmt::join(dims, ", "), *position));
+      return std::nullopt;
+    }
+    dropped[*position] = true;
+  }
+  return dropped;
+}
+
 // Evaluates drop(s, dim) and drop(s, dim, keep), which leaves a 1 there where `keep` is true.
-std::optional<Dims> WithoutDim(ElaborationContext& elaboration, const Dims& run,
-                               const std::vector<program::Argument>& arguments, Frame& frame,
-                               Range range) {
-  std::optional<int64_t> dim =
-      PositionIn(elaboration, run.size(), arguments[1].value, frame, range);
-  if (!dim) return std::nullopt;
+std::optional<Dims> WithoutDims(ElaborationContext& elaboration, const Dims& run,
+                                const std::vector<program::Argument>& arguments, Frame& frame,
+                                Range range) {
+  const std::optional<std::vector<bool>> dropped =
+      DroppedDims(elaboration, run, arguments[1].value, frame, range);
+  if (!dropped) return std::nullopt;
   std::optional<bool> keep = false;
   if (arguments.size() > 2) keep = EvaluateCondition(elaboration, arguments[2].value, frame);
   if (!keep) return std::nullopt;
-  Dims rest = run;
-  rest.erase(rest.begin() + *dim);
-  if (*keep) rest.insert(rest.begin() + *dim, graph::Dim{1, {}});
+  Dims rest;
+  for (size_t i = 0; i < run.size(); ++i) {
+    if (!(*dropped)[i]) rest.push_back(run[i]);
+    if ((*dropped)[i] && *keep) rest.push_back(graph::Dim{1, {}});
+  }
   return rest;
 }
 
@@ -226,7 +259,7 @@ std::optional<Dims> EvaluateRun(ElaborationContext& elaboration, program::ExprId
   std::optional<Dims> run = EvaluateRun(elaboration, call->arguments[0].value, frame);
   if (!run) return std::nullopt;
   if (call->builtin == program::Builtin::kDrop) {
-    return WithoutDim(elaboration, *run, call->arguments, frame, expr.range);
+    return WithoutDims(elaboration, *run, call->arguments, frame, expr.range);
   }
   if (call->builtin == program::Builtin::kInsert) {
     return WithDim(elaboration, *run, call->arguments, frame, expr.range);
