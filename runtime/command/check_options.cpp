@@ -104,13 +104,6 @@ Problem CheckWritten(const plan::Plan& plan, const Options& options) {
   return {};
 }
 
-Problem CheckEvery(const Options& options) {
-  if (!options.every || options.batch.empty()) return {};
-  return {kUsage,
-          "--every with --batch: the outputs of all slices are joined already; leave "
-          "--every out"};
-}
-
 Problem CheckSaveState(const Options& options) {
   const std::string& path = options.save_state;
   if (path.empty() || path.ends_with(".safetensors")) return {};
@@ -141,7 +134,6 @@ Problem CheckOptions(const plan::Plan& plan, const std::vector<const plan::Graph
   if (problem.ok() && machines == nullptr) problem = CheckWeights(options);
   if (problem.ok()) problem = CheckLibraries(options, machines);
   if (problem.ok()) problem = CheckWritten(plan, options);
-  if (problem.ok()) problem = CheckEvery(options);
   if (problem.ok()) problem = CheckSaveState(options);
   if (problem.ok()) problem = CheckInflight(*graphs[0], options);
   return problem;

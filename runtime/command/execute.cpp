@@ -254,9 +254,10 @@ ExitCode Execute(const Options& options, ranks::Peers* machines, Signals& signal
     SayUnwritten(options);
     return code;
   }
-  Outcome outcome(options.every           ? Keep::kStacked
-                  : options.batch.empty() ? Keep::kLast
-                                          : Keep::kConcatenated);
+  const bool sliced = !options.batch.empty();
+  Outcome outcome(options.every ? (sliced ? Keep::kPasses : Keep::kStacked)
+                                : (sliced ? Keep::kConcatenated : Keep::kLast),
+                  work.inputs.executions());
   std::atomic<Engine*> running = nullptr;
   EngineOptions engine_options = MakeEngineOptions(options, placement);
   engine_options.peers = machines;

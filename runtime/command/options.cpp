@@ -190,7 +190,7 @@ void AddFlags(CLI::App& app, Options& options, Raw& raw) {
       ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 40));
   app.add_flag("--every", options.every,
                "give the outputs of every execution, stacked along a new first dimension, instead "
-               "of those of the last");
+               "of those of the last; with --batch those of every pass over the batch");
   app.add_option("--warmup", options.warmup, "executions before those that are measured")
       ->check(CLI::Range(uint64_t{0}, uint64_t{1} << 40));
   engine::ForEachOption(options.engine, FlagAdder{app});

@@ -42,7 +42,8 @@ struct Measurements {
 // The outcome of a run. `mutex` guards it: when a time-out ends a run whose own thread is inside a
 // kernel, another thread concludes from what is here.
 struct Outcome {
-  explicit Outcome(Keep keep) : results(keep) {}
+  // `slices`: the executions of a pass over the inputs.
+  Outcome(Keep keep, uint64_t slices) : results(keep, slices) {}
 
   std::mutex mutex;
   bool over = false;  // the thread that ran it concludes

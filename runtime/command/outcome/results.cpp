@@ -67,7 +67,7 @@ Status Results::Add(const Outputs& outputs, const std::string& graph) {
   const std::string prefix = graph.empty() ? "" : graph + ".";
   auto part = std::find_if(parts_.begin(), parts_.end(),
                            [&](const Part& known) { return known.prefix == prefix; });
-  if (part == parts_.end()) part = parts_.insert(parts_.end(), {prefix, std::nullopt, {}});
+  if (part == parts_.end()) part = parts_.insert(parts_.end(), {prefix, std::nullopt, {}, 0});
   part->last = outputs;
   return keep_ == Keep::kLast ? Status::Ok() : Join(outputs, *part);
 }
@@ -78,7 +78,8 @@ Status Results::Join(const Outputs& outputs, Part& part) {
   for (size_t i = 0; i < outputs.size(); ++i) {
     const device::Tensor& tensor = outputs[i];
     std::vector<int64_t> dims(tensor.dims, tensor.dims + tensor.rank);
-    if (keep_ == Keep::kStacked && dims.size() == kMaxRank) {
+    const bool stacks = keep_ == Keep::kStacked || keep_ == Keep::kPasses;
+    if (stacks && dims.size() == kMaxRank) {
       return {StatusCode::kInvalid,
               fmt::format("--every: output {} has {} dimensions, and tensors have no more",
                           part.prefix + outputs.name(i), dims.size())};
@@ -99,6 +100,23 @@ Status Results::Join(const Outputs& outputs, Part& part) {
     const uint8_t* data = tensor.as<uint8_t>();
     joined.bytes.insert(joined.bytes.end(), data, data + tensor.bytes());
   }
+  ++part.executions;
+  const bool ends = keep_ == Keep::kPasses && part.executions % slices_ == 0;
+  return ends ? EndPass(part) : Status::Ok();
+}
+
+// Checks that the pass that has ended has as many rows of each output as the first.
+Status Results::EndPass(Part& part) const {
+  const int64_t passes = static_cast<int64_t>(part.executions / slices_);
+  for (size_t i = 0; i < part.joined.size(); ++i) {
+    Joined& joined = part.joined[i];
+    if (passes == 1) joined.rows = joined.dims[0];
+    if (joined.dims[0] == passes * joined.rows) continue;
+    return {StatusCode::kInvalid,
+            fmt::format("--every: output {} has {} rows in pass {} and {} in the first",
+                        part.prefix + part.last->name(i),
+                        joined.dims[0] - (passes - 1) * joined.rows, passes, joined.rows)};
+  }
   return Status::Ok();
 }
 
@@ -109,9 +127,14 @@ std::vector<Results::Entry> Results::Entries() const {
       Entry& entry = entries.emplace_back(Entry{part.prefix + part.last->name(i), (*part.last)[i]});
       if (keep_ == Keep::kLast) continue;
       const Joined& joined = part.joined[i];
+      std::vector<int64_t> dims = joined.dims;
+      if (keep_ == Keep::kPasses) {
+        dims[0] = joined.rows;
+        dims.insert(dims.begin(), static_cast<int64_t>(part.executions / slices_));
+      }
       entry.tensor.data = const_cast<uint8_t*>(joined.bytes.data());
-      entry.tensor.rank = static_cast<uint8_t>(joined.dims.size());
-      std::copy(joined.dims.begin(), joined.dims.end(), entry.tensor.dims);
+      entry.tensor.rank = static_cast<uint8_t>(dims.size());
+      std::copy(dims.begin(), dims.end(), entry.tensor.dims);
     }
   }
   return entries;

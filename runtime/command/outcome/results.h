@@ -17,18 +17,21 @@
 namespace cgraph::command {
 
 enum class Keep : uint8_t {
-  kLast,         // the outputs of the last execution
-  kConcatenated, // of all, joined along dimension 0; single numbers become one dimension
-  kStacked,      // of all, along a new first dimension
+  kLast,          // the outputs of the last execution
+  kConcatenated,  // of all, joined along dimension 0; single numbers become one dimension
+  kStacked,       // of all, along a new first dimension
+  kPasses,        // those of each pass joined along dimension 0, the passes stacked
 };
 
 class Results {
  public:
-  explicit Results(Keep keep) : keep_(keep) {}
+  // `slices`: the executions of a pass, for kPasses.
+  Results(Keep keep, uint64_t slices) : keep_(keep), slices_(slices) {}
 
   // Returns kInvalid when an output differs from the earlier ones in more than its first dimension,
-  // or has no dimension left to stack along. Where several graphs are executed, `graph` is the name
-  // of the one, and its outputs are called "decode.token".
+  // has no dimension left to stack along, or has more rows in one pass than in another. Where
+  // several graphs are executed, `graph` is the name of the one, and its outputs are called
+  // "decode.token".
   Status Add(const Outputs& outputs, const std::string& graph = "");
 
   // Writes .npy files, and .safetensors files with all outputs, whose names are empty. A path is
@@ -46,12 +49,14 @@ class Results {
   struct Joined {
     std::vector<int64_t> dims;
     std::vector<uint8_t> bytes;
+    int64_t rows = 0;  // of the first pass
   };
   // Part: what one graph has given.
   struct Part {
     std::string prefix;
     std::optional<Outputs> last;
     std::vector<Joined> joined;
+    uint64_t executions = 0;  // that are joined
   };
   // One tensor of all parts.
   struct Entry {
@@ -59,12 +64,14 @@ class Results {
     device::Tensor tensor;
   };
   Status Join(const Outputs& outputs, Part& part);
+  Status EndPass(Part& part) const;
   Status AddAll(OutputFiles& files, const std::string& path) const;
   Status AddStacked(OutputFiles& files, const std::string& name, const std::string& path,
                     std::span<const size_t> elements) const;
   std::vector<Entry> Entries() const;
 
   const Keep keep_;
+  const uint64_t slices_;
   std::vector<Part> parts_;
 };
 
