@@ -1,6 +1,7 @@
 #include "runtime/engine/states/saved_states.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <vector>
 
@@ -38,6 +39,17 @@ bool HasType(const files::Safetensors::Entry& entry, const Engine::State& state)
                                                   : entry.dims == state.dims;
 }
 
+// Returns what to say of a name that is a state of the plan with a word behind it, as `net.w.m`: a
+// slot of an optimizer, which a plan that does not train lacks. Empty: it is no such name.
+std::string SlotText(const std::string& path, const std::string& name,
+                     const std::vector<std::string>& names) {
+  const std::string of = name.substr(0, name.rfind('.'));
+  if (std::find(names.begin(), names.end(), of) == names.end()) return "";
+  return fmt::format(": `{0}` has no slot of an optimizer there, since nothing trains it; its "
+                     "initial value load(\"{1}\", \"{0}\") takes it alone",
+                     of, std::filesystem::path(path).filename().string());
+}
+
 // Checks that everything in the file is a state or an object of the plan, before any is set.
 Status CheckFits(const std::string& path, const files::Safetensors& file, const Engine& engine) {
   const std::vector<Engine::State> all = Storable(engine);
@@ -46,8 +58,10 @@ Status CheckFits(const std::string& path, const files::Safetensors& file, const 
   for (const auto& [name, entry] : file.entries()) {
     const auto found = std::find(names.begin(), names.end(), name);
     if (found == names.end()) {
-      return {StatusCode::kInvalid, fmt::format("{}: it has `{}`, which is no state of the plan{}",
-                                                path, name, DidYouMeanHint(name, names))};
+      const std::string slot = SlotText(path, name, names);
+      return {StatusCode::kInvalid,
+              fmt::format("{}: it has `{}`, which is no state of the plan{}", path, name,
+                          slot.empty() ? DidYouMeanHint(name, names) : slot)};
     }
     const Engine::State& state = all[found - names.begin()];
     if (HasType(entry, state)) continue;
