@@ -1,5 +1,5 @@
-"""docs/python.md: its sessions print what they show (as doctest), its program is the one they use.
-The program in README.md runs.
+"""docs/python.md and docs/training.md: their sessions print what they show (as doctest), their
+programs are those that the sessions use. The program in README.md runs.
 
   docs_test.py --package build/release/python
 """
@@ -7,6 +7,8 @@ import doctest
 import os
 import pathlib
 import re
+import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -18,8 +20,9 @@ SESSION = re.compile(r"```python\n(.*?)```", re.S)
 
 
 class Document(unittest.TestCase):
-    def test_sessions(self):
-        text = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
+    def run_sessions(self, page, least, prepare=lambda: None):
+        """Runs what a page shows, at least so many lines, in a folder with its programs."""
+        text = (ROOT / "docs" / page).read_text(encoding="utf-8")
         sessions = "\n".join(SESSION.findall(text))
         with tempfile.TemporaryDirectory() as folder:
             for name, program in PROGRAM.findall(text):
@@ -27,12 +30,22 @@ class Document(unittest.TestCase):
             before = os.getcwd()
             os.chdir(folder)
             self.addCleanup(os.chdir, before)
-            test = doctest.DocTestParser().get_doctest(sessions, {}, "python.md", "python.md", 0)
+            prepare()
+            test = doctest.DocTestParser().get_doctest(sessions, {}, page, page, 0)
             said = []
             result = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(test,
                                                                              out=said.append)
-        self.assertGreater(result.attempted, 15)
+        self.assertGreaterEqual(result.attempted, least)
         self.assertEqual(result.failed, 0, "".join(said))
+
+    def test_python(self):
+        self.run_sessions("python.md", least=16)
+
+    def test_training(self):
+        def split():
+            os.symlink(ROOT / "examples", "examples")
+            subprocess.run([sys.executable, "examples/digits/split.py"], check=True)
+        self.run_sessions("training.md", least=6, prepare=split)
 
     def test_readme(self):
         blocks = SESSION.findall((ROOT / "README.md").read_text(encoding="utf-8"))
