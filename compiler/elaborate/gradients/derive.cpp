@@ -46,7 +46,7 @@ class Deriver {
     targets_ = &targets.values;
     const CallId last = graph::MakerOf(builder_.graph(), loss.value);
     if (last.valid()) builder_.graph().calls[last].differentiated = true;
-    if (!activity_.IsActive(Root(loss.value))) return !targets.empty() || ReportNothing();
+    if (!activity_.IsActive(Root(loss.value))) return !targets.values.empty() || ReportNothing();
     if (!Seed(loss, from)) return false;
     return elaboration_.method ? DeriveNodes(activity_.nodes, nullptr) : Walk();
   }
