@@ -1,4 +1,4 @@
-// The engine, driven by a scheduler that a seed decides: see docs/runtime.md.
+// The engine, driven by a scheduler that a seed decides: see tests/README.md.
 //
 //   engine_simulation_test --seeds N [--first S]   seeds S to S + N - 1, of each kind of trial
 //   engine_simulation_test --seed S [--turns T]    one seed, and the last T turns of its schedule
