@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The README's status table is true: the commands are asked for each of its rows.
+"""The table in docs/status.md is true: the commands are asked for each of its rows.
 
 Each row of the table has a name in a comment, `<!-- status: NAME -->`, and a check of that name
 here. A row without a check fails, and so does a check without a row. The list of ops that do not
@@ -209,8 +209,9 @@ def unknown_ops(text, foreign, library):
 
 
 def unmatched(rows, checks):
-    return [f"README: the row `{name}` has no check" for name in rows if name not in checks] + \
-           [f"README has no row `{name}`" for name in checks if name not in rows]
+    return [f"docs/status.md: the row `{name}` has no check"
+            for name in rows if name not in checks] + \
+           [f"docs/status.md has no row `{name}`" for name in checks if name not in rows]
 
 
 def self_test():
@@ -234,7 +235,7 @@ def main():
     parser.add_argument("--cgrun", required=True, type=lambda p: pathlib.Path(p).resolve())
     options = parser.parse_args()
     self_test()
-    rows = ROW.findall((ROOT / "README.md").read_text())
+    rows = ROW.findall((ROOT / "docs" / "status.md").read_text())
     failures = unmatched(rows, [check.__name__ for check in CHECKS])
     language = (ROOT / "docs" / "language.md").read_text()
     foreign = (ROOT / "compiler" / "check" / "foreign.def").read_text()
@@ -248,7 +249,7 @@ def main():
             except Wrong as wrong:
                 failures.append(f"{check.__name__}: {wrong}")
     print("".join(failure + "\n" for failure in failures), end="")
-    print(f"status: {len(rows)} rows of the README asked, {len(failures)} failed")
+    print(f"status: {len(rows)} rows of docs/status.md asked, {len(failures)} failed")
     sys.exit(1 if failures or not rows else 0)
 
 
