@@ -60,6 +60,7 @@ def explain(cgc):
     for entry, line in zip(listed, lines):
         expect(line.split() == [entry["code"], entry["severity"], *entry["title"].split()], line)
         expect(entry["severity"] == ("warning" if entry["code"][0] == "W" else "error"), line)
+        expect(entry["explanation"].strip(), f"{entry['code']} has no explanation")
     first = listed[0]
     for code in (first["code"], first["code"].lower()):
         out, _ = cgc("explain", code)

@@ -1,7 +1,6 @@
 """The lists in the documents, made from where each thing is listed once: ops from the standard
-library's sources, diagnostics from `cgc explain --list`, flags from --help, keywords from the
-grammar, limits from limits.h, examples from their heads."""
-import json
+library's sources, flags from --help, keywords from the grammar, limits from limits.h, examples from
+their heads."""
 import pathlib
 import re
 import subprocess
@@ -87,19 +86,6 @@ def cut(part):
     lines = textwrap.wrap(part, WIDTH, subsequent_indent=" " * 8, break_long_words=False,
                           break_on_hyphens=False)
     return [line.replace(KEPT, " ") for line in lines]
-
-
-def diagnostics(tools):
-    """Every diagnostic with its long text."""
-    told = subprocess.run([str(tools["cgc"]), "explain", "--list", "--json"], capture_output=True,
-                          text=True, check=True).stdout
-    text = "\n"
-    for d in json.loads(told)["diagnostics"]:
-        text += (f"## {d['code']}\n\n{d['severity'].capitalize()}: {d['title']}.\n\n"
-                 f"```text\n{d['explanation'].strip()}\n```\n\n")
-        if d["example"]:
-            text += f"For example:\n\n```text\n{d['example'].strip()}\n```\n\n"
-    return text
 
 
 FLAG = re.compile(r"^  (-\S.*?)(?:  +(\S.*))?$")
@@ -217,5 +203,5 @@ def examples(tools):
     return f"\n| | |\n|---|---|\n{rows}\n"
 
 
-LISTINGS = {"libraries": libraries, "diagnostics": diagnostics, "flags": flags,
-            "keywords": keyword_list, "limits": limits, "examples": examples}
+LISTINGS = {"libraries": libraries, "flags": flags, "keywords": keyword_list, "limits": limits,
+            "examples": examples}
