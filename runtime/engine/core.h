@@ -32,6 +32,7 @@
 #include "runtime/device/shared_heap.h"
 #include "runtime/device/sync/event_count.h"
 #include "runtime/device/sync/mutex.h"
+#include "runtime/engine/ending.h"
 #include "runtime/engine/engine.h"
 #include "runtime/engine/load/arenas.h"
 #include "runtime/engine/load/communication/native_collectives.h"
@@ -44,6 +45,8 @@
 #include "runtime/engine/machines/plan_message.h"
 #include "runtime/engine/report/collect.h"
 #include "runtime/engine/report/position_log.h"
+#include "runtime/engine/run_pool.h"
+#include "runtime/engine/turns.h"
 #include "runtime/engine/load/peers/rank_view.h"
 #include "runtime/native/running_call.h"
 #include "runtime/native/stored_objects.h"
@@ -110,7 +113,7 @@ class Core {
   // Called by the worker of a rank other than the first when it begins a round: does what rank 0
   // cannot do for the GPUs of this one.
   void BeginRound(Frame& frame);
-  bool ended() const { return ended_->load(std::memory_order_acquire); }
+  bool ended() const { return ending_.has_ended(); }
   // Returns whether some device does its work later than it is issued.
   bool has_queues() const { return has_queues_; }
   // Returns whether a GPU of this machine is this process's.
@@ -124,7 +127,7 @@ class Core {
   bool IsHere(uint32_t worker) const {
     return !several_ranks() || ranks_.of_worker[worker] == ranks_.rank;
   }
-  Status EndStatus() const;
+  Status EndStatus() const { return ending_.why(); }
   void Teardown();
   void JoinWatchdog();  // after Teardown, which may have been called by it
   void Release();  // after both: gives up everything but the runs that callers hold
@@ -172,13 +175,6 @@ class Core {
     std::vector<uint64_t> seen;  // per work queue: finished entries, and position
     Time since = std::chrono::steady_clock::now();
     std::vector<Graph> graphs;
-  };
-
-  // An Execute() that waits, on its thread's stack.
-  struct Waiter {
-    uint32_t graph;
-    uint32_t overtaken = 0;  // by executions that it would have had to wait for
-    Waiter* next = nullptr;  // that began to wait later
   };
 
   Core(std::unique_ptr<plan::Plan> plan, const EngineOptions& options)
@@ -311,11 +307,7 @@ class Core {
   Status MatchPort(const LoadedGraph& graph, uint32_t port, const Input& input);
   Status CheckData(const LoadedGraph& graph, uint32_t port, const Input& input) const;
   Status AwaitCapacity(LoadedGraph& graph, WhenFull when_full, bool& waited);
-  Status TryCapacity(LoadedGraph& graph, WhenFull when_full, Waiter& self, bool& listed);
-  bool Overtakes(const LoadedGraph& graph, const Waiter& self, bool counts);
-  void AwaitTurn();
-  void Leave(const Waiter& self);
-  void EndTurn();
+  Status TryCapacity(LoadedGraph& graph, WhenFull when_full, Turns::Caller& self, bool& listed);
   LoadedGraph* Conflicting(const LoadedGraph& graph);
   void Retire(LoadedGraph& graph);
   Status BeginEmpty(LoadedGraph& graph);
@@ -401,27 +393,17 @@ class Core {
   bool has_queues_ = false;
 
   device::Mutex submission_;
-  Waiter* waiters_ = nullptr;                   // in the order in which they came
-  uint32_t pauses_ = 0;                         // of threads: while there are any, nothing begins
+  Turns turns_;
   // Who holds the lock while libraries save and restore objects, which must not call the engine.
   std::atomic<std::thread::id> snapshot_thread_{};
-  std::atomic<uint64_t> turns_{0};              // changes when one of them leaves, or a pause ends
-  device::EventCount turn_;
   std::vector<const Input*> given_;             // per port, of the Execute() in progress
-  std::vector<std::unique_ptr<ExecutionState>> runs_;      // all of them
+  RunPool runs_;
   uint64_t executions_ = 0;
   uint64_t errors_ = 0;
   std::atomic<uint64_t> allocations_{0};
 
   alignas(128) device::Mutex driver_lock_;  // its holder drives worker 0
-  alignas(128) std::atomic<ExecutionState*> returned_{
-      nullptr};  // by threads that do not hold submission_
-  // The number of runs that callers still hold after Release; a bias is added until that number is
-  // known.
-  static constexpr uint64_t kBias = 1ull << 62;
-  std::atomic<uint64_t> held_{kBias};
-
-  std::atomic<bool> fallback_driver_called_{false};
+  alignas(128) std::atomic<bool> fallback_driver_called_{false};
   device::EventCount fallback_driver_wakeup_;
   std::thread fallback_driver_;
   device::EventCount watchdog_wakeup_;
@@ -435,10 +417,7 @@ class Core {
   std::string end_drawing_;  // under report_mutex_: of the time-out that has ended the engine
   bool released_ = false;  // under report_mutex_: there is nothing left to report about
 
-  mutable std::mutex end_mutex_;
-  std::atomic<bool> own_ended_{false};
-  std::atomic<bool>* ended_ = &own_ended_;  // or that of all ranks
-  Status end_status_;                       // under end_mutex_
+  Ending ending_;
   std::mutex teardown_mutex_;
   bool torn_down_ = false;
   // Made with the core, since there may be no memory left when it is torn down.

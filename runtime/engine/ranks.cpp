@@ -148,7 +148,7 @@ Status Core::StartProcesses() {
   ranks_.control->options.text.Set(TextForRanks(options_));
   ranks_.count = placement_.workers;  // worker k is rank k
   ranks_.region = std::move(*region);
-  ended_ = &ranks_.control->ended;
+  ending_.ShareWith(ranks_.control->ended);
   auto processes = ranks::Processes::Start(
       {options_.rank_program, options_.rank_arguments}, ranks_.count, ranks_.region,
       *ranks_.control, [this](uint32_t rank, int pid, const std::string& exit_text) {
@@ -363,7 +363,7 @@ int Core::Serve(uint32_t rank, std::shared_ptr<ranks::Region> region, ranks::Con
   core.ranks_.count = control.options.ranks;
   core.ranks_.region = std::move(region);
   core.ranks_.control = &control;
-  core.ended_ = &control.ended;
+  core.ending_.ShareWith(control.ended);
   const Status status = core.LoadRank();
   // What another rank has brought about is that one's to say.
   if (!status.ok() && control.ended) return 1;

@@ -193,14 +193,15 @@ Status Core::CheckData(const LoadedGraph& graph, uint32_t port, const Input& inp
 }
 
 Status Core::AwaitCapacity(LoadedGraph& graph, WhenFull when_full, bool& waited) {
-  Waiter self{graph.index};
+  Turns::Caller self{graph.index};
   Status status = TryCapacity(graph, when_full, self, waited);
-  if (waited) Leave(self);
+  if (waited) turns_.Remove(self);
   return status;
 }
 
-// Who has waited once is listed until it goes.
-Status Core::TryCapacity(LoadedGraph& graph, WhenFull when_full, Waiter& self, bool& listed) {
+// A caller that waited once stays listed until it is admitted, or gives up.
+Status Core::TryCapacity(LoadedGraph& graph, WhenFull when_full, Turns::Caller& self,
+                         bool& listed) {
   for (;;) {
     if (ended()) return EndStatus();
     Retire(graph);
@@ -209,9 +210,9 @@ Status Core::TryCapacity(LoadedGraph& graph, WhenFull when_full, Waiter& self, b
     if (other == nullptr) {
       const bool few = graph.in_progress < graph.inflight || Omits(Omission::kInflight);
       const bool room = !graph.full() || Omits(Omission::kFrame);
-      overtakes = few && room && waiters_ != nullptr && Overtakes(graph, self, /*counts=*/false);
-      if (few && room && !overtakes && pauses_ == 0) {
-        if (waiters_ != nullptr) Overtakes(graph, self, /*counts=*/true);
+      overtakes = few && room && turns_.any() && turns_.MustWait(graph, self);
+      if (few && room && !overtakes && !turns_.paused()) {
+        if (turns_.any()) turns_.Overtake(graph, self);
         return Status::Ok();
       }
       if (when_full == WhenFull::kError && graph.in_progress >= graph.inflight) {
@@ -221,58 +222,15 @@ Status Core::TryCapacity(LoadedGraph& graph, WhenFull when_full, Waiter& self, b
                                   graph.in_progress, graph.plan->name, graph.inflight));
       }
     }
-    if (!std::exchange(listed, true)) {
-      Waiter** last = &waiters_;
-      while (*last != nullptr) last = &(*last)->next;
-      *last = &self;
-    }
-    if (overtakes || pauses_ != 0) {
-      AwaitTurn();
+    if (!std::exchange(listed, true)) turns_.Add(self);
+    if (overtakes || turns_.paused()) {
+      turns_.Await(submission_, [this] { return ended(); });
     } else {
       // Python runs handlers of signals in whatever its main thread does: no method is to be that.
       CGRAPH_RETURN_IF_ERROR(AwaitOldest(other != nullptr ? *other : graph,
                                          /*interruptible=*/kernels_->CallsPython()));
     }
   }
-}
-
-// Whether somebody who has been overtaken often enough waits before `self`, for this graph or for
-// one that conflicts with it. `counts`: `self` goes, and overtakes them once more.
-bool Core::Overtakes(const LoadedGraph& graph, const Waiter& self, bool counts) {
-  constexpr uint32_t kMostOvertaken = 64;
-  for (Waiter* at = waiters_; at != nullptr && at != &self; at = at->next) {
-    const bool related =
-        at->graph == graph.index ||
-        std::count(graph.conflicts.begin(), graph.conflicts.end(), at->graph) != 0;
-    if (!related) continue;
-    if (counts) {
-      ++at->overtaken;
-    } else if (at->overtaken >= kMostOvertaken) {
-      return true;
-    }
-  }
-  return false;
-}
-
-// Until some waiter has left, or nobody pauses the submission any more: who waits or pauses drives
-// worker 0. Gives the lock up meanwhile.
-void Core::AwaitTurn() {
-  const uint64_t turns = turns_.load(std::memory_order_relaxed);
-  const Unlocked unlocked(submission_);
-  turn_.Wait([&] { return ended() || turns_.load(std::memory_order_acquire) != turns; });
-}
-
-void Core::Leave(const Waiter& self) {
-  Waiter** at = &waiters_;
-  while (*at != &self) at = &(*at)->next;
-  *at = self.next;
-  EndTurn();
-}
-
-// Lets those look again who await their turn.
-void Core::EndTurn() {
-  turns_.fetch_add(1, std::memory_order_release);
-  turn_.Notify();
 }
 
 // Returns a graph whose executions have to be over before this graph's next one starts, if there is
@@ -511,8 +469,7 @@ void Core::FlushWanted() {
 
 Result<ExecutionState*> Core::TakeRun(LoadedGraph& graph) {
   if (graph.free == nullptr) {
-    for (ExecutionState* run = returned_.exchange(nullptr, std::memory_order_acq_rel);
-         run != nullptr;) {
+    for (ExecutionState* run = runs_.TakeReturned(); run != nullptr;) {
       ExecutionState* next = run->next;
       LoadedGraph& owner = *graphs_[run->graph];
       run->next = owner.free;
@@ -563,8 +520,7 @@ Result<ExecutionState*> Core::MakeRun(uint32_t g) try {
     output.rank = type.rank;
     std::copy_n(type.dims, type.rank, output.dims);
   }
-  runs_.push_back(std::move(run));
-  return runs_.back().get();
+  return runs_.Add(std::move(run));
 } catch (const std::bad_alloc&) {
   return OutOfMemory();
 }

@@ -16,27 +16,13 @@
 #include "runtime/status/terminal.h"
 
 namespace cgraph::engine {
-namespace {
-
-// Marks a closed `returned_` list.
-ExecutionState* ClosedList() {
-  static ExecutionState closed;
-  return &closed;
-}
-
-}  // namespace
 
 void Core::End(Status status) {
-  {
-    std::lock_guard lock(end_mutex_);
-    if (ended()) return;
-    end_status_ = std::move(status);
-    ended_->store(true, std::memory_order_release);
-  }
+  if (!ending_.End(std::move(status))) return;
   for (uint32_t w = 0; w < workers_.size(); ++w) {
     if (!Omits(Omission::kWakeAtEnd, w)) workers_[w]->event_count->Notify();
   }
-  turn_.Notify();
+  turns_.Wake();
   fallback_driver_wakeup_.Notify();
   watchdog_wakeup_.Notify();
 }
@@ -50,11 +36,6 @@ void Core::EndWhereDeviceFailed() {
   for (auto& device : devices_) {
     if (Status failure = device->Failure(); !failure.ok()) return EndByDevice(std::move(failure));
   }
-}
-
-Status Core::EndStatus() const {
-  std::lock_guard lock(end_mutex_);
-  return end_status_;
 }
 
 void Core::Teardown() {
@@ -135,14 +116,11 @@ void Core::JoinWatchdog() {
 // late Get() may still look at.
 void Core::Release() {
   FreeGraphs();
-  uint64_t here = 0;
-  for (ExecutionState* run = returned_.exchange(ClosedList()); run != nullptr; run = run->next)
-    ++here;
+  uint64_t free = 0;
   for (auto& graph : graphs_) {
-    for (ExecutionState* run = graph->free; run != nullptr; run = run->next) ++here;
+    for (ExecutionState* run = graph->free; run != nullptr; run = run->next) ++free;
   }
-  const uint64_t surplus = kBias - (runs_.size() - here);
-  if (held_.fetch_sub(surplus) == surplus || Omits(Omission::kEndHeld)) delete this;
+  if (runs_.Close(free)) delete this;
 }
 
 void Core::FreeGraphs() {
@@ -166,14 +144,7 @@ void Core::FreeGraphs() {
 }
 
 void Core::Return(ExecutionState* run) {
-  ExecutionState* head = returned_.load(std::memory_order_acquire);
-  do {
-    if (head == ClosedList()) {
-      if (held_.fetch_sub(1) == 1) delete this;
-      return;
-    }
-    run->next = head;
-  } while (!returned_.compare_exchange_weak(head, run, std::memory_order_acq_rel));
+  if (runs_.Return(run)) delete this;
 }
 
 }  // namespace cgraph::engine

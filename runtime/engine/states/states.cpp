@@ -68,8 +68,8 @@ Status Core::CopyStatesIn(uint32_t actor, uint64_t offset, std::span<const uint8
   return AskInPieces(RankOfDevice(device), request, from, {});
 }
 
-// Waits until no execution is in flight. Gives the lock up meanwhile; `pauses_` keeps executions
-// from beginning then, so that this ends although other threads go on submitting.
+// Waits until no execution is in flight. Gives the lock up meanwhile; a pause keeps executions from
+// beginning then, so that this ends although other threads go on submitting.
 Status Core::AwaitIdle() {
   if (Omits(Omission::kIdle)) return Status::Ok();
   if (ended()) {
@@ -80,15 +80,7 @@ Status Core::AwaitIdle() {
     const Status end = EndStatus();
     return at_rest && end.code() == StatusCode::kTimeout ? Status::Ok() : end;
   }
-  struct Pause {  // also where there is no memory left, and something throws
-    explicit Pause(Core* core) : core(core) { ++core->pauses_; }
-    ~Pause() {
-      --core->pauses_;
-      core->EndTurn();
-    }
-    Core* core;
-  };
-  const Pause pause(this);
+  const Turns::Pause pause(turns_);
   return DriveToIdle();
 }
 
