@@ -6,6 +6,11 @@ Of each op of floats, each float operand in f64: against central finite differen
 directions, to 1e-6 of what they are; where PyTorch is installed, against its autograd, to 1e-5; and
 in f32, f16 and bf16 against f64. Every op of the library that has a float operand and a float
 result declares a gradient, or `grad ()`, and has a case here.
+
+  rules_test.py --cgc build/release/cgc --cgrun build/release/cgrun [--only OP] [--device gpu[0]]
+
+With `--device gpu[0]` all ops run on a GPU, the expressions as well as what their rules are made
+of: its kernels are held against the same differences. A kernel that GPUs lack fails the test.
 """
 import argparse
 import pathlib
@@ -222,14 +227,16 @@ def type_of(value, dtype):
     return dtype + (f"[{', '.join(map(str, value.shape))}]" if value.shape else "")
 
 
-def program(cases, dtype):
+def program(cases, dtype, device):
     """Two graphs of all cases: the losses, and their gradients."""
+    on = f" on {device}" if device else ""
     parameters, losses, gradients, outputs = [], [], [], []
     of_losses, names = [], []
     for number, case in enumerate(cases):
         parameters += [f"{k}{number}: {type_of(v, dtype)}" for k, v in case.operands.items()]
         text = re.sub(r"\{([\d.]+)\}", r"\1", case.expression.replace("{T}", dtype))
-        losses.append(f"  let y{number} = sum(sin(({renamed(case, number, text)}) * 1.25 + 0.5))\n")
+        loss = f"sum(sin(({renamed(case, number, text)}) * 1.25 + 0.5))"
+        losses.append(f"  let y{number} = {loss}{on}\n")
         of_losses.append(f"y{number}: {dtype}")
         of = ", ".join(f"{k}: {k}{number}" for k in case.floats)
         gradients.append(f"  let g{number} = grad(y{number}, of: ({of}))\n")
@@ -257,8 +264,9 @@ def bf16(x):
 
 
 class Runner:
-    def __init__(self, tools, folder):
-        self.tools, self.folder = tools, folder
+    def __init__(self, options, folder):
+        self.tools = {"cgc": options.cgc, "cgrun": options.cgrun}
+        self.device, self.folder = options.device, folder
 
     def compile(self, name, text):
         (self.folder / f"{name}.cgraph").write_text(text)
@@ -267,9 +275,30 @@ class Runner:
                               text=True)
         if done.returncode != 0:
             sys.exit(done.stderr[:6000])
+        if self.device:
+            self.check_device(name)
+
+    def check_device(self, name):
+        """No op runs elsewhere, or its gradient would not be one of the device's. Zeros are made
+        where an operand lives that the loss does not depend on."""
+        done = subprocess.run([self.tools["cgc"], "plan", f"{name}.cgplan"], cwd=self.folder,
+                              timeout=300, capture_output=True, text=True)
+        lane, there = "", 0
+        for line in done.stdout.splitlines():
+            if re.match(r"  \S", line):
+                lane = line.strip()
+            elif call := re.match(r"    @\d+ #\d+ call (\w+)", line):
+                if lane.startswith(f"{self.device} "):
+                    there += 1
+                elif call[1] != "zeros":
+                    sys.exit(f"`{call[1]}` runs on {lane}, not on {self.device}")
+        print(f"gradients: {there} calls of kernels on {self.device} in {name}")
+        if not there:
+            sys.exit(f"no kernel runs on {self.device}")
 
     def run(self, name, cases, outputs, moved=None):
         command = [self.tools["cgrun"], f"{name}.cgplan", "-q"]
+        command += ["--require-gpu"] if "gpu" in self.device else []
         for number, case in enumerate(cases):
             for k, value in case.operands.items():
                 value = value + moved[number].get(k, 0) if moved else value
@@ -286,7 +315,7 @@ class Runner:
 
 def against_differences(runner, cases):
     """Returns the gradients in f64, how many there are, and what is wrong with them."""
-    losses, gradients, names = program(cases, "f64")
+    losses, gradients, names = program(cases, "f64", runner.device)
     runner.compile("losses", losses)
     runner.compile("gradients", gradients)
     values = [f"y{number}" for number in range(len(cases))]
@@ -346,7 +375,7 @@ def in_short_dtypes(runner, cases, found):
         short = [case for _, case in chosen]
         if not short:
             continue
-        _, text, names = program(short, dtype)
+        _, text, names = program(short, dtype, runner.device)
         runner.compile(dtype, text)
         given = [Case(case.name, case.expression, **{
             k: (bf16(v) if dtype == "bf16" else v.astype(NUMPY[dtype])) if k in case.floats else v
@@ -396,13 +425,14 @@ def main():
     parser.add_argument("--cgc", required=True, type=lambda p: pathlib.Path(p).resolve())
     parser.add_argument("--cgrun", required=True, type=lambda p: pathlib.Path(p).resolve())
     parser.add_argument("--only", help="the name of an op")
+    parser.add_argument("--device", default="", help="where the ops run, instead of at the caller")
     options = parser.parse_args()
     every = [case for group in (products, elementwise, reductions, shapes, layers, seconds)
              for case in group()]
     cases = [case for case in every if options.only in (None, case.name.split()[0])]
     wrong = in_library(every)
     with tempfile.TemporaryDirectory() as folder:
-        runner = Runner({"cgc": options.cgc, "cgrun": options.cgrun}, pathlib.Path(folder))
+        runner = Runner(options, pathlib.Path(folder))
         found, more = against_differences(runner, cases)
         wrong += more + against_torch(cases, found) + in_short_dtypes(runner, cases, found)
     print("\n".join(wrong[:60]), end="\n" if wrong else "")
