@@ -5,7 +5,6 @@ installed; stopped after two steps, saved and loaded, they end with the same bit
   optim_test.py --cgc build/release/cgc --cgrun build/release/cgrun
 """
 import argparse
-import json
 import pathlib
 import subprocess
 import sys
@@ -15,7 +14,9 @@ import numpy as np
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 import expectations  # noqa: E402
+import tensor_files  # noqa: E402
 from expectations import expect  # noqa: E402
+from optimizers import adam, adamw, lion, sgd  # noqa: E402
 
 STEPS = 5
 NET = """import std.nn
@@ -104,40 +105,6 @@ graph rates(step: i64) -> (warm: f32, cosine: f32, down: f32) {
 """
 
 
-# ---- the optimizers once more: `state` is the optimizer's own, a dictionary ---------------------
-
-def sgd(w, g, state, rate, momentum=0.0, nesterov=False, decay=0.0):
-    d = g + (decay if w.ndim > 1 else 0.0) * w
-    if momentum == 0.0:
-        return w - rate * d
-    state["m"] = momentum * state.get("m", 0.0) + d
-    return w - rate * (d + momentum * state["m"] if nesterov else state["m"])
-
-
-def moments(d, state, beta1, beta2):
-    state["t"] = state.get("t", 0) + 1
-    state["m"] = beta1 * state.get("m", 0.0) + (1 - beta1) * d
-    state["v"] = beta2 * state.get("v", 0.0) + (1 - beta2) * d * d
-    return (state["m"] / (1 - beta1**state["t"])) / (
-        np.sqrt(state["v"] / (1 - beta2**state["t"])) + 1e-8)
-
-
-def adam(w, g, state, rate, beta1=0.9, beta2=0.999, decay=0.0):
-    return w - rate * moments(g + (decay if w.ndim > 1 else 0.0) * w, state, beta1, beta2)
-
-
-def adamw(w, g, state, rate, beta1=0.9, beta2=0.999, decay=0.01):
-    kept = 1 - rate * (decay if w.ndim > 1 else 0.0)
-    return w * kept - rate * moments(g, state, beta1, beta2)
-
-
-def lion(w, g, state, rate, beta1=0.9, beta2=0.99, decay=0.0):
-    kept = 1 - rate * (decay if w.ndim > 1 else 0.0)
-    m = state.get("m", np.zeros_like(w))
-    state["m"] = beta2 * m + (1 - beta2) * g
-    return w * kept - rate * np.sign(beta1 * m + (1 - beta1) * g)
-
-
 CASES = [
     ("sgd", sgd, {}), ("sgd", sgd, {"decay": 0.1}), ("sgd", sgd, {"momentum": 0.9}),
     ("sgd", sgd, {"momentum": 0.9, "nesterov": True, "decay": 0.1}),
@@ -166,19 +133,6 @@ def torch_optimizer(name, params, rate, given):
 
 # ---- running ------------------------------------------------------------------------------------
 
-def read(path):
-    """The tensors of a .safetensors file by name."""
-    data = path.read_bytes()
-    end = 8 + int.from_bytes(data[:8], "little")
-    kinds = {"F32": np.float32, "F16": np.float16, "I64": np.int64}
-    tensors = {}
-    for name, entry in json.loads(data[8:end]).items():
-        begin, stop = (end + offset for offset in entry["data_offsets"])
-        tensors[name] = np.frombuffer(data[begin:stop], kinds[entry["dtype"]]).reshape(
-            entry["shape"])
-    return tensors
-
-
 class Runs:
     def __init__(self, args, folder):
         self.args, self.folder = args, folder
@@ -202,7 +156,7 @@ class Runs:
         done = subprocess.run([*map(str, command), "--output", str(out)], capture_output=True,
                               text=True)
         expect(done.returncode == 0, f"{program}, {graph}: {done.stderr}")
-        return read(out)
+        return tensor_files.read(out)
 
     def states(self, program, inputs):
         """The bytes of all states after five steps: at once, and stopped after two."""
@@ -271,7 +225,8 @@ def check_mixed(runs, number, name, step, given, random):
               "gb": random.standard_normal(4, np.float32), "rate": np.float32(1e-3)}
     before = runs(program, "peek")
     state = runs.states(program, inputs)
-    expect({"net.w", "net.w.master", "net.b.master"} <= set(read(state)), "slots have names")
+    slots = {"net.w", "net.w.master", "net.b.master"}
+    expect(slots <= set(tensor_files.read(state)), "slots have names")
     after = runs(program, "peek", (), "--load-state", state)
     for key in "wb":
         master, own = before[key].astype(np.float64), {}

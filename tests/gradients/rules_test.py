@@ -21,6 +21,9 @@ import tempfile
 
 import numpy as np
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from tensor_files import bf16, wide  # noqa: E402
+
 STDLIB = pathlib.Path(__file__).resolve().parents[2] / "stdlib" / "std"
 HEAD = "".join(f"import std.{module}\n" for module in ("tensor", "nn", "grad", "random"))
 STEP = 1e-6
@@ -257,12 +260,6 @@ def program(cases, dtype, device):
 NUMPY = {"f64": np.float64, "f32": np.float32, "f16": np.float16}
 
 
-def bf16(x):
-    bits = np.ascontiguousarray(x, np.float32).view(np.uint32).astype(np.uint64)
-    rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
-    return rounded.astype(np.uint16).view("V2").reshape(np.shape(x))  # as ml_dtypes saves it
-
-
 class Runner:
     def __init__(self, options, folder):
         self.tools = {"cgc": options.cgc, "cgrun": options.cgrun}
@@ -383,10 +380,7 @@ def in_short_dtypes(runner, cases, found):
         results = runner.run(dtype, given, names)
         for at, (number, case) in enumerate(chosen):
             for k in case.floats:
-                got, expected = results[f"g{at}{k}"], found[f"g{number}{k}"]
-                if dtype == "bf16":
-                    wide = got.reshape(-1).view(np.uint16).astype(np.uint32) << 16
-                    got = wide.view(np.float32).reshape(got.shape)
+                got, expected = wide(results[f"g{at}{k}"]), found[f"g{number}{k}"]
                 scale = 1 + abs(expected).max(initial=0)
                 if got.shape != expected.shape or not (abs(got - expected) <= within * scale).all():
                     wrong.append(f"{dtype} {case.name}: {case.expression}: of {k} "

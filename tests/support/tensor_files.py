@@ -1,11 +1,30 @@
-"""Reads and writes .safetensors files: dicts of NumPy arrays by name."""
+"""Reads and writes .safetensors files: dicts of NumPy arrays by name.
+
+NumPy has no bf16. Here it is a type of two bytes, as .npy files have it: `bf16` makes such an
+array, `wide` gives its numbers.
+"""
 import json
 import pathlib
 import struct
 
 import numpy as np
 
-DTYPES = {"F64": np.float64, "F32": np.float32, "I64": np.int64}
+BF16 = np.dtype("V2")
+DTYPES = {"F64": np.float64, "F32": np.float32, "F16": np.float16, "BF16": BF16, "I64": np.int64}
+
+
+def bf16(x):
+    bits = np.ascontiguousarray(x, np.float32).view(np.uint32).astype(np.uint64)
+    rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
+    return rounded.astype(np.uint16).view(BF16).reshape(np.shape(x))
+
+
+def wide(array):
+    """The numbers of an array of any dtype, in f64 where it has floats."""
+    if array.dtype == BF16:
+        bits = np.ascontiguousarray(array).reshape(-1).view(np.uint16).astype(np.uint32) << 16
+        array = bits.view(np.float32).reshape(array.shape)
+    return array.astype(np.float64) if array.dtype.kind == "f" else array
 
 
 def read(path):
