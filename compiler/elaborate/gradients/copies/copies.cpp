@@ -72,10 +72,11 @@ const std::vector<std::string>& BeginningsOf(ElaborationContext& elaboration) {
   return elaboration.beginnings;
 }
 
-// A bucket of gradients takes this many latencies of its link, so that the latency counts for
-// little and the first sums begin early. Bounds: less is not worth a message of its own, more is
+// A bucket of gradients takes at most this many latencies of its link, so that the latency counts
+// for little. The first and the last take few: the link is idle until the first bucket is full, and
+// nothing is computed beside the last. Bounds: less is not worth a message of its own, more is
 // memory.
-constexpr int64_t kBucketLatencies = 10;
+constexpr int64_t kMostLatencies = 10, kLeastLatencies = 2;
 constexpr int64_t kMinBucketBytes = 64 << 10, kMaxBucketBytes = 256 << 20;
 
 class CopySummer {
@@ -208,15 +209,24 @@ class CopySummer {
     return maker_.Zeros(type);
   }
 
-  // Sums over devices, several variables at once: as many bytes as take ten latencies, so that each
-  // sum begins soon and the latency counts for little.
+  // Sums over devices, several variables at once, in the order in which they are done. Buckets grow
+  // by half of what is summed already; faster growth leaves the link idle while one fills, where
+  // sums take nearly as long as what is computed. Towards the end each has half of what is left.
   bool Reduce(const std::vector<DeviceId>& devices, std::vector<Group*>& groups) {
     llvm::stable_sort(groups, [](Group* a, Group* b) { return a->done < b->done; });
-    const int64_t bucket = BucketBytes(devices);
+    const int64_t most = BucketBytes(devices, kMostLatencies);
+    const int64_t least = BucketBytes(devices, kLeastLatencies);
+    int64_t summed = 0, left = 0;
+    for (const Group* group : groups) left += group->bytes;
     for (size_t begin = 0, end = 0; begin < groups.size(); begin = end) {
-      for (int64_t bytes = 0; end < groups.size() && (bytes < bucket || end == begin); ++end) {
+      const int64_t bucket =
+          left < 2 * least ? left : std::min({most, least + summed / 2, left / 2});
+      int64_t bytes = 0;
+      for (; end < groups.size() && (bytes < bucket || end == begin); ++end) {
         bytes += groups[end]->bytes;
       }
+      summed += bytes;
+      left -= bytes;
       if (!ReduceBucket(devices, {groups.begin() + begin, groups.begin() + end})) return false;
     }
     return true;
@@ -243,7 +253,8 @@ class CopySummer {
     return true;
   }
 
-  int64_t BucketBytes(const std::vector<DeviceId>& ids) {
+  // Returns how many bytes the links of these devices sum in so many latencies.
+  int64_t BucketBytes(const std::vector<DeviceId>& ids, int64_t latencies) {
     if (!topology_) {
       topology_ =
           ElaborateTopology(elaboration_.program, elaboration_.options, elaboration_.diagnostics);
@@ -257,7 +268,7 @@ class CopySummer {
     const auto time = [&](int64_t bytes) {
       return costs.Collective(CollectiveKind::kAllReduce, devices, gpus, bytes).ps;
     };
-    const uint64_t enough = kBucketLatencies * time(1);
+    const uint64_t enough = latencies * time(1);
     int64_t bytes = kMinBucketBytes;
     while (bytes < kMaxBucketBytes && time(bytes) < enough) bytes *= 2;
     return bytes;

@@ -15,7 +15,7 @@ namespace cgraph::elaborate {
 using FoundGradients = std::map<graph::ValueId, std::optional<Tensor>>;
 
 // Replaces the gradients of copies by their sum: one all_reduce for as many as its link moves in
-// ten latencies, in the order in which they are done. False: an error was reported.
+// ten latencies, or fewer, in the order in which they are done. False: an error was reported.
 bool SumCopies(ElaborationContext& elaboration, OpMaker& maker, FoundGradients& found);
 
 // Reports (false) a param that is a copy where only the method of its place is in sight: others
