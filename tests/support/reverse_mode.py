@@ -5,19 +5,20 @@ all values in the reverse of the order in which they were made. Nothing of it is
 tape of calls, no rule, no order of sums.
 
 `RULES` has the names of the rules. One that is named in `planted` gives wrong gradients, so that a
-test can show that it would see that.
+test can show that it would see that. `rounding` is applied to every value and gradient.
 """
 import numpy as np
 
 made = []          # every value, in order
 planted = set()    # names of rules that are wrong on purpose
 used = set()       # names of rules that a gradient went through
-kinks = []         # the least distances from where a rule is not differentiable
+kinks = []         # the least distances from where a rule is not differentiable, of all executions
+rounding = np.asarray
 
 
 class Value:
     def __init__(self, array, parents=(), rule=None, back=None):
-        self.array = np.asarray(array, np.float64)
+        self.array = rounding(np.asarray(array, np.float64))
         self.parents, self.rule, self.back = parents, rule, back
         made.append(self)
 
@@ -116,18 +117,18 @@ def permute(x, order):
 
 
 def tanh(x):
-    y = np.tanh(x.array)
+    y = rounding(np.tanh(x.array))  # the gradient is by the result, as it is kept
     return _unary("tanh", x, y, lambda gy: gy * (1 - y * y))
 
 
 def exp(x):
-    y = np.exp(x.array)
+    y = rounding(np.exp(x.array))
     return _unary("exp", x, y, lambda gy: gy * y)
 
 
 def softmax(x):
     e = np.exp(x.array - x.array.max(-1, keepdims=True))
-    y = e / e.sum(-1, keepdims=True)
+    y = rounding(e / e.sum(-1, keepdims=True))
     return _unary("softmax", x, y, lambda gy: y * (gy - (gy * y).sum(-1, keepdims=True)))
 
 
@@ -178,12 +179,11 @@ def gradients(loss, wanted):
         for parent, g in zip(made_value.parents, made_value.back(gy)):
             if made_value.rule in planted:
                 g = g * 1.25
-            found[id(parent)] = found.get(id(parent), 0) + g
+            found[id(parent)] = rounding(found.get(id(parent), 0) + g)
     return [np.asarray(found.get(id(w), np.zeros(w.array.shape))) for w in wanted]
 
 
 def reset():
-    """Forgets all values."""
+    """Forgets all values, and which rules were used."""
     made.clear()
     used.clear()
-    kinks.clear()
