@@ -2,7 +2,9 @@
 """The optimizers of std.optim against NumPy in f64 over five steps, and against PyTorch where it is
 installed; stopped after two steps, saved and loaded, they end with the same bits.
 
-  optim_test.py --cgc build/release/cgc --cgrun build/release/cgrun
+  optim_test.py --cgc build/release/cgc --cgrun build/release/cgrun [--gpus]
+
+With `--gpus` all places are on GPUs.
 """
 import argparse
 import pathlib
@@ -138,6 +140,8 @@ class Runs:
         self.args, self.folder = args, folder
 
     def write(self, name, text):
+        if self.args.gpus:
+            text = text.replace("on cpu[", "on gpu[")
         path = self.folder / f"{name}.cgraph"
         path.write_text(text)
         plan = path.with_suffix(".cgplan")
@@ -149,6 +153,7 @@ class Runs:
     def __call__(self, program, graph, inputs=(), *more):
         """Runs a graph; returns its results of the last execution by name."""
         command = [self.args.cgrun, program, "--graph", graph, *more]
+        command += ["--require-gpu"] if self.args.gpus else []
         for name, value in dict(inputs).items():
             np.save(self.folder / f"{name}.npy", value)
             command += ["--input", f"{name}={self.folder / name}.npy"]
@@ -299,6 +304,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--cgc", required=True)
     parser.add_argument("--cgrun", required=True)
+    parser.add_argument("--gpus", action="store_true", help="all places are on GPUs")
     random = np.random.default_rng(3)
     with tempfile.TemporaryDirectory() as folder:
         runs = Runs(parser.parse_args(), pathlib.Path(folder))
