@@ -6,17 +6,22 @@
 namespace cgraph::syntax {
 namespace {
 
-constexpr size_t kDeclarations[] = {Lexer::IMPORT, Lexer::CONST, Lexer::TRANSPORT, Lexer::FN,
-                                    Lexer::OP,     Lexer::ACTOR, Lexer::PLACE,     Lexer::GRAPH,
-                                    Lexer::SCHEDULE, Lexer::TOPOLOGY, Lexer::OPTIMIZER};
+constexpr size_t kDeclarations[] = {
+    Lexer::IMPORT, Lexer::CONST, Lexer::TRANSPORT, Lexer::FN,       Lexer::OP,       Lexer::ACTOR,
+    Lexer::PLACE,  Lexer::GRAPH, Lexer::SCHEDULE,  Lexer::TOPOLOGY, Lexer::OPTIMIZER};
 constexpr size_t kMembers[] = {Lexer::STATE, Lexer::PARAM, Lexer::METHOD};
 constexpr size_t kRules[] = {Lexer::PREFER, Lexer::ORDER, Lexer::LIMIT, Lexer::FUSE, Lexer::MEMORY};
 constexpr size_t kParts[] = {Lexer::DEVICE, Lexer::RESOURCE, Lexer::LINK};
 
 bool BeginsStatement(const Lexemes& lexemes, size_t at) {
-  if (lexemes[at].first_on_line) return at == 0 || EndsOperand(lexemes[at - 1].type) ||
-                                        lexemes[at - 1].type == Lexer::LBRACE ||
-                                        lexemes[at - 1].type == Lexer::SEMICOLON;
+  // `grad by`, `trained by` go on, though `by` may be a name.
+  const bool goes_on =
+      at >= 2 && lexemes[at - 1].type == Lexer::BY &&
+      (lexemes[at - 2].type == Lexer::GRAD || lexemes[at - 2].type == Lexer::TRAINED);
+  if (goes_on) return false;
+  if (lexemes[at].first_on_line)
+    return at == 0 || EndsOperand(lexemes[at - 1].type) || lexemes[at - 1].type == Lexer::LBRACE ||
+           lexemes[at - 1].type == Lexer::SEMICOLON;
   const size_t before = lexemes[at - 1].type;
   return before == Lexer::LBRACE || before == Lexer::RBRACE || before == Lexer::SEMICOLON;
 }
@@ -31,11 +36,11 @@ struct Foreign {
   size_t keyword;
 };
 constexpr Foreign kForeign[] = {
-    {"def", Lexer::FN},       {"def", Lexer::METHOD},    {"func", Lexer::FN},
-    {"func", Lexer::METHOD},  {"function", Lexer::FN},   {"function", Lexer::METHOD},
-    {"fun", Lexer::FN},       {"fun", Lexer::METHOD},    {"class", Lexer::ACTOR},
+    {"def", Lexer::FN},       {"def", Lexer::METHOD},     {"func", Lexer::FN},
+    {"func", Lexer::METHOD},  {"function", Lexer::FN},    {"function", Lexer::METHOD},
+    {"fun", Lexer::FN},       {"fun", Lexer::METHOD},     {"class", Lexer::ACTOR},
     {"struct", Lexer::ACTOR}, {"include", Lexer::IMPORT}, {"use", Lexer::IMPORT},
-    {"auto", Lexer::LET},     {"val", Lexer::LET},       {"mut", Lexer::VAR}};
+    {"auto", Lexer::LET},     {"val", Lexer::LET},        {"mut", Lexer::VAR}};
 
 // Absent: a word of another language that has no counterpart here, and what to write instead.
 struct Absent {
