@@ -14,10 +14,14 @@ namespace {
 
 bool InClass(DType dtype, DTypeBound bound) {
   switch (bound) {
-    case DTypeBound::kAny: return true;
-    case DTypeBound::kNumber: return ClassOf(dtype) != DTypeClass::kBoolean;
-    case DTypeBound::kFloat: return ClassOf(dtype) == DTypeClass::kFloating;
-    case DTypeBound::kInt: return ClassOf(dtype) == DTypeClass::kInteger;
+    case DTypeBound::kAny:
+      return true;
+    case DTypeBound::kNumber:
+      return ClassOf(dtype) != DTypeClass::kBoolean;
+    case DTypeBound::kFloat:
+      return ClassOf(dtype) == DTypeClass::kFloating;
+    case DTypeBound::kInt:
+      return ClassOf(dtype) == DTypeClass::kInteger;
   }
   return false;
 }
@@ -35,10 +39,14 @@ bool MayBeTensor(const StaticType& type) {
 
 bool Fits(CompileTimeKind expected, StaticType::Kind given) {
   switch (expected) {
-    case CompileTimeKind::kInt: return given == StaticType::kInt;
-    case CompileTimeKind::kFloat: return given == StaticType::kInt || given == StaticType::kFloat;
-    case CompileTimeKind::kBool: return given == StaticType::kBool;
-    case CompileTimeKind::kStr: return given == StaticType::kStr;
+    case CompileTimeKind::kInt:
+      return given == StaticType::kInt;
+    case CompileTimeKind::kFloat:
+      return given == StaticType::kInt || given == StaticType::kFloat;
+    case CompileTimeKind::kBool:
+      return given == StaticType::kBool;
+    case CompileTimeKind::kStr:
+      return given == StaticType::kStr;
   }
   return false;
 }
@@ -73,15 +81,15 @@ std::optional<Mismatch> Matcher::Match(TypeId expected, const StaticType& given)
 std::optional<Mismatch> Matcher::MatchTuple(const TupleType& expected, const StaticType& given) {
   if (given.kind != StaticType::kTuple) return Mismatch{Code::kE0406, ""};
   if (given.parts.size() != expected.fields.size()) {
-    return Mismatch{Code::kE0406, fmt::format("{} where the type has {}",
-                                              Counted(given.parts.size(), "field"),
-                                              expected.fields.size())};
+    return Mismatch{Code::kE0406,
+                    fmt::format("{} where the type has {}", Counted(given.parts.size(), "field"),
+                                expected.fields.size())};
   }
   for (size_t i = 0; i < expected.fields.size(); ++i) {
     const std::string& declared = expected.fields[i].name;
     if (!declared.empty() && !given.names[i].empty() && declared != given.names[i]) {
-      return Mismatch{Code::kE0406, fmt::format("field {} is declared as `{}` and given as `{}`",
-                                                i, declared, given.names[i])};
+      return Mismatch{Code::kE0406, fmt::format("field {} is declared as `{}` and given as `{}`", i,
+                                                declared, given.names[i])};
     }
     if (auto mismatch = Match(expected.fields[i].type, given.parts[i])) {
       std::string field = declared.empty() ? std::to_string(i) : "`" + declared + "`";
@@ -104,9 +112,9 @@ std::optional<Mismatch> Matcher::MatchTensor(const TensorType& expected, const S
   }
   if (given.kind != StaticType::kTensor) {
     const bool numbers = given.kind == StaticType::kList && MayBeTensor(given.parts[0]);
-    return Mismatch{Code::kE0406,
-                    numbers ? "stack([a, b]) makes a tensor of a list, xs[0] is one of its elements"
-                            : ""};
+    return Mismatch{
+        Code::kE0406,
+        numbers ? "stack([a, b]) makes a tensor of a list, xs[0] is one of its elements" : ""};
   }
   if (given.dtype) {
     if (auto mismatch = MatchDType(expected, *given.dtype)) return mismatch;
@@ -180,8 +188,7 @@ std::optional<Mismatch> Matcher::MatchRank(const TensorType& expected, int given
       return Mismatch{Code::kE0408,
                       fmt::format("`*{}` is {} by another argument, and {} here",
                                   signature_->dim_variables[dim.variable].name,
-                                  Counted(bound->second, "dimension"),
-                                  given - fixed)};
+                                  Counted(bound->second, "dimension"), given - fixed)};
     }
   }
   return std::nullopt;
@@ -195,6 +202,17 @@ int Matcher::RunRank(const Dim& run) const {
   return found == run_ranks_.end() ? -1 : found->second;
 }
 
+// Returns whether an argument is a list, as far as it says so: written as one, or a parameter.
+bool Matcher::IsList(ExprId argument) const {
+  const auto& node = program_.exprs[argument].node;
+  const auto* local = std::get_if<LocalRef>(&node);
+  if (local == nullptr || signature_ == nullptr) return std::holds_alternative<List>(node);
+  return llvm::any_of(signature_->parameters, [&](const Parameter& parameter) {
+    return parameter.local == local->local &&
+           std::holds_alternative<ListType>(program_.types[parameter.type].node);
+  });
+}
+
 int Matcher::RunRank(ExprId function_of_runs) const {
   const auto& node = program_.exprs[function_of_runs].node;
   if (const auto* ref = std::get_if<DimRef>(&node)) {
@@ -206,8 +224,9 @@ int Matcher::RunRank(ExprId function_of_runs) const {
   int rank = RunRank(call->arguments[0].value);
   if (call->builtin == Builtin::kPermuted) return rank;
   if (call->builtin == Builtin::kInsert) return rank < 0 ? -1 : rank + 1;
-  if (call->builtin == Builtin::kDrop) {
-    return rank > 0 && call->arguments.size() == 2 ? rank - 1 : -1;
+  if (call->builtin == Builtin::kDrop) {  // a dimension, or each of a list
+    const bool is_one = call->arguments.size() == 2 && !IsList(call->arguments[1].value);
+    return rank > 0 && is_one ? rank - 1 : -1;
   }
   if (call->builtin != Builtin::kBroadcast) return -1;
   for (const Argument& argument : call->arguments) {

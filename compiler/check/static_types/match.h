@@ -39,6 +39,7 @@ class Matcher {
   std::optional<Mismatch> MatchRank(const program::TensorType& expected, int given);
   std::optional<Mismatch> MatchTuple(const program::TupleType& expected, const StaticType& given);
   std::optional<DType> KnownDType(const program::TensorType& type) const;
+  bool IsList(program::ExprId argument) const;
   int RunRank(const program::Dim& run) const;           // -1: not known
   int RunRank(program::ExprId function_of_runs) const;  // broadcast(s, t), drop(s, dim)
 
