@@ -42,6 +42,7 @@ struct Raw {
   std::string until;
   std::string schedule, topology, lanes;
   bool overlap = false, no_overlap = false;
+  std::vector<std::function<void()>> reads;  // of options of the engine that are more than a number
 };
 
 struct Mistake {
@@ -112,6 +113,7 @@ uint32_t ReadProcesses(const std::string& text, const char* flag) {
 // FlagAdder: adds the flag of an option of the engine, by its kind.
 struct FlagAdder {
   CLI::App& app;
+  std::vector<std::function<void()>>& reads;  // of texts, for when all flags are known
 
   template <typename Kind>
   void operator()(Kind kind, const engine::OptionRow& row, typename Kind::Type& member) {
@@ -142,8 +144,8 @@ struct FlagAdder {
   }
   template <typename Value, typename Read>
   CLI::Option* AddRead(const engine::OptionRow& row, Value& member, Read read) {
-    const auto given = [&member, read, flag = row.flag](const std::string& text) {
-      member = read(text, flag);
+    const auto given = [&member, &reads = reads, read, flag = row.flag](const std::string& text) {
+      reads.push_back([&member, read, flag, text] { member = read(text, flag); });
     };
     return app.add_option_function<std::string>(row.flag, given, row.help);
   }
@@ -193,7 +195,7 @@ void AddFlags(CLI::App& app, Options& options, Raw& raw) {
                "of those of the last; with --batch those of every pass over the batch");
   app.add_option("--warmup", options.warmup, "executions before those that are measured")
       ->check(CLI::Range(uint64_t{0}, uint64_t{1} << 40));
-  engine::ForEachOption(options.engine, FlagAdder{app});
+  engine::ForEachOption(options.engine, FlagAdder{app, raw.reads});
   app.add_option("--device-map", options.device_map,
                  "the GPU or core that each logical device is: gpu[0]=cuda:0,gpu[1]=cpu:1, or "
                  "gpu[*]=cuda:0; several add up")
@@ -519,11 +521,13 @@ ParsedOptions ParseOptions(int argc, char** argv) {
     parsed.options.timeout_given = app.count("--timeout") > 0;
     if (parsed.options.devices || app.count("--discover") > 0) {
       CheckAlone(app, parsed.options);
+      for (const auto& read : raw.reads) read();
       parsed.list_devices = parsed.options.devices;
       if (!parsed.list_devices) parsed.exit_code = RunDiscovery(parsed.options);
       return parsed;
     }
     if (app.count("FILE") == 0) throw CLI::RequiredError("FILE");
+    for (const auto& read : raw.reads) read();
     CheckExcluded(app, parsed.options);
     UnderstandEngine(app, parsed.options);
     Understand(parsed.options, raw);

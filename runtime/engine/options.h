@@ -53,8 +53,8 @@ struct EngineOptions {
 #define EXCLUDES(one, other, why)
 #include "runtime/engine/options.def"
 
-  // What other processes are: cgrun, or a program that calls engine::ServeRank() with the number
-  // that its last argument has (ranks/lifeline.h). It gets `rank_arguments` before that.
+  // The program that other processes run: cgrun, or one that calls engine::ServeRank() with the
+  // number in its last argument (ranks/lifeline.h). It gets `rank_arguments` before that.
   std::string rank_program = "/proc/self/exe";
   std::vector<std::string> rank_arguments;
   // The processes that a launcher has started, this one the first (ranks/launcher.h): each serves
@@ -113,6 +113,18 @@ inline constexpr Exclusion kExclusions[] = {
 #define EXCLUDES(one, other, why) {#one, #other, why},
 #include "runtime/engine/options.def"
 };
+
+// Returns whether options.def has a row of that name, or it is `device_map`.
+constexpr bool IsOption(std::string_view name) {
+  bool found = name == "device_map";
+#define OPTION(kind, row, initial, known_by, flag, value, help) found = found || name == #row;
+#define EXCLUDES(one, other, why)
+#include "runtime/engine/options.def"
+  return found;
+}
+#define OPTION(kind, name, initial, known_by, flag, value, help)
+#define EXCLUDES(one, other, why) static_assert(IsOption(#one) && IsOption(#other));
+#include "runtime/engine/options.def"
 
 // The options that other ranks load the plan with, as bytes for processes of this program.
 std::string TextForRanks(const EngineOptions& options);

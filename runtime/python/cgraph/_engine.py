@@ -63,6 +63,7 @@ class Engine:
              "proved": proved, "require_gpus": require_gpus, "profile": profile,
              "check_arguments": check_arguments,
              "results_on_gpus": _options.results_on_gpus(results)}, device_map)
+        device_map = _options.device_map(device_map)
         if libraries is None:
             libraries = ()
         if isinstance(libraries, (str, os.PathLike, type)) or not isinstance(
@@ -79,7 +80,7 @@ class Engine:
         rank_program, rank_arguments = _rank_program(libraries, processes)
         try:
             self._runtime = _runtime.Engine.load(
-                plan._runtime, options, device_map=_options.device_map(device_map),
+                plan._runtime, options, device_map=device_map,
                 rank_program=rank_program, rank_arguments=rank_arguments)
         except Error as error:
             files = [os.path.join(weights, name) for name in plan._runtime.weights()]

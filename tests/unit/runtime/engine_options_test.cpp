@@ -43,6 +43,7 @@ TEST_CASE("Ranks are told the options that they need, and no others") {
   CHECK(Known(read).first == Known(changed).first);
   CHECK(Known(read).first != Known(EngineOptions()).first);
   CHECK(Known(read).second == Known(EngineOptions()).second);
+  CHECK(Known(changed).second != Known(EngineOptions()).second);
   CHECK(read.libraries == std::vector<std::string>{"libone.so", "", "two\n.py"});
   CHECK(read.timeout == std::chrono::seconds(600) + std::chrono::nanoseconds(1));
 }
@@ -57,11 +58,12 @@ TEST_CASE("A text of options that is cut or longer is refused") {
     CHECK_FALSE(engine::ReadTextForRanks(std::string_view(text).substr(0, size), read));
   }
   CHECK_FALSE(engine::ReadTextForRanks(text + '\0', read));
-  std::string wrong = text;
-  for (size_t at = 0; at + sizeof(uint64_t) <= text.size(); ++at) {
-    wrong = text;
-    wrong[at + 7] = '\x7f';  // where it is of a length, that is one of many exabytes
-    engine::ReadTextForRanks(wrong, read);
+  // A length of many exabytes, at each place where there may be one.
+  for (size_t at = 0; at + sizeof(uint64_t) <= text.size(); at += sizeof(uint64_t)) {
+    std::string wrong = text;
+    wrong[at + 7] = '\x7f';
+    INFO(at);
+    if (engine::ReadTextForRanks(wrong, read)) CHECK(engine::TextForRanks(read) == wrong);
   }
 }
 
