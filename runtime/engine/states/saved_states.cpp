@@ -44,10 +44,15 @@ bool HasType(const files::Safetensors::Entry& entry, const Engine::State& state)
 std::string SlotText(const std::string& path, const std::string& name,
                      const std::vector<std::string>& names) {
   const std::string of = name.substr(0, name.rfind('.'));
-  if (std::find(names.begin(), names.end(), of) == names.end()) return "";
-  return fmt::format(": `{0}` has no slot of an optimizer there, since nothing trains it; its "
-                     "initial value load(\"{1}\", \"{0}\") takes it alone",
-                     of, std::filesystem::path(path).filename().string());
+  const auto is_slot = [&](const std::string& other) { return other.starts_with(of + "."); };
+  if (std::find(names.begin(), names.end(), of) == names.end() ||
+      std::any_of(names.begin(), names.end(), is_slot)) {
+    return "";
+  }
+  return fmt::format(
+      ": `{0}` has no slot of an optimizer there, since nothing trains it; its "
+      "initial value load(\"{1}\", \"{0}\") takes it alone",
+      of, std::filesystem::path(path).filename().string());
 }
 
 // Checks that everything in the file is a state or an object of the plan, before any is set.
