@@ -41,9 +41,16 @@ inline constexpr char kPythonLibrary[] = "python";
 inline constexpr char kAutogradCall[] = "@call", kAutogradKeep[] = "@keep";
 inline constexpr char kAutogradBackward[] = "@backward";
 inline constexpr char kAutogradArgument[] = "autograd of";
+// What such calls return behind their results: a number that no other call of the object has. The
+// call back takes that of its forward call, and every later call of the object takes that of the
+// call back, as a state that it reads: so what follows a failure fails, too.
+inline constexpr char kAutogradMark[] = "autograd mark";
 // The symbol as the program names it.
 inline std::string_view SymbolInProgram(std::string_view symbol) {
-  return symbol.substr(0, symbol.find('@'));
+  for (const std::string_view mode : {kAutogradCall, kAutogradKeep, kAutogradBackward}) {
+    if (symbol.ends_with(mode)) return symbol.substr(0, symbol.size() - mode.size());
+  }
+  return symbol;
 }
 
 // What cgraph_python_import of libcgraph_python.so returns where a module has raised something

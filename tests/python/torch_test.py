@@ -119,6 +119,13 @@ class Encoder(torch.nn.Module):
             raise ValueError("that is no number")
         h = self.layer(x).tanh() + self.table(index) * by
         return h, h.square().mean(), index + 1
+    def worked(self, x, how):
+        if how == "in place":
+            return self.layer(torch.relu_(x))
+        if how == "a list":
+            return [self.layer(x)]
+        y = self.layer(x)
+        return {"detach": y.detach(), "NumPy": y.detach().numpy()}[how]
     def norm(self, x, others):
         return x.norm() + others[0].sum() if isinstance(others, list) else x.norm() + others.sum()
     def update(self):
@@ -134,7 +141,10 @@ actor Encoder(width: int, seed: int) {
       extern "python:torch_autograd:Encoder.forward" grad by auto
   method norm(x: f32[n <= 4, width], others: [f32[width]; 1]) -> f32 =
       extern "python:torch_autograd:Encoder.norm" grad by auto
+  method worked(x: f32[n <= 4, width], how: str) -> f32[n, width] =
+      extern "python:torch_autograd:Encoder.worked" grad by auto
   method update() = extern "python:torch_autograd:Encoder.update"
+  method eval() = extern "python:torch_autograd:Encoder.eval"
 }
 actor Gain(width: int) {
   param w: f32[width] = ones()
@@ -165,7 +175,21 @@ graph step(x: [f32[n <= 4, 6]; M], index: [i64[n]; M])
 graph gradients(x: [f32[n <= 4, 6]; M], index: [i64[n]; M]) -> [f32[n, 6]; M] {
   return grad(forwards(x, index).loss, of: x)
 }
+graph training(x: f32[n <= 4, 6], index: i64[n]) -> f32 {
+  let first = encoder[0].forward(x, index, 0.5)
+  let size = encoder[0].forward(x, index, 2.0).size
+  let loss = mean(first.h) + size
+  grad(loss)
+  encoder[0].update()
+  return loss
+}
+const HOW = "in place"
+graph worked(x: f32[n <= 4, 6]) -> (y: f32[n, 6], g: f32[n, 6]) {
+  let y = encoder[0].worked(x, HOW)
+  return (y: y, g: grad(sum(y), of: x))
+}
 graph apply(x: f32[n <= 4, 6], index: i64[n]) -> f32[n, 6] {
+  encoder[0].eval()
   return encoder[0].forward(x, index, 0.5).h
 }
 """
@@ -401,6 +425,46 @@ class Autograd(unittest.TestCase):
                 torch.testing.assert_close(torch.from_dlpack(found[m]), expected[m], rtol=1e-4,
                                            atol=1e-6)
             self.assertEqual(self.histories(), 0)
+
+    def test_a_failed_step_updates_nothing(self):
+        """Neither what follows the failure, nor what another graph has left, is stepped with."""
+        import torch
+
+        import cgraph
+        with self.engine() as engine:
+            def state():
+                return [value["self"]["layer.weight"].clone() for value in
+                        engine.objects().values()]
+            before = state()
+            for step, rows in enumerate((4, 2)):
+                x, index = self.batch(step, rows)
+                with self.assertRaisesRegex(cgraph.ExecutionError, "that is no number"):
+                    engine.training(x[0] * float("nan"), index[0])
+                x[2, 0] = float("nan")
+                with self.assertRaisesRegex(cgraph.ExecutionError, "that is no number"):
+                    engine.step(list(x), list(index))
+            self.assertTrue(all(map(torch.equal, before, state())))
+
+    def test_how_a_method_works(self):
+        import torch
+
+        import cgraph
+        x = self.batch(0, 4)[0][0] - 0.5
+        for how in ("in place", "a list", "detach", "NumPy"):
+            plan = cgraph.compile(AUTOGRAD, defines={"HOW": how})
+            with cgraph.Engine(plan, libraries=[self.module]) as engine:
+                if how in ("detach", "NumPy"):
+                    with self.assertRaisesRegex(cgraph.ExecutionError, "has no history"):
+                        engine.worked(x)
+                    continue
+                found = engine.worked(x)
+                names = {}
+                exec(AUTOGRAD_MODULES, names)  # pylint: disable=exec-used
+                leaf = x.clone().requires_grad_()
+                y = names["Encoder"](6, 0).layer(leaf.relu() if how == "in place" else leaf)
+                y.sum().backward()
+                self.assertTrue(torch.equal(torch.from_dlpack(found.y), y.detach()))
+                self.assertTrue(torch.equal(torch.from_dlpack(found.g), leaf.grad))
 
     @staticmethod
     def histories():

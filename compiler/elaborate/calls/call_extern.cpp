@@ -25,6 +25,9 @@ namespace attributes = extern_attributes;
 // The steps for a call, in expressions, by its memory and time.
 constexpr int64_t kStepsPerExtern = 16;
 
+// The number of a call that PyTorch differentiates: see kAutogradMark.
+const graph::Type kMarkType{DType::kI64, {}};
+
 // Returns whether the value is a tree of tensors and nothing else.
 bool IsTensors(const Value& value) {
   if (const List* list = value.As<List>()) return llvm::all_of(*list->items, IsTensors);
@@ -72,42 +75,59 @@ std::vector<graph::StateId> LeavesOf(ElaborationContext& elaboration,
   return leaves;
 }
 
+// ExternStates: what native code is given behind its arguments.
+struct ExternStates {
+  std::vector<graph::StateId> read, written;
+  // Of an object that PyTorch has gone back through in this graph: what that call has made. Where
+  // it has failed, so does this one, as a step of an optimizer must.
+  std::optional<graph::ValueId> mark;
+};
+
+ExternStates StatesOf(ElaborationContext& elaboration, graph::InstanceId instance,
+                      std::vector<graph::StateId> read, std::vector<graph::StateId> written) {
+  ExternStates states{std::move(read), std::move(written), {}};
+  states.written.push_back(elaboration.places.instances[instance.index].object);
+  if (elaboration.tape == nullptr) return states;
+  const auto mark = elaboration.tape->marks.find(instance);
+  if (mark != elaboration.tape->marks.end()) states.mark = mark->second;
+  return states;
+}
+
 // Appends the states as operands; those that are written are results, too.
-void AddStates(ElaborationContext& elaboration, const std::vector<graph::StateId>& read,
-               const std::vector<graph::StateId>& written, Range range, graph::Op& out,
-               std::vector<graph::Type>& types) {
-  for (const std::vector<graph::StateId>* states : {&read, &written}) {
-    for (graph::StateId state : *states) {
-      if (states == &written) {
-        types.push_back(elaboration.module.states[state].type);
-      }
-      out.operands.push_back({ReadState(elaboration, state).value, {}, range});
-    }
+void AddStates(ElaborationContext& elaboration, const ExternStates& states, Range range,
+               graph::Op& out, std::vector<graph::Type>& types) {
+  for (graph::StateId state : states.read) {
+    out.operands.push_back({ReadState(elaboration, state).value, {}, range});
+  }
+  if (states.mark) out.operands.push_back({*states.mark, {}, range});
+  for (graph::StateId state : states.written) {
+    types.push_back(elaboration.module.states[state].type);
+    out.operands.push_back({ReadState(elaboration, state).value, {}, range});
   }
 }
 
 // Puts in front of the arguments which method it is, and the names of what it is given. `mode`:
 // behind its symbol, of a method that PyTorch differentiates.
 void AddHead(ElaborationContext& elaboration, const program::Method& method, const char* mode,
-             const std::vector<graph::StateId>& read, const std::vector<graph::StateId>& written,
-             std::vector<std::string> names, graph::Op& out) {
+             const ExternStates& states, std::vector<std::string> names, graph::Op& out) {
   const graph::Attribute head[] = {
       {attributes::kLibrary, method.native->library},
       {attributes::kSymbol, method.native->symbol + mode},
       {attributes::kActor, elaboration.program.actors[method.actor].name},
-      {attributes::kReads, static_cast<int64_t>(read.size())},
-      {attributes::kWrites, static_cast<int64_t>(written.size())},
+      {attributes::kReads, static_cast<int64_t>(states.read.size() + states.mark.has_value())},
+      {attributes::kWrites, static_cast<int64_t>(states.written.size())},
       {attributes::kNames, static_cast<int64_t>(names.size())},
   };
   static_assert(std::size(head) == kExternHead);
   std::vector<graph::Attribute> all(std::begin(head), std::end(head));
   for (std::string& name : names) all.push_back({attributes::kName, std::move(name)});
-  for (const std::vector<graph::StateId>& states : {read, written}) {
-    for (graph::StateId state : states) {
-      const std::string& name = elaboration.module.states[state].name;
-      if (name != kNativeObjectState) all.push_back({attributes::kState, name});
-    }
-  }
+  const auto add = [&](graph::StateId state) {
+    const std::string& name = elaboration.module.states[state].name;
+    if (name != kNativeObjectState) all.push_back({attributes::kState, name});
+  };
+  llvm::for_each(states.read, add);
+  if (states.mark) all.push_back({attributes::kState, std::string(kAutogradMark)});
+  llvm::for_each(states.written, add);
   out.attributes.insert(out.attributes.begin(), all.begin(), all.end());
 }
 
@@ -125,9 +145,9 @@ Value CallExtern(ElaborationContext& elaboration, const program::Method& method,
                  Range site) {
   const program::Extern& native = *method.native;
   if (!Step(elaboration, site, kStepsPerExtern)) return Value();
-  const std::vector<graph::StateId> read = LeavesOf(elaboration, native.reads, callee, site);
-  std::vector<graph::StateId> written = LeavesOf(elaboration, native.writes, callee, site);
-  written.push_back(elaboration.places.instances[callee.instance.index].object);
+  const ExternStates states =
+      StatesOf(elaboration, callee.instance, LeavesOf(elaboration, native.reads, callee, site),
+               LeavesOf(elaboration, native.writes, callee, site));
   graph::Op out;
   out.name = method.name;
   out.kernel = kExternKernel;
@@ -140,14 +160,15 @@ Value CallExtern(ElaborationContext& elaboration, const program::Method& method,
       return Value();
     }
   }
-  const char* mode = method.gradient_by == kGradientAuto ? kAutogradCall : "";
-  AddHead(elaboration, method, mode, read, written, std::move(names), out);
+  const bool by_auto = method.gradient_by == kGradientAuto;
+  AddHead(elaboration, method, by_auto ? kAutogradCall : "", states, std::move(names), out);
   std::vector<graph::Type> types;
   if (method.signature.result.valid() &&
       !ResultTypes(elaboration, method.signature.result, callee, types, site)) {
     return Value();
   }
-  AddStates(elaboration, read, written, site, out, types);
+  if (by_auto) types.push_back(kMarkType);
+  AddStates(elaboration, states, site, out, types);
   if (!CheckOperands(elaboration, method.name, out.operands.size(), types.size(), site)) {
     return Value();
   }
@@ -162,10 +183,10 @@ Value CallExtern(ElaborationContext& elaboration, const program::Method& method,
   const graph::OpId id = elaboration.builder->AddOp(std::move(out), std::move(types));
   const std::vector<graph::ValueId> results = elaboration.builder->graph().ops[id].results;
   llvm::ArrayRef<graph::ValueId> made = results;
-  for (size_t i = 0; i < written.size(); ++i) {
-    const graph::ValueId value = made[made.size() - written.size() + i];
-    elaboration.builder->NameAsState(value, written[i]);
-    scope.pending[written[i]] = Tensor{value};
+  for (size_t i = 0; i < states.written.size(); ++i) {
+    const graph::ValueId value = made[made.size() - states.written.size() + i];
+    elaboration.builder->NameAsState(value, states.written[i]);
+    scope.pending[states.written[i]] = Tensor{value};
   }
   if (!method.signature.result.valid()) return Nothing();
   Value result = TakeResults(elaboration, method.signature.result, callee, site, made);
@@ -193,7 +214,7 @@ std::vector<Tensor> CallAutograd(ElaborationContext& elaboration, const program:
   if (!Step(elaboration, site, kStepsPerExtern)) return {};
   MethodScope& scope = *elaboration.method;
   const graph::Op forward = elaboration.builder->graph().ops[call.forward];
-  const graph::StateId object = elaboration.places.instances[scope.call.instance.index].object;
+  const ExternStates states = StatesOf(elaboration, scope.call.instance, {}, {});
   graph::Op out;
   out.name = DerivedName(method.name);
   out.kernel = kExternKernel;
@@ -207,11 +228,14 @@ std::vector<Tensor> CallAutograd(ElaborationContext& elaboration, const program:
     names.push_back(fmt::format("gy[{}]", result));
     out.operands.push_back({gradient.value, gradient.via, site});
   }
+  names.push_back(kAutogradMark);
+  out.operands.push_back({forward.results[forward.results.size() - 2], {}, site});
   names.push_back(kAutogradArgument);
   out.attributes.push_back({kAutogradArgument, std::move(numbers)});
-  AddHead(elaboration, method, kAutogradBackward, {}, {object}, std::move(names), out);
+  AddHead(elaboration, method, kAutogradBackward, states, std::move(names), out);
   std::vector<graph::Type> types = call.types;
-  AddStates(elaboration, {}, {object}, site, out, types);
+  types.push_back(kMarkType);
+  AddStates(elaboration, states, site, out, types);
   for (const graph::Use& use : out.operands) CheckTransport(elaboration, use, out.device);
   out.flops = 2 * forward.flops;  // as of products: one for the arguments, one for what is trained
   out.bytes = forward.bytes + BytesOf(elaboration, out, types);
@@ -219,10 +243,11 @@ std::vector<Tensor> CallAutograd(ElaborationContext& elaboration, const program:
   out.call = CallOf(elaboration, scope);
   const graph::OpId id = elaboration.builder->AddOp(std::move(out), std::move(types));
   const std::vector<graph::ValueId> results = elaboration.builder->graph().ops[id].results;
-  elaboration.builder->NameAsState(results.back(), object);
-  scope.pending[object] = Tensor{results.back()};
+  elaboration.builder->NameAsState(results.back(), states.written[0]);
+  scope.pending[states.written[0]] = Tensor{results.back()};
+  elaboration.tape->marks[scope.call.instance] = results[call.types.size()];
   std::vector<Tensor> made;
-  for (size_t i = 0; i + 1 < results.size(); ++i) made.push_back(Tensor{results[i]});
+  for (size_t i = 0; i < call.types.size(); ++i) made.push_back(Tensor{results[i]});
   return made;
 }
 

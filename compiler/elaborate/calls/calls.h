@@ -23,7 +23,7 @@ Value CallExtern(ElaborationContext& elaboration, const program::Method& method,
 
 // Makes a call of a method with `grad by auto` keep what its gradients need, for a later
 // CallAutograd; `wanted`: the places, among what the method is given, of the arguments that get a
-// gradient. False: it does so already, for other gradients.
+// gradient. Returns false where it does so already, for other gradients.
 bool KeepForAutograd(ElaborationContext& elaboration, const program::Method& method, graph::OpId op,
                      const std::vector<int64_t>& wanted);
 

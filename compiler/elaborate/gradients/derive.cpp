@@ -73,9 +73,9 @@ class Deriver {
  private:
   bool ReportNothing() {
     Report(elaboration_, Code::kE0903, range_,
-           "`grad(loss)` without `of:` lets methods in native code compute the gradients of what "
-           "they keep, `grad by`, and the loss depends on no such method; say what the gradients "
-           "are of: grad(loss, of: net)");
+           "the loss depends on no param that `of:` names, and on no method with `grad by`; "
+           "say what the gradients are of, grad(loss, of: net), or how a method in Python is "
+           "differentiated, `grad by auto` behind it");
     return false;
   }
 
@@ -169,7 +169,8 @@ class Deriver {
     }
     before.SetRanges(builder_.graph(), forward.site);
     if (elaboration_.halved && scope.call_id.valid()) {
-      Halve(elaboration_, scope, before, Activations(), incoming_);
+      Halve(elaboration_, scope, before, IsByAutograd(nodes) ? MadeSince(before) : Activations(),
+            incoming_);
     }
     return true;
   }
@@ -177,9 +178,20 @@ class Deriver {
   // Returns the method that computes the gradients of these nodes; empty where rules or PyTorch do.
   std::string GradientBy(const std::vector<size_t>& nodes) const {
     const auto* method = std::get_if<program::MethodId>(&node(nodes[0]).callee);
-    if (method == nullptr) return "";
-    const std::string& by = elaboration_.program.methods[*method].gradient_by;
-    return by == kGradientAuto ? "" : by;
+    if (method == nullptr || IsByAutograd(nodes)) return "";
+    return elaboration_.program.methods[*method].gradient_by;
+  }
+  // PyTorch makes all gradients of a call at once, so the second half has none.
+  bool IsByAutograd(const std::vector<size_t>& nodes) const {
+    const auto* method = std::get_if<program::MethodId>(&node(nodes[0]).callee);
+    return method != nullptr && elaboration_.program.methods[*method].gradient_by == kGradientAuto;
+  }
+  std::set<ValueId> MadeSince(const TailMark& before) const {
+    std::set<ValueId> values;
+    for (size_t i = before.values(); i < builder_.graph().values.size(); ++i) {
+      values.insert(ValueId(i));
+    }
+    return values;
   }
 
   // Keeps a copy of what came in where a derived call computes nothing, so that a schedule can

@@ -18,6 +18,7 @@
 #include "compiler/elaborate/values/make.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/SaveAndRestore.h"
+#include "runtime/kinds/native.h"
 
 namespace cgraph::elaborate {
 
@@ -166,8 +167,12 @@ Value ParamsOf(ElaborationContext& elaboration, graph::InstanceId id, Range rang
   }
   if (values.empty()) {
     Report(elaboration, Code::kE0903, range,
-           fmt::format("`of:` takes places with params, params and tensors; `{}` has no param{}",
-                       actor.name, actor.states.empty() ? "" : ", only states"))
+           fmt::format("`of:` takes places with params, params and tensors; `{}` has no param{}{}",
+                       actor.name, actor.states.empty() ? "" : ", only states",
+                       actor.library == kPythonLibrary
+                           ? "; what its module keeps is trained by `grad(loss)` alone, where its "
+                             "methods are `grad by auto`"
+                           : ""))
         .AddNote(actor.range, "declared here");
     return Value();
   }
@@ -249,6 +254,14 @@ Value EvaluateGrad(ElaborationContext& elaboration, const program::CallBuiltin& 
   const Value tree = TargetsOf(elaboration, call->of, call->of_range);
   Targets targets{{}, call->named};
   if (!CollectTargets(elaboration, tree, targets, call->of_range)) return Value();
+  // Of a place `of:` has read all params, to take one.
+  const auto is_meant = [&](graph::StateId param) {
+    const ValueId value = ReadState(elaboration, param).value;
+    return targets.values.count(graph::RootOf(elaboration.builder->graph(), value)) != 0;
+  };
+  for (auto at = targets.params.begin(); at != targets.params.end();) {
+    at = is_meant(*at) ? std::next(at) : targets.params.erase(at);
+  }
   const Tensor& loss = *call->loss.As<Tensor>();
   // Ops that stand alone are derived, too, so W0501 does not report them.
   const DerivedCall derived{graph::MakerOf(elaboration.builder->graph(), loss.value)};

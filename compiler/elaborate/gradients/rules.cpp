@@ -192,8 +192,11 @@ class RuleApplier {
     const std::string place = elaboration_.module.instances[context_.node.instance].name;
     if (method.gradient_by.empty()) {
       Report(elaboration_, Code::kE0907, context_.node.range,
-             fmt::format("`{}.{}` is native code, and no `grad by` says how it is differentiated",
-                         place, method.name))
+             fmt::format("`{}.{}` is native code, and no `grad by` says how it is differentiated{}",
+                         place, method.name,
+                         method.native->library == kPythonLibrary
+                             ? "; with `grad by auto` behind it PyTorch does it"
+                             : ""))
           .AddNote(method.range, "declared here")
           .AddNote(context_.range, "the gradient is asked for here");
       return false;
@@ -221,6 +224,17 @@ class RuleApplier {
 
   // Lets PyTorch go back through the call that it has made.
   bool ByAutograd(program::MethodId id, const program::Method& method, const std::string& place) {
+    const InstanceDetails& details = elaboration_.places.instances[context_.node.instance.index];
+    const program::Place& declared = elaboration_.program.places[details.place];
+    if (!declared.along.empty()) {
+      Report(elaboration_, Code::kE0907, context_.node.range,
+             fmt::format("`{}` is equal along {}, and PyTorch has the gradients of what its module "
+                         "keeps: they are not summed over the copies; return them from a method, "
+                         "and sum them by all_reduce()",
+                         place, declared.along[0]))
+          .AddNote(declared.range, "declared here");
+      return false;
+    }
     AutogradCall call;
     std::vector<int64_t> wanted;
     std::vector<Tensor> operands;

@@ -39,6 +39,8 @@ struct Tape {
   // The variables that a gradient is of, where they are params that have copies: the gradients of
   // copies are of one variable.
   std::map<graph::ValueId, std::set<std::string>> variables;
+  // Of objects that PyTorch has gone back through: the mark of the last such call.
+  std::map<graph::InstanceId, graph::ValueId> marks;
 };
 
 // Calls `visit(tensor)` for every tensor in a tree of lists and tuples, in order.

@@ -235,7 +235,10 @@ std::string CallOn(Views& views, const Method& method, const cgraph_call& call,
   if (stream != nullptr) stream->MakeContextCurrent();
   if (!returned) return TakeError();
   if (method.takes_out && returned.get() == Py_None) return "";  // it is there
-  std::string problem = CopyResults(returned.get(), call.results, call.result_count, stream);
+  // As nn.Module.eval() does.
+  if (call.result_count == 0 && returned.get() == object.made.get()) return "";
+  std::string problem = CopyResults(returned.get(), call.results, call.result_count,
+                                    method.is_given_object ? 1 : 0, stream);
   return problem.empty() ? problem : WithError(std::move(problem));
 }
 

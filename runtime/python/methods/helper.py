@@ -320,13 +320,14 @@ def _given(parameters):
 
 def group(names, taken):
     """["w", "p[0]", "p[1]"] is (("w", 1, False, True), ("p", 2, True, True)): the keywords of
-    states, and last whether the function takes them; `taken`: what find() says of that."""
+    states, and last whether the function takes them; `taken`: what find() says of that. A name
+    with a space is the compiler's own, and no keyword."""
     found = {}
     for name in names:
         root = name.replace(".", "[").partition("[")[0]
         count, _ = found.get(root, (0, False))
         found[root] = (count + 1, root != name)
-    return tuple((root, count, several, taken is None or root in taken)
+    return tuple((root, count, several, " " not in root and (taken is None or root in taken))
                  for root, (count, several) in found.items())
 
 

@@ -113,7 +113,7 @@ std::string CopyResult(PyObject* value, const DLTensor& to) {
 
 }  // namespace
 
-std::string CopyResults(PyObject* returned, const DLTensor* results, int32_t count,
+std::string CopyResults(PyObject* returned, const DLTensor* results, int32_t count, int32_t own,
                         CallStream* stream) {
   const auto copy = [&](PyObject* value, const DLTensor& to) {
     return stream == nullptr ? CopyResult(value, to) : CopyGpuResult(value, to, *stream);
@@ -138,8 +138,8 @@ std::string CopyResults(PyObject* returned, const DLTensor* results, int32_t cou
   const bool several = PyTuple_Check(returned) || PyList_Check(returned);
   const Py_ssize_t given = several ? PySequence_Size(returned) : 1;
   if (given != count) {
-    return fmt::format("{} results are declared, and it returned {}", count,
-                       several ? fmt::format("{} of them", given)
+    return fmt::format("{} results are declared, and it returned {}", count - own,
+                       several ? fmt::format("{} of them", given - own)
                                : fmt::format("one of the type `{}`", TypeName(returned)));
   }
   for (int32_t i = 0; i < count; ++i) {
