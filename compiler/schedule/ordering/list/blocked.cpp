@@ -91,8 +91,8 @@ class Blocked {
   bool BySequence(uint32_t task, Diagnostic& diagnostic) const {
     const Policy& policy = list_.policy;
     const Queue& queue = QueueOf(task);
-    const uint32_t index = policy.sequence_of.empty() ? kNone
-                                                      : policy.sequence_of[list_.tasks.queue[task]];
+    const uint32_t index =
+        policy.sequence_of.empty() ? kNone : policy.sequence_of[list_.tasks.queue[task]];
     if (index == kNone || queue.kinds.empty()) return false;
     const std::vector<uint32_t>& sequence = policy.sequences[index];
     const auto next = std::find_if(sequence.begin(), sequence.end(),
@@ -115,16 +115,38 @@ class Blocked {
     uint32_t awaited = task;
     do {
       const auto before = list_.tasks.predecessors[awaited];
-      const auto next = std::find_if(before.begin(), before.end(),
-                                     [&](uint32_t one) { return !done_[one]; });
+      const auto next =
+          std::find_if(before.begin(), before.end(), [&](uint32_t one) { return !done_[one]; });
       if (next == before.end()) return "is held back, too";
       awaited = *next;
     } while (CallOf(awaited) == nullptr);
     const graph::State* state = SharedState(task, awaited);
-    if (state == nullptr) return "waits for " + CallText(awaited);
-    return fmt::format("waits for {}: both touch `{}.{}`, and calls that change a state keep "
-                       "program order",
-                       CallText(awaited), module_.instances[state->instance].name, state->name);
+    return state == nullptr ? "waits for " + CallText(awaited) : WaitText(awaited, *state);
+  }
+  std::string WaitText(uint32_t awaited, const graph::State& state) const {
+    return fmt::format(
+        "waits for {}: both touch `{}.{}`, and calls that change a state keep "
+        "program order",
+        CallText(awaited), module_.instances[state.instance].name, state.name);
+  }
+
+  // Says, of a limit that holds tasks back, which one would loosen it, where a state keeps that
+  // from starting; empty: none does.
+  std::string Loosened(const LaneLimit& limit, const Queue& queue) const {
+    for (uint32_t task = 0; task < done_.size() && limit.at_most; ++task) {
+      const Queue& own = QueueOf(task);
+      const bool loosens = !done_[task] && own.lanes[0] == queue.lanes[0] &&
+                           std::count(own.kinds.begin(), own.kinds.end(), limit.subtrahend) != 0;
+      if (!loosens) continue;
+      for (uint32_t before : list_.tasks.predecessors[task]) {
+        if (done_[before] || CallOf(before) == nullptr) continue;
+        const graph::State* state = SharedState(task, before);
+        if (state == nullptr) continue;
+        return fmt::format("; {}, which would lower it, {}", CallText(task),
+                           WaitText(before, *state));
+      }
+    }
+    return "";
   }
 
   // Returns a state that one of two tasks writes and the other one touches.
@@ -162,11 +184,11 @@ class Blocked {
     if (limit == limits.end()) return;
     diagnostic.AddNote(
         graph_.rules->limits[limit->rule].range,
-        fmt::format("{} is held back: it would make {} - {} here {}, and that is at {} {}",
+        fmt::format("{} is held back: it would make {} - {} here {}, and that is at {} {}{}",
                     CallText(task), graph_.rules->kinds[limit->minuend].name,
                     graph_.rules->kinds[limit->subtrahend].name,
                     counts_.DifferenceWith(queue, *limit), limit->at_most ? "most" : "least",
-                    limit->bound));
+                    limit->bound, Loosened(*limit, queue)));
   }
 
   const graph::Module& module_;
@@ -179,9 +201,8 @@ class Blocked {
 
 }  // namespace
 
-void ReportBlocked(const graph::Module& module, const graph::Graph& graph,
-                   const Schedule& schedule, const TaskList& list, const Timetable& table,
-                   Diagnostics& diagnostics) {
+void ReportBlocked(const graph::Module& module, const graph::Graph& graph, const Schedule& schedule,
+                   const TaskList& list, const Timetable& table, Diagnostics& diagnostics) {
   Blocked(module, graph, schedule, list, table).Report(diagnostics);
 }
 
