@@ -3,6 +3,7 @@
 #include <map>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "compiler/base/kernels.h"
 #include "compiler/check/expressions/resolve.h"
@@ -64,6 +65,9 @@ std::vector<int> Distribute(Scope& scope, Arguments& given, const Callee& callee
           scope.checker.Translate(diagnostic, argument.range, argument.label);
         } else if (is_one) {
           scope.checker.Suggest(diagnostic, argument.range, argument.label, names);
+        }
+        if (diagnostic.fixes.empty() && !of_dim && !names.empty()) {
+          diagnostic.message += fmt::format("; it takes {}", fmt::join(names, ", "));
         }
         diagnostic.AddNote(callee.declared, "declared here");
         complete = false;

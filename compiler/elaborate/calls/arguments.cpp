@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "compiler/elaborate/expressions/evaluate.h"
 #include "compiler/elaborate/report.h"
@@ -43,9 +44,13 @@ void ReportNoParameter(ElaborationContext& elaboration,
   }
   std::vector<std::string> names;
   for (const program::Parameter& parameter : parameters) names.push_back(parameter.name);
-  Report(elaboration, Code::kE0403, actual.label_range,
-         fmt::format("`{}` has no parameter `{}`", subject, actual.label))
-      .Suggest(actual.label_range, actual.label, names);
+  Diagnostic& diagnostic =
+      Report(elaboration, Code::kE0403, actual.label_range,
+             fmt::format("`{}` has no parameter `{}`", subject, actual.label))
+          .Suggest(actual.label_range, actual.label, names);
+  if (diagnostic.fixes.empty() && !names.empty()) {
+    diagnostic.message += fmt::format("; it takes {}", fmt::join(names, ", "));
+  }
 }
 
 // Returns by parameter its argument, or null for a default.
