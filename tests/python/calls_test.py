@@ -1,6 +1,7 @@
 """Engines from Python: calls against NumPy, futures, threads, what is refused.
 
-  calls_test.py --package build/release/python --probe build/release/tests/libcgraph_probe.so
+  calls_test.py --package build/release/python
+               --probe build/release/tests/python/libcgraph_probe.so
 """
 import asyncio
 import concurrent.futures
