@@ -3,7 +3,7 @@
 
 # cgraph_rooms(ROOM...): the tests that this folder's file adds from here on, until the next call,
 # try these rooms of the product: folders of compiler/ and runtime/, or one of those below. They are
-# their labels: `ctest -L '^engine$'`. Each folder's file begins with it.
+# their labels: `ctest -L '^engine$'`, `scripts/test engine`. Each folder's file begins with it.
 function(cgraph_rooms)
   foreach(room ${ARGN})
     if(NOT room MATCHES "^(gradients|structure|docs)$"
