@@ -139,17 +139,24 @@ TEST_CASE("freeing memory waits for all streams, and holds up what others issue"
   CUdeviceptr unused;
   CHECK_DONE(cuMemAlloc(&unused, 8));
   CHECK_DONE(cuStreamWaitValue64(stream, AddressOf(gate), 1, 0));
-  std::atomic<int> freed = 0, issued = 0;
+  std::atomic<int> freed = 0, issued = 0, begun = 0;
+  // A thread may take its time to begin; from there it is quick to come to its wait.
+  const auto await_begun = [&](int count) {
+    while (begun != count) std::this_thread::yield();
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  };
   std::thread frees([&] {
     cuCtxSetCurrent(gpu.context());
+    ++begun;
     freed = cuMemFree(unused) == CUDA_SUCCESS ? 1 : -1;
   });
-  std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  await_begun(1);
   std::thread issues([&] {
     cuCtxSetCurrent(gpu.context());
+    ++begun;
     issued = cuMemsetD8Async(words, 0, 8, other) == CUDA_SUCCESS ? 1 : -1;
   });
-  std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  await_begun(2);
   CHECK(freed == 0);
   CHECK(issued == 0);
   CHECK(cuStreamQuery(stream) == CUDA_ERROR_NOT_READY);
