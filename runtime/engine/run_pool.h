@@ -14,12 +14,12 @@ namespace cgraph::engine {
 
 class RunPool {
  public:
-  // Takes a run in, which it gives back. Under the lock of submission, as the next two.
+  // Adds a run and returns it. Add(), TakeReturned() and Close() are under the lock of submission.
   ExecutionState* Add(std::unique_ptr<ExecutionState> run);
-  // Takes the runs that were returned, as a list.
+  // Returns the list of runs that were returned, and empties it.
   ExecutionState* TakeReturned();
-  // No run is taken any more; `free` of them are neither held nor returned. Returns whether no
-  // caller holds one: then, or when Return() says so, the pool can go.
+  // Closes the pool: no run is taken any more, and `free` of them are neither held nor returned.
+  // Returns whether no caller holds one. The pool can go then, or when Return() says so.
   [[nodiscard]] bool Close(uint64_t free);
 
   // Takes back a run that nobody holds any more, from any thread. Returns whether it was the last

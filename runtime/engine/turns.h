@@ -1,5 +1,5 @@
-// Turns: the calls of Execute() that wait for room, and which of them may begin. All of it is under
-// the lock of submission.
+// Turns: the calls of Execute() that wait for room, and which of them may begin. Every function but
+// Wake() is called under the lock of submission.
 #ifndef CGRAPH_RUNTIME_ENGINE_TURNS_H_
 #define CGRAPH_RUNTIME_ENGINE_TURNS_H_
 
@@ -28,7 +28,7 @@ class Turns {
   // Returns whether a caller that was overtaken often enough waits before `self`, for this graph or
   // for one that conflicts with it.
   bool MustWait(const LoadedGraph& graph, const Caller& self) const;
-  // `self` begins: it overtakes such callers once more.
+  // Counts that `self`, which begins, overtakes such callers once more.
   void Overtake(const LoadedGraph& graph, const Caller& self);
 
   // Pause: for its lifetime no execution begins.
@@ -55,7 +55,7 @@ class Turns {
     changed_.Wait([&] { return ended() || changes_.load(std::memory_order_acquire) != changes; });
     lock.lock();
   }
-  // Lets those look again who wait in Await(). The only function that needs no lock.
+  // Wakes the callers in Await(), which look again.
   void Wake() { changed_.Notify(); }
 
  private:
