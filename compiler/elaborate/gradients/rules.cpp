@@ -224,17 +224,7 @@ class RuleApplier {
 
   // Lets PyTorch go back through the call that it has made.
   bool ByAutograd(program::MethodId id, const program::Method& method, const std::string& place) {
-    const InstanceDetails& details = elaboration_.places.instances[context_.node.instance.index];
-    const program::Place& declared = elaboration_.program.places[details.place];
-    if (!declared.along.empty()) {
-      Report(elaboration_, Code::kE0907, context_.node.range,
-             fmt::format("`{}` is equal along {}, and PyTorch has the gradients of what its module "
-                         "keeps: they are not summed over the copies; return them from a method, "
-                         "and sum them by all_reduce()",
-                         place, declared.along[0]))
-          .AddNote(declared.range, "declared here");
-      return false;
-    }
+    if (!CheckNoCopy(place)) return false;
     AutogradCall call;
     std::vector<int64_t> wanted;
     std::vector<Tensor> operands;
@@ -256,21 +246,7 @@ class RuleApplier {
       if (found != context_.gradients.end()) call.gradients.emplace_back(result, found->second);
       ++result;
     });
-    const graph::Op& op = elaboration_.builder->graph().ops[call.forward];
-    const bool is_second = op.name != method.name;  // it went back itself
-    if (is_second || !KeepForAutograd(elaboration_, method, call.forward, wanted)) {
-      Report(elaboration_, Code::kE0907, context_.node.range,
-             is_second
-                 ? fmt::format("the loss depends on a gradient that PyTorch has computed for "
-                               "`{}.{}`, and `grad by auto` has no second derivatives",
-                               place, method.name)
-                 : fmt::format("gradients through this call of `{}.{}` are asked for twice, and "
-                               "PyTorch keeps what they need for one time; ask once, of all",
-                               place, method.name))
-          .AddNote(context_.range,
-                   is_second ? "the gradient is asked for here" : "the second time here");
-      return false;
-    }
+    if (!KeepOnce(method, place, call.forward, wanted)) return false;
     const std::vector<Tensor> made = CallAutograd(elaboration_, method, call, context_.node.range);
     if (made.size() != operands.size()) return false;
     std::vector<Value> arguments = context_.node.arguments;
@@ -282,6 +258,39 @@ class RuleApplier {
       if (!contribute_(operands[i], made[i])) return false;
     }
     return true;
+  }
+
+  // Reports a place whose module would be a copy: nobody sums what PyTorch keeps.
+  bool CheckNoCopy(const std::string& place) {
+    const InstanceDetails& details = elaboration_.places.instances[context_.node.instance.index];
+    const program::Place& declared = elaboration_.program.places[details.place];
+    if (declared.along.empty()) return true;
+    Report(elaboration_, Code::kE0907, context_.node.range,
+           fmt::format("`{}` is equal along {}, and PyTorch has the gradients of what its module "
+                       "keeps: they are not summed over the copies; return them from a method, "
+                       "and sum them by all_reduce()",
+                       place, declared.along[0]))
+        .AddNote(declared.range, "declared here");
+    return false;
+  }
+
+  // Makes the forward call keep what its gradients need. Reports a call for which PyTorch cannot do
+  // that: one that keeps it for other gradients, or that went back itself.
+  bool KeepOnce(const program::Method& method, const std::string& place, graph::OpId forward,
+                const std::vector<int64_t>& wanted) {
+    const bool is_second = elaboration_.builder->graph().ops[forward].name != method.name;
+    if (!is_second && KeepForAutograd(elaboration_, method, forward, wanted)) return true;
+    Report(elaboration_, Code::kE0907, context_.node.range,
+           is_second
+               ? fmt::format("the loss depends on a gradient that PyTorch has computed for "
+                             "`{}.{}`, and `grad by auto` has no second derivatives",
+                             place, method.name)
+               : fmt::format("gradients through this call of `{}.{}` are asked for twice, and "
+                             "PyTorch keeps what they need for one time; ask once, of all",
+                             place, method.name))
+        .AddNote(context_.range,
+                 is_second ? "the gradient is asked for here" : "the second time here");
+    return false;
   }
 
   // Names what a method that computes gradients may take: the parameters of the other, its results
