@@ -16,8 +16,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "runtime/device/cpu/libraries/blas.h"
 #include "runtime/device/kernel.h"
-#include "runtime/device/libraries/blas.h"
 #include "runtime/device/memory.h"
 #include "runtime/device/numbers/half.h"
 #include "runtime/plan/kinds.h"

@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <string_view>
 
-#include "runtime/status/exit_code.h"
+#include "runtime/base/exit_code.h"
 
 extern "C" {
 extern const char* malloc_conf;

@@ -13,10 +13,10 @@
 #include "compiler/command/commands.h"
 #include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/raw_ostream.h"
-#include "runtime/status/process.h"
-#include "runtime/status/terminal.h"
-#include "runtime/status/text.h"
-#include "runtime/status/usage_text.h"
+#include "runtime/base/process.h"
+#include "runtime/base/terminal.h"
+#include "runtime/base/text.h"
+#include "runtime/base/usage_text.h"
 
 namespace {
 

@@ -6,6 +6,8 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "runtime/base/process.h"
+#include "runtime/cluster/lifeline.h"
 #include "runtime/command/execute.h"
 #include "runtime/command/gpus.h"
 #include "runtime/command/machines.h"
@@ -14,8 +16,6 @@
 #include "runtime/command/signals.h"
 #include "runtime/engine/rank.h"
 #include "runtime/native/running_call.h"
-#include "runtime/ranks/lifeline.h"
-#include "runtime/status/process.h"
 
 namespace {
 
@@ -24,7 +24,7 @@ using namespace cgraph;
 // Runs before objects of static storage are made, since making them takes memory, too.
 __attribute__((constructor(101))) void DiagnoseFromTheStart() { DiagnoseUncaught("cgrun"); }
 
-ExitCode Run(const command::Options& options, ranks::Peers* machines, const sigset_t& mask) {
+ExitCode Run(const command::Options& options, cluster::Peers* machines, const sigset_t& mask) {
   command::Signals signals(mask);
   const ExitCode code = command::Execute(options, machines, signals);
   // A full disk or a closed pipe shows only at this flush: what was printed never arrived.
@@ -40,14 +40,14 @@ int main(int argc, char** argv) {
   using namespace command;
   OccupyStandardStreams();
   ParsedOptions parsed;
-  ranks::Peers* machines = nullptr;
+  cluster::Peers* machines = nullptr;
   ExitCode code = kSuccess;
   std::chrono::nanoseconds timeout(0);
   try {
     // Before there is a thread: OpenBLAS reads it while it is loaded (device/libraries/blas.cpp).
     setenv("OPENBLAS_NUM_THREADS", "1", 1);
     native::ReportCrashes();
-    if (const auto rank = ranks::RankOf(argc, argv)) engine::ServeRank(*rank);
+    if (const auto rank = cluster::RankOf(argc, argv)) engine::ServeRank(*rank);
     const sigset_t mask = BlockSignals();
     timeout = TimeoutOf(argc, argv);
     const ExitCode failed = ConnectMachines(timeout, &machines);

@@ -6,7 +6,7 @@
 # their labels: `ctest -L '^engine$'`, `scripts/test engine`. Each folder's file begins with it.
 function(cgraph_rooms)
   foreach(room ${ARGN})
-    if(NOT room MATCHES "^(gradients|structure|docs)$"
+    if(NOT room MATCHES "^(gradients|structure|docs|cuda)$"
        AND NOT IS_DIRECTORY ${CMAKE_SOURCE_DIR}/compiler/${room}
        AND NOT IS_DIRECTORY ${CMAKE_SOURCE_DIR}/runtime/${room})
       message(FATAL_ERROR "${room} is no room: neither a folder of compiler/ nor one of runtime/")

@@ -25,18 +25,18 @@
 
 #include <fmt/format.h>
 
-#include "runtime/device/sync/cores.h"
+#include "runtime/base/sync/cores.h"
+#include "runtime/cluster/launcher.h"
 #include "runtime/engine/engine.h"
 #include "runtime/engine/machines/machines.h"
-#include "runtime/engine/machines/message.h"
+#include "runtime/cluster/message.h"
 #include "runtime/plan/load.h"
-#include "runtime/ranks/launcher.h"
 
 namespace cgraph {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-using engine::MachineMessage;
+using cluster::MachineMessage;
 
 // The most memory that this process has had so far, in MiB.
 double PeakMemory() {
@@ -78,7 +78,7 @@ class Steps {
 };
 
 // OneRankWire: the wire of one rank, as above. What rank 0 sends to rank `kept` is in a file.
-class OneRankWire final : public ranks::Wire {
+class OneRankWire final : public cluster::Wire {
  public:
   OneRankWire(uint32_t rank, uint32_t count, uint32_t kept, std::FILE* file)
       : rank_(rank), count_(count), kept_(kept), file_(file) {}
@@ -87,7 +87,7 @@ class OneRankWire final : public ranks::Wire {
   uint32_t count() const override { return count_; }
   uint32_t most_tag() const override { return INT32_MAX; }
   std::string library() const override { return "a wire of one rank"; }
-  double share_of_cores() const override { return device::Cores(); }
+  double share_of_cores() const override { return Cores(); }
 
   // Lets rank 0's message arrive, with what is left of the file.
   void Arrive(uint64_t bytes) { arriving_.push_back({bytes, {}}); }
@@ -101,14 +101,14 @@ class OneRankWire final : public ranks::Wire {
       Answer(to, MachineMessage::kLoaded);
     }
     if (rank_ != 0 && message.kind == MachineMessage::kLoaded) {
-      const auto [head, text] = engine::Read({static_cast<const std::byte*>(data), bytes});
+      const auto [head, text] = cluster::ReadMessage({static_cast<const std::byte*>(data), bytes});
       on_loaded_(Status(message.code, std::string(text)));
     }
     return 0;
   }
   std::optional<Incoming> Probe() override {
     if (arriving_.empty()) return std::nullopt;
-    Incoming incoming{arriving_.front().from, ranks::kControlTag, arriving_.front().bytes, next_};
+    Incoming incoming{arriving_.front().from, cluster::kControlTag, arriving_.front().bytes, next_};
     messages_[next_++] = std::move(arriving_.front().message);
     arriving_.pop_front();
     return incoming;
@@ -139,7 +139,7 @@ class OneRankWire final : public ranks::Wire {
   };
   void Answer(uint32_t from, MachineMessage::Kind kind) {
     const MachineMessage message{.kind = kind};
-    Arriving arriving{ranks::MessageBytes(sizeof(message)), {}, from};
+    Arriving arriving{cluster::MessageBytes(sizeof(message)), {}, from};
     arriving.message.resize(arriving.bytes);
     std::memcpy(arriving.message.data(), &message, sizeof(message));
     arriving_.push_back(std::move(arriving));
@@ -164,7 +164,7 @@ int LoadAsFirst(const std::string& path, uint32_t kept, std::FILE* file) {
   OneRankWire wire(0, engine::NodesOf(**plan), kept, file);
   const uint32_t count = wire.count();
   std::fwrite(&count, sizeof(count), 1, file);
-  ranks::Peers peers(wire);
+  cluster::Peers peers(wire);
   EngineOptions options;
   options.peers = &peers;
   options.gpus = false;
@@ -196,7 +196,7 @@ int LoadAsFirst(const std::string& path, uint32_t kept, std::FILE* file) {
     steps.Total("from the message until it has loaded");
     std::_Exit(status.ok() ? 0 : 1);
   });
-  ranks::Peers peers(wire);
+  cluster::Peers peers(wire);
   std::_Exit(engine::ServeMachine(peers));
 }
 

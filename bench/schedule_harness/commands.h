@@ -6,8 +6,8 @@
 
 #include <CLI/CLI.hpp>
 
-#include "runtime/status/exit_code.h"
-#include "runtime/status/status.h"
+#include "runtime/base/exit_code.h"
+#include "runtime/base/status.h"
 
 namespace cgraph::bench {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "runtime/status/files.h"
+#include "runtime/base/files.h"
 
 namespace cgraph::bench {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/status/status.h"
+#include "runtime/base/status.h"
 
 namespace cgraph::bench {
 

@@ -11,7 +11,7 @@
 
 #include "compiler/cost/profile.h"
 #include "compiler/schedule/options.h"
-#include "runtime/status/status.h"
+#include "runtime/base/status.h"
 
 namespace cgraph::bench {
 

@@ -8,8 +8,8 @@
 #include <memory>
 
 #include "bench/schedule_harness/commands.h"
-#include "compiler/graph/graph.h"
 #include "compiler/emit/emit.h"
+#include "compiler/graph/graph.h"
 #include "compiler/schedule/options.h"
 #include "compiler/schedule/schedule.h"
 #include "runtime/plan/prove.h"

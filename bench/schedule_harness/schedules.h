@@ -5,7 +5,7 @@
 #include <string>
 
 #include "bench/schedule_harness/pipeline.h"
-#include "runtime/status/status.h"
+#include "runtime/base/status.h"
 
 namespace cgraph::bench {
 

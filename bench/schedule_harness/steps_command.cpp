@@ -16,7 +16,7 @@
 #include "bench/schedule_harness/topology.h"
 #include "compiler/driver/compile.h"
 #include "compiler/pipeline/order.h"
-#include "runtime/status/files.h"
+#include "runtime/base/files.h"
 
 namespace cgraph::bench {
 namespace {

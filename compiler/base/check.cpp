@@ -3,7 +3,7 @@
 #include <cstdlib>
 
 #include "llvm/Support/raw_ostream.h"
-#include "runtime/status/exit_code.h"
+#include "runtime/base/exit_code.h"
 
 namespace cgraph {
 

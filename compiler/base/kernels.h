@@ -3,7 +3,7 @@
 #ifndef CGRAPH_COMPILER_BASE_KERNELS_H_
 #define CGRAPH_COMPILER_BASE_KERNELS_H_
 
-#include "runtime/kinds/native.h"
+#include "runtime/base/kinds/native.h"
 
 namespace cgraph {
 

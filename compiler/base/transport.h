@@ -9,7 +9,7 @@
 
 #include "compiler/base/source.h"
 #include "llvm/ADT/StringRef.h"
-#include "runtime/kinds/logical_device.h"
+#include "runtime/base/kinds/logical_device.h"
 
 namespace cgraph {
 

@@ -5,7 +5,7 @@
 #include "compiler/check/expressions/resolve.h"
 #include "compiler/check/scope/scope.h"
 #include "llvm/ADT/STLExtras.h"
-#include "runtime/kinds/native.h"
+#include "runtime/base/kinds/native.h"
 
 namespace cgraph::check {
 

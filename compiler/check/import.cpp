@@ -19,7 +19,7 @@
 #include "compiler/syntax/parse.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
-#include "runtime/status/read_file.h"
+#include "runtime/base/read_file.h"
 
 namespace cgraph::check {
 namespace {

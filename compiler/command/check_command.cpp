@@ -6,8 +6,8 @@
 #include "compiler/command/flags/flags.h"
 #include "compiler/command/load_plan.h"
 #include "compiler/command/output.h"
-#include "runtime/status/status.h"
-#include "runtime/status/usage_text.h"
+#include "runtime/base/status.h"
+#include "runtime/base/usage_text.h"
 
 namespace cgraph::command {
 namespace {

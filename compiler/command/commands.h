@@ -5,7 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <functional>
 
-#include "runtime/status/exit_code.h"
+#include "runtime/base/exit_code.h"
 
 namespace cgraph::command {
 

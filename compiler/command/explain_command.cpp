@@ -10,7 +10,7 @@
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
-#include "runtime/status/text.h"
+#include "runtime/base/text.h"
 
 namespace cgraph::command {
 namespace {

@@ -11,9 +11,9 @@
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
-#include "runtime/status/files.h"
-#include "runtime/status/terminal.h"
-#include "runtime/status/usage_text.h"
+#include "runtime/base/files.h"
+#include "runtime/base/terminal.h"
+#include "runtime/base/usage_text.h"
 
 namespace cgraph::command {
 namespace {

@@ -16,7 +16,7 @@
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
-#include "runtime/status/files.h"
+#include "runtime/base/files.h"
 
 namespace cgraph::command {
 namespace {

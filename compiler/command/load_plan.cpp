@@ -12,8 +12,8 @@
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
 #include "runtime/plan/check.h"
+#include "runtime/plan/device_map.h"
 #include "runtime/plan/load.h"
-#include "runtime/workers/device_map.h"
 
 namespace cgraph::command {
 
@@ -26,8 +26,8 @@ Compilation CompileAndReport(const CompileOptions& options, const OutputFlags& o
   Compilation done = Compile(options, sources, diagnostics);
   if (done.plan && !options.device_map.empty()) {
     // The plan may run on another machine, so any number of cores and GPUs is accepted.
-    const workers::Machine any;
-    if (const auto mapped = workers::MapDevices(*done.plan, options.device_map, {&any, 1});
+    const plan::Machine any;
+    if (const auto mapped = plan::MapDevices(*done.plan, options.device_map, {&any, 1});
         !mapped.ok()) {
       (void)ReportStatus(mapped.status());
       done = {kUsage, nullptr, {}};

@@ -10,8 +10,8 @@
 #include "compiler/cost/topology.h"
 #include "compiler/driver/compile.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
+#include "runtime/base/status.h"
 #include "runtime/plan/loaded_plan.h"
-#include "runtime/status/status.h"
 
 namespace llvm::json {
 class OStream;

@@ -2,8 +2,8 @@
 
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/raw_ostream.h"
-#include "runtime/status/files.h"
-#include "runtime/status/terminal.h"
+#include "runtime/base/files.h"
+#include "runtime/base/terminal.h"
 
 namespace cgraph::command {
 

@@ -8,9 +8,9 @@
 
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/Support/JSON.h"
-#include "runtime/status/exit_code.h"
-#include "runtime/status/files.h"
-#include "runtime/status/status.h"
+#include "runtime/base/exit_code.h"
+#include "runtime/base/files.h"
+#include "runtime/base/status.h"
 
 namespace cgraph::command {
 

@@ -6,12 +6,12 @@
 #include "compiler/command/commands.h"
 #include "compiler/command/flags/flags.h"
 #include "compiler/command/output.h"
+#include "runtime/base/files.h"
+#include "runtime/base/terminal.h"
+#include "runtime/base/usage_text.h"
 #include "runtime/plan/check.h"
 #include "runtime/plan/load.h"
 #include "runtime/plan/print.h"
-#include "runtime/status/files.h"
-#include "runtime/status/terminal.h"
-#include "runtime/status/usage_text.h"
 
 namespace cgraph::command {
 namespace {

@@ -11,9 +11,9 @@
 #include "compiler/inspect/simulate.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
+#include "runtime/base/terminal.h"
 #include "runtime/plan/loaded_plan.h"
 #include "runtime/plan/trace.h"
-#include "runtime/status/terminal.h"
 
 namespace cgraph::command {
 namespace {

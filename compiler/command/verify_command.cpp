@@ -10,13 +10,13 @@
 #include "compiler/command/output.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
+#include "runtime/base/terminal.h"
+#include "runtime/base/text.h"
+#include "runtime/base/usage_text.h"
 #include "runtime/plan/graph_index.h"
 #include "runtime/plan/load.h"
 #include "runtime/plan/print.h"
 #include "runtime/plan/prove.h"
-#include "runtime/status/terminal.h"
-#include "runtime/status/text.h"
-#include "runtime/status/usage_text.h"
 
 namespace cgraph::command {
 namespace {

@@ -16,8 +16,8 @@
 #include "compiler/inspect/simulate.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/Support/Path.h"
+#include "runtime/base/files.h"
 #include "runtime/plan/loaded_plan.h"
-#include "runtime/status/files.h"
 
 namespace cgraph::command {
 namespace {

@@ -14,8 +14,8 @@
 #include "compiler/cost/machine.h"
 #include "compiler/cost/nccl.h"
 #include "compiler/cost/topology.h"
-#include "runtime/kinds/collective.h"
-#include "runtime/kinds/dtype.h"
+#include "runtime/base/kinds/collective.h"
+#include "runtime/base/kinds/dtype.h"
 
 namespace cgraph::cost {
 

@@ -9,7 +9,7 @@
 #include <cstdint>
 
 #include "compiler/cost/topology.h"
-#include "runtime/kinds/collective.h"
+#include "runtime/base/kinds/collective.h"
 
 namespace cgraph::cost {
 

@@ -19,8 +19,8 @@
 #include <vector>
 
 #include "compiler/base/topology_property.h"
-#include "runtime/kinds/dtype.h"
-#include "runtime/kinds/logical_device.h"
+#include "runtime/base/kinds/dtype.h"
+#include "runtime/base/kinds/logical_device.h"
 
 namespace cgraph::cost {
 

@@ -14,7 +14,7 @@
 #include <cstdint>
 
 #include "compiler/cost/machine.h"
-#include "runtime/kinds/collective.h"
+#include "runtime/base/kinds/collective.h"
 
 namespace cgraph::cost {
 

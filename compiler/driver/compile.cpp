@@ -25,12 +25,12 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/raw_ostream.h"
+#include "runtime/base/files.h"
+#include "runtime/base/read_file.h"
+#include "runtime/base/status.h"
+#include "runtime/base/terminal.h"
 #include "runtime/plan/print.h"
 #include "runtime/plan/prove.h"
-#include "runtime/status/files.h"
-#include "runtime/status/read_file.h"
-#include "runtime/status/status.h"
-#include "runtime/status/terminal.h"
 #include "runtime/workers/partition.h"
 
 namespace cgraph {

@@ -17,9 +17,9 @@
 #include "compiler/elaborate/elaborate.h"
 #include "compiler/graph/rewrite.h"
 #include "compiler/schedule/options.h"
+#include "runtime/base/exit_code.h"
+#include "runtime/base/files.h"
 #include "runtime/plan/plan.h"
-#include "runtime/status/exit_code.h"
-#include "runtime/status/files.h"
 
 namespace cgraph {
 

@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 
 #include "compiler/base/limits.h"
-#include "compiler/elaborate/report.h"
 #include "compiler/elaborate/elaboration_context.h"
+#include "compiler/elaborate/report.h"
 #include "llvm/ADT/STLExtras.h"
 
 namespace cgraph::elaborate {

@@ -5,13 +5,13 @@
 
 #include <fmt/format.h>
 
+#include "compiler/elaborate/elaboration_context.h"
 #include "compiler/elaborate/expressions/evaluate.h"
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/types/coerce.h"
-#include "compiler/elaborate/elaboration_context.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/SaveAndRestore.h"
-#include "runtime/status/text.h"
+#include "runtime/base/text.h"
 
 namespace cgraph::elaborate {
 namespace {

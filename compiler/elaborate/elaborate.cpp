@@ -11,6 +11,7 @@
 #include "compiler/elaborate/calls/arguments.h"
 #include "compiler/elaborate/calls/calls.h"
 #include "compiler/elaborate/calls/method_scope.h"
+#include "compiler/elaborate/elaboration_context.h"
 #include "compiler/elaborate/expressions/evaluate.h"
 #include "compiler/elaborate/gradients/copies/copies.h"
 #include "compiler/elaborate/gradients/halves.h"
@@ -20,12 +21,11 @@
 #include "compiler/elaborate/rules/call_variables.h"
 #include "compiler/elaborate/steps.h"
 #include "compiler/elaborate/types/coerce.h"
-#include "compiler/elaborate/elaboration_context.h"
 #include "compiler/graph/prune.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/SaveAndRestore.h"
 #include "llvm/Support/thread.h"
-#include "runtime/status/text.h"
+#include "runtime/base/text.h"
 
 namespace cgraph {
 namespace elaborate {

@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include "compiler/elaborate/budget.h"
+#include "compiler/elaborate/elaboration_context.h"
 #include "compiler/elaborate/places/places.h"
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/types/coerce.h"
 #include "compiler/elaborate/types/dims.h"
 #include "compiler/elaborate/values/make.h"
-#include "compiler/elaborate/elaboration_context.h"
 
 namespace cgraph::elaborate {
 

@@ -18,7 +18,7 @@
 #include "compiler/schedule/memory/layout.h"
 #include "llvm/Support/SHA1.h"
 #include "llvm/Support/xxhash.h"
-#include "runtime/kinds/limits.h"
+#include "runtime/base/kinds/limits.h"
 #include "runtime/plan/limits.h"
 
 namespace cgraph {

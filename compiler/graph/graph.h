@@ -20,9 +20,9 @@
 #include "compiler/graph/ids.h"
 #include "compiler/graph/rules.h"
 #include "llvm/Support/raw_ostream.h"
-#include "runtime/kinds/collective.h"
-#include "runtime/kinds/dtype.h"
-#include "runtime/kinds/logical_device.h"
+#include "runtime/base/kinds/collective.h"
+#include "runtime/base/kinds/dtype.h"
+#include "runtime/base/kinds/logical_device.h"
 
 namespace cgraph::graph {
 

@@ -20,8 +20,8 @@
 
 #include "compiler/cost/profile.h"
 #include "llvm/ADT/StringRef.h"
+#include "runtime/base/status.h"
 #include "runtime/plan/plan.h"
-#include "runtime/status/status.h"
 
 namespace cgraph {
 

@@ -36,7 +36,7 @@ struct SimulateOptions {
   // name, and the resources that its links share are held. Null: the times that the plan expects.
   const cost::Topology* topology = nullptr;
   uint32_t executions = 1;           // submitted back to back, all at time 0
-  // Threads that run the lanes, as workers::Place() shares them out; 0: each lane runs by itself.
+  // Threads that run the lanes, as plan::Place() shares them out; 0: each lane runs by itself.
   // Otherwise the plan must be proved, since workers follow its certificate.
   uint32_t workers = 0;
   uint32_t cores = 0;  // that the workers share; 0: one for each

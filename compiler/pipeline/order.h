@@ -17,7 +17,7 @@
 
 #include "compiler/graph/graph.h"
 #include "compiler/schedule/ir.h"
-#include "runtime/status/status.h"
+#include "runtime/base/status.h"
 
 namespace cgraph::pipeline {
 

@@ -13,9 +13,9 @@
 #include "compiler/base/operators.h"
 #include "compiler/base/source.h"
 #include "compiler/base/transport.h"
-#include "runtime/kinds/collective.h"
-#include "runtime/kinds/dtype.h"
-#include "runtime/kinds/logical_device.h"
+#include "runtime/base/kinds/collective.h"
+#include "runtime/base/kinds/dtype.h"
+#include "runtime/base/kinds/logical_device.h"
 
 namespace cgraph::program {
 

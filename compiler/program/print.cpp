@@ -7,7 +7,7 @@
 
 #include "compiler/program/text.h"
 #include "llvm/ADT/StringExtras.h"
-#include "runtime/status/text.h"
+#include "runtime/base/text.h"
 
 namespace cgraph {
 

@@ -17,7 +17,7 @@
 #include "compiler/base/transport.h"
 #include "compiler/graph/graph.h"
 #include "llvm/Support/raw_ostream.h"
-#include "runtime/kinds/comm_lanes.h"
+#include "runtime/base/kinds/comm_lanes.h"
 
 namespace cgraph::schedule {
 

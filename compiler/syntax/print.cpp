@@ -4,7 +4,7 @@
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Twine.h"
-#include "runtime/status/text.h"
+#include "runtime/base/text.h"
 
 namespace cgraph {
 namespace syntax {

@@ -15,7 +15,7 @@
 #include "compiler/base/operators.h"
 #include "compiler/base/source.h"
 #include "llvm/Support/raw_ostream.h"
-#include "runtime/kinds/dtype.h"
+#include "runtime/base/kinds/dtype.h"
 
 namespace cgraph::syntax {
 

@@ -7,10 +7,10 @@
 
 #include <fmt/format.h>
 
+#include "runtime/base/files.h"
+#include "runtime/base/output_files.h"
+#include "runtime/base/text.h"
 #include "runtime/native/library.h"
-#include "runtime/status/files.h"
-#include "runtime/status/output_files.h"
-#include "runtime/status/text.h"
 
 namespace cgraph::command {
 namespace {
@@ -61,7 +61,7 @@ Problem CheckWeights(const Options& options) {
 }
 
 // Of several machines each has libraries of its own; this one may need none.
-Problem CheckLibraries(const Options& options, const ranks::Peers* machines) {
+Problem CheckLibraries(const Options& options, const cluster::Peers* machines) {
   for (const std::string& path : options.engine.libraries) {
     if (path.find('\n') != std::string::npos) {
       return {kUsage, "--lib: a path has no line ends"};
@@ -128,7 +128,7 @@ Problem CheckInflight(const plan::Graph& graph, const Options& options) {
 }  // namespace
 
 Problem CheckOptions(const plan::Plan& plan, const std::vector<const plan::Graph*>& graphs,
-                     const Options& options, const ranks::Peers* machines) {
+                     const Options& options, const cluster::Peers* machines) {
   Problem problem = CheckOutputs(graphs, options);
   // Of several machines each looks for weights itself; this one may need none.
   if (problem.ok() && machines == nullptr) problem = CheckWeights(options);

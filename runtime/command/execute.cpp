@@ -18,21 +18,21 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "runtime/base/text.h"
 #include "runtime/command/gpu_processes.h"
 #include "runtime/command/gpus.h"
 #include "runtime/command/inputs/inputs.h"
 #include "runtime/command/machines.h"
-#include "runtime/command/run/calls.h"
 #include "runtime/command/messages.h"
 #include "runtime/command/outcome/conclude.h"
 #include "runtime/command/outcome/wait_graph.h"
 #include "runtime/command/phases.h"
+#include "runtime/command/run/calls.h"
 #include "runtime/device/cuda_library/cuda_library.h"
 #include "runtime/engine/engine.h"
 #include "runtime/engine/states/saved_states.h"
 #include "runtime/plan/check.h"
 #include "runtime/plan/loaded_plan.h"
-#include "runtime/status/text.h"
 
 namespace cgraph::command {
 namespace {
@@ -79,7 +79,7 @@ void SayOfAbsentStates(const std::string& path, std::vector<std::string> names) 
 // Called on a thread of the engine after a time-out. The main thread concludes the run, unless it
 // is inside a kernel that never returns. Nothing that such a kernel uses can be destroyed, so
 // nothing is.
-void EndTimedOut(const Options& options, ranks::Peers* machines, Outcome& outcome,
+void EndTimedOut(const Options& options, cluster::Peers* machines, Outcome& outcome,
                  const std::atomic<Engine*>& engine, const std::vector<uint32_t>& graphs,
                  const Status& status) {
   const auto over = [&] {
@@ -121,7 +121,7 @@ struct Work {
 
 // Does everything that needs no engine: maps devices, finds the graph, reads its inputs, checks
 // where results go.
-Problem Prepare(plan::Plan& plan, const Options& options, ranks::Peers* machines,
+Problem Prepare(plan::Plan& plan, const Options& options, cluster::Peers* machines,
                 GpuPlacement& placement, Work& work) {
   // The engine checks the plan again; this check comes first because its ports are read before
   // there is an engine.
@@ -162,7 +162,7 @@ Problem Prepare(plan::Plan& plan, const Options& options, ranks::Peers* machines
                               options.repeat, Counted(slices, "slice"))};
 }
 
-void SayNotes(const Engine& engine, const Options& options, const ranks::Peers* machines,
+void SayNotes(const Engine& engine, const Options& options, const cluster::Peers* machines,
               std::vector<std::string> notes) {
   notes.push_back(NoteOfNodes(engine.plan(), options, machines));
   notes.push_back(engine.NoteOfWorkers());
@@ -184,8 +184,9 @@ Status SetStates(const Options& options, Engine& engine) {
 
 // Runs what is asked for, and writes what came of it; returns the exit code. After a time-out the
 // process ends.
-ExitCode RunAndConclude(Engine& engine, Work& work, const Options& options, ranks::Peers* machines,
-                        Signals& signals, Outcome& outcome, const GpuProcesses& processes) {
+ExitCode RunAndConclude(Engine& engine, Work& work, const Options& options,
+                        cluster::Peers* machines, Signals& signals, Outcome& outcome,
+                        const GpuProcesses& processes) {
   signals.OnReport([&engine, &options] {
     std::string report = engine.WaitReport() + "\n" + WriteWaitGraph(options, &engine);
     report.pop_back();
@@ -215,7 +216,7 @@ ExitCode RunAndConclude(Engine& engine, Work& work, const Options& options, rank
 
 }  // namespace
 
-ExitCode Execute(const Options& options, ranks::Peers* machines, Signals& signals) {
+ExitCode Execute(const Options& options, cluster::Peers* machines, Signals& signals) {
   // Until executions run there is nothing to tear down.
   const auto end_early = [&options, machines] {
     const ExitCode code = Fail(options, kInterrupted, "interrupted before the first execution");

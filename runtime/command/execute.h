@@ -2,17 +2,17 @@
 #ifndef CGRAPH_RUNTIME_COMMAND_EXECUTE_H_
 #define CGRAPH_RUNTIME_COMMAND_EXECUTE_H_
 
+#include "runtime/base/exit_code.h"
+#include "runtime/cluster/launcher.h"
 #include "runtime/command/options.h"
 #include "runtime/command/signals.h"
-#include "runtime/ranks/launcher.h"
-#include "runtime/status/exit_code.h"
 
 namespace cgraph::command {
 
 // Returns the exit code of the command; errors have been printed. Where a kernel never returns,
 // this function does not return either: the process ends in it. `machines`: the other ranks, where
 // a launcher has started this process, or null.
-ExitCode Execute(const Options& options, ranks::Peers* machines, Signals& signals);
+ExitCode Execute(const Options& options, cluster::Peers* machines, Signals& signals);
 
 }  // namespace cgraph::command
 

@@ -8,10 +8,10 @@
 
 #include <fmt/format.h>
 
+#include "runtime/cluster/shared/control.h"
 #include "runtime/device/cuda_library/cuda_library.h"
 #include "runtime/plan/load.h"
-#include "runtime/ranks/shared/control.h"
-#include "runtime/workers/placement.h"
+#include "runtime/plan/placement.h"
 
 namespace cgraph::command {
 namespace {
@@ -73,8 +73,8 @@ GpuProcesses ChooseGpuProcesses(const plan::Plan& plan, const Options& options,
     chosen.why_not = "the plan has captures on fewer than two GPUs";
   }
   if (chosen.why_not.empty()) chosen.why_not = WhyNotByGpus(placement.gpus);
-  if (chosen.why_not.empty() && workers::BusyDevices(plan).size() > ranks::kMostRanks) {
-    chosen.why_not = fmt::format("an engine has at most {} processes", ranks::kMostRanks);
+  if (chosen.why_not.empty() && plan::BusyDevices(plan).size() > cluster::kMostRanks) {
+    chosen.why_not = fmt::format("an engine has at most {} processes", cluster::kMostRanks);
   }
   chosen.each = chosen.why_not.empty();
   return chosen;

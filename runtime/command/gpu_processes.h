@@ -5,11 +5,11 @@
 #include <memory>
 #include <string>
 
+#include "runtime/base/status.h"
 #include "runtime/command/gpus.h"
 #include "runtime/command/options.h"
 #include "runtime/engine/engine.h"
 #include "runtime/plan/plan.h"
-#include "runtime/status/status.h"
 
 namespace cgraph::command {
 

@@ -11,14 +11,14 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "runtime/base/sync/cores.h"
+#include "runtime/base/terminal.h"
+#include "runtime/base/text.h"
+#include "runtime/cluster/supervision.h"
 #include "runtime/device/cuda_library/cuda_library.h"
-#include "runtime/device/sync/cores.h"
 #include "runtime/engine/machines/machine_gpus.h"
+#include "runtime/plan/device_map.h"
 #include "runtime/plan/print.h"
-#include "runtime/ranks/supervision.h"
-#include "runtime/status/terminal.h"
-#include "runtime/status/text.h"
-#include "runtime/workers/device_map.h"
 
 namespace cgraph::command {
 namespace {
@@ -26,7 +26,7 @@ namespace {
 // Of a status of GPUs, the first line is what was seen, the second what to do about it.
 std::string FirstLine(const std::string& text) { return text.substr(0, text.find('\n')); }
 
-using workers::NamesOf;
+using plan::NamesOf;
 
 std::string_view Runs(const std::vector<uint32_t>& devices) {
   return devices.size() == 1 ? "runs on a CPU thread" : "run on CPU threads";
@@ -35,20 +35,20 @@ std::string_view Runs(const std::vector<uint32_t>& devices) {
 // Returns what a reason begins with: "the machine of rank 1 (process 7 on b): "; nothing of this
 // machine.
 std::string MachinePrefix(const plan::Plan& plan, const std::vector<uint32_t>& gpus,
-                          const std::vector<workers::Machine>& machines) {
+                          const std::vector<plan::Machine>& machines) {
   if (machines.size() == 1) return "";
-  const workers::Machine& first = workers::MachineOf(plan, gpus.front(), machines);
+  const plan::Machine& first = plan::MachineOf(plan, gpus.front(), machines);
   const bool same = std::all_of(gpus.begin(), gpus.end(), [&](uint32_t gpu) {
-    return &workers::MachineOf(plan, gpu, machines) == &first;
+    return &plan::MachineOf(plan, gpu, machines) == &first;
   });
   return same ? first.name + ": " : "each of their machines says: ";
 }
 
 // Refuses gpus on cores where GPUs are required, and notes them where nobody asked for cores.
 Problem CheckGpusOnCores(const plan::Plan& plan, const Options& options,
-                         const std::vector<workers::Machine>& machines,
-                         const workers::MappedGpus& mapped, GpuPlacement& placement) {
-  const auto left = workers::ByReason(plan, mapped.left_to_cores, machines);
+                         const std::vector<plan::Machine>& machines,
+                         const plan::MappedGpus& mapped, GpuPlacement& placement) {
+  const auto left = plan::ByReason(plan, mapped.left_to_cores, machines);
   if (options.engine.require_gpus && !left.empty()) {
     const auto& [gpus, why] = left.front();
     return {kEnvironment,
@@ -84,12 +84,12 @@ std::string ListGpu(size_t number, const device::Gpu& gpu) {
 
 }  // namespace
 
-Problem PlaceGpus(plan::Plan& plan, const Options& options, ranks::Peers* peers,
+Problem PlaceGpus(plan::Plan& plan, const Options& options, cluster::Peers* peers,
                   GpuPlacement& placement) {
   const auto machines = engine::FindMachines(plan, peers);
   if (!machines.ok()) return ProblemOf(machines.status());
   auto mapped =
-      workers::MapDevices(plan, fmt::format("{}", fmt::join(options.device_map, ",")), *machines);
+      plan::MapDevices(plan, fmt::format("{}", fmt::join(options.device_map, ",")), *machines);
   if (!mapped.ok()) {
     const bool absent = mapped.status().code() == StatusCode::kNotFound;
     return {absent ? kEnvironment : kUsage, mapped.status().message()};
@@ -101,7 +101,7 @@ Problem PlaceGpus(plan::Plan& plan, const Options& options, ranks::Peers* peers,
 namespace {
 
 std::string ListDevices() {
-  const uint32_t cores = device::Cores();
+  const uint32_t cores = Cores();
   std::string text = cores == 1 ? "cpu:0  1 core\n"
                                 : fmt::format("cpu:0 to cpu:{}  {} cores\n", cores - 1, cores);
   const device::GpuReport& report = device::FindGpus();
@@ -139,7 +139,7 @@ nlohmann::ordered_json DevicesJson() {
                          {"version", text_or_null(library.version)},
                          {"problem", text_or_null(library.problem)}});
   }
-  return {{"cores", device::Cores()},
+  return {{"cores", Cores()},
           {"gpus", std::move(gpus)},
           {"driver", text_or_null(report.driver)},
           {"libraries", std::move(libraries)},
@@ -167,10 +167,10 @@ std::string Indented(std::string text) {
 std::string DescribeDevices() {
   const std::string json =
       DevicesJson().dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
-  return fmt::format("{}\n{}\n{}", ranks::Process::This().Text(), json, ListDevices());
+  return fmt::format("{}\n{}\n{}", cluster::Process::This().Text(), json, ListDevices());
 }
 
-ExitCode ListMachines(const Options& options, ranks::Peers* peers) {
+ExitCode ListMachines(const Options& options, cluster::Peers* peers) {
   if (peers == nullptr) {
     if (options.json) PrintJson(DevicesJson());
     else std::fputs(Printable(ListDevices()).c_str(), stdout);

@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
+#include "runtime/cluster/launcher.h"
 #include "runtime/command/messages.h"
 #include "runtime/command/options.h"
 #include "runtime/device/cuda_library/interface.h"
 #include "runtime/plan/plan.h"
-#include "runtime/ranks/launcher.h"
 
 namespace cgraph::command {
 
@@ -22,14 +22,14 @@ struct GpuPlacement {
 
 // Maps the plan's devices by --device-map, and checks --require-gpu. Drivers are asked for GPUs
 // only where the plan has gpus; with `peers` (null: none) those of all nodes' machines.
-Problem PlaceGpus(plan::Plan& plan, const Options& options, ranks::Peers* peers,
+Problem PlaceGpus(plan::Plan& plan, const Options& options, cluster::Peers* peers,
                   GpuPlacement& placement);
 
 // Returns what another rank tells of its machine: who it is, then what it has for programs, a line
 // each, then lines for people.
 std::string DescribeDevices();
 // --devices: prints what this machine has or, with `peers`, the machine of each rank.
-ExitCode ListMachines(const Options& options, ranks::Peers* peers);
+ExitCode ListMachines(const Options& options, cluster::Peers* peers);
 
 }  // namespace cgraph::command
 

@@ -15,9 +15,9 @@
 
 #include <fmt/format.h>
 
+#include "runtime/cluster/launcher.h"
 #include "runtime/command/gpus.h"
 #include "runtime/engine/machines/machines.h"
-#include "runtime/ranks/launcher.h"
 
 namespace cgraph::command {
 namespace {
@@ -55,7 +55,7 @@ class MpiWatchdog {
  private:
   void Watch() {
     const nanoseconds look = std::clamp(timeout_ / 8, kShortestLook, kLongestLook);
-    const auto launch = ranks::FindLaunch();
+    const auto launch = cluster::FindLaunch();
     const nanoseconds turn = 2 * kLongestLook * std::min(launch ? launch->local_rank : 0, 4u);
     nanoseconds waited(0);  // as this thread sees it: not while this process is stopped itself
     bool was_stopped = false;
@@ -66,7 +66,7 @@ class MpiWatchdog {
       waited += std::min<nanoseconds>(now - std::exchange(last, now), 2 * look);
       if (over_ || waited < timeout_ + turn) continue;
       // Not where a whole job is let go on, one process after the other.
-      const std::string stopped = ranks::StoppedProcesses();
+      const std::string stopped = cluster::StoppedProcesses();
       const bool is_late = waited >= std::max(timeout_, kPatience) + turn;
       if (is_late || (was_stopped && !stopped.empty())) End(stopped);
       was_stopped = !stopped.empty();
@@ -104,14 +104,14 @@ std::string NotEnded(ExitCode code) {
 
 }  // namespace
 
-ExitCode ConnectMachines(nanoseconds timeout, ranks::Peers** peers) {
-  const auto launch = ranks::FindLaunch();
+ExitCode ConnectMachines(nanoseconds timeout, cluster::Peers** peers) {
+  const auto launch = cluster::FindLaunch();
   if (!launch) return kSuccess;
-  const Result<ranks::Peers*> connected = [&] {
+  const Result<cluster::Peers*> connected = [&] {
     const MpiWatchdog watchdog(fmt::format("the {} processes of {} have not connected",
                                            launch->processes, launch->launcher),
                                timeout, kFailure);
-    return ranks::Connect(*launch);
+    return cluster::Connect(*launch);
   }();
   if (connected.ok()) {
     *peers = *connected;
@@ -127,10 +127,10 @@ ExitCode ConnectMachines(nanoseconds timeout, ranks::Peers** peers) {
   return Report({}, ExitCodeOf(status.code()),
                 here == 1 ? status.message()
                           : fmt::format("{} (said once for the {} processes on {})",
-                                        status.message(), here, ranks::Process::This().host));
+                                        status.message(), here, cluster::Process::This().host));
 }
 
-int ServeMachine(ranks::Peers& peers, nanoseconds timeout) {
+int ServeMachine(cluster::Peers& peers, nanoseconds timeout) {
   std::unique_ptr<MpiWatchdog> watchdog;
   return engine::ServeMachine(peers, DescribeDevices, [&](int code) {
     const auto own = static_cast<ExitCode>(code);
@@ -138,14 +138,14 @@ int ServeMachine(ranks::Peers& peers, nanoseconds timeout) {
   });
 }
 
-void EndMachines(ranks::Peers& peers, ExitCode code, nanoseconds timeout) {
+void EndMachines(cluster::Peers& peers, ExitCode code, nanoseconds timeout) {
   const MpiWatchdog watchdog(NotEnded(code), timeout, code);
   if (engine::EndMachines(peers, code)) return;
   SayEnds(&peers);
   peers.messenger.EndAll(code);
 }
 
-void SayEnds(ranks::Peers* peers) {
+void SayEnds(cluster::Peers* peers) {
   if (peers != nullptr && peers->supervision != nullptr) peers->supervision->SayEnds();
 }
 
@@ -164,12 +164,13 @@ Problem CheckMachineFlags(const Options& options) {
   return {};
 }
 
-Problem CheckProcessCount(const plan::Plan& plan, const ranks::Peers& peers) {
+Problem CheckProcessCount(const plan::Plan& plan, const cluster::Peers& peers) {
   const Status fits = engine::CheckNodes(plan, peers);
   return fits.ok() ? Problem() : Problem{kUsage, fits.message()};
 }
 
-std::string NoteOfNodes(const plan::Plan& plan, const Options& options, const ranks::Peers* peers) {
+std::string NoteOfNodes(const plan::Plan& plan, const Options& options,
+                        const cluster::Peers* peers) {
   const uint32_t nodes = engine::NodesOf(plan);
   if (peers != nullptr || nodes == 1) return "";
   return fmt::format(
@@ -178,7 +179,7 @@ std::string NoteOfNodes(const plan::Plan& plan, const Options& options, const ra
       nodes - 1, options.engine.processes == 0 ? "in this process" : "on this machine", nodes);
 }
 
-std::string NoteOfUnsupervised(const ranks::Peers* peers) {
+std::string NoteOfUnsupervised(const cluster::Peers* peers) {
   if (peers == nullptr || peers->supervision == nullptr) return "";
   // Those that have connected may not have been heard yet, on a busy machine.
   constexpr std::chrono::seconds kPatience(2);

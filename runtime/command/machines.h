@@ -5,12 +5,12 @@
 #include <chrono>
 #include <string>
 
+#include "runtime/base/exit_code.h"
+#include "runtime/base/status.h"
+#include "runtime/cluster/launcher.h"
 #include "runtime/command/messages.h"
 #include "runtime/command/options.h"
 #include "runtime/plan/plan.h"
-#include "runtime/ranks/launcher.h"
-#include "runtime/status/exit_code.h"
-#include "runtime/status/status.h"
 
 namespace cgraph::command {
 
@@ -18,33 +18,34 @@ namespace cgraph::command {
 // otherwise. What goes wrong all processes of a machine find alike, and the first of them says it.
 // Where that takes longer than `timeout` because a process is stopped, or longer than that and a
 // minute, this process ends.
-ExitCode ConnectMachines(std::chrono::nanoseconds timeout, ranks::Peers** peers);
+ExitCode ConnectMachines(std::chrono::nanoseconds timeout, cluster::Peers** peers);
 
 // Serves the engines of rank 0 at another rank; returns the exit code, which is rank 0's.
 // Interrupts, which launchers send to all, are rank 0's; here they stay blocked. `timeout` is as in
 // ConnectMachines(), for the end.
-int ServeMachine(ranks::Peers& peers, std::chrono::nanoseconds timeout);
+int ServeMachine(cluster::Peers& peers, std::chrono::nanoseconds timeout);
 
 // Ends the other ranks at rank 0, at the end of the process. Where one of them still computes for
 // an engine that has ended, all are ended at once, this one too, with this exit code. `timeout` is
 // as in ConnectMachines().
-void EndMachines(ranks::Peers& peers, ExitCode code, std::chrono::nanoseconds timeout);
+void EndMachines(cluster::Peers& peers, ExitCode code, std::chrono::nanoseconds timeout);
 
 // Says to the other ranks, at rank 0, that this process ends at once and has said why; they end
 // without a word then.
-void SayEnds(ranks::Peers* peers);
+void SayEnds(cluster::Peers* peers);
 
 // Refuses flags that say how devices of one machine are served.
 Problem CheckMachineFlags(const Options& options);
 
 // Refuses another number of processes than the plan has nodes.
-Problem CheckProcessCount(const plan::Plan& plan, const ranks::Peers& peers);
+Problem CheckProcessCount(const plan::Plan& plan, const cluster::Peers& peers);
 
 // Returns what is to be said of where a plan's nodes run; empty: nothing.
-std::string NoteOfNodes(const plan::Plan& plan, const Options& options, const ranks::Peers* peers);
+std::string NoteOfNodes(const plan::Plan& plan, const Options& options,
+                        const cluster::Peers* peers);
 
 // Returns what is to be said of processes whose death this one would not hear of; empty: nothing.
-std::string NoteOfUnsupervised(const ranks::Peers* peers);
+std::string NoteOfUnsupervised(const cluster::Peers* peers);
 
 }  // namespace cgraph::command
 

@@ -5,10 +5,10 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
+#include "runtime/base/exit_code.h"
+#include "runtime/base/status.h"
+#include "runtime/base/terminal.h"
 #include "runtime/command/options.h"
-#include "runtime/status/exit_code.h"
-#include "runtime/status/status.h"
-#include "runtime/status/terminal.h"
 
 namespace cgraph::command {
 

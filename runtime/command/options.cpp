@@ -21,17 +21,17 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "runtime/base/kinds/comm_lanes.h"
+#include "runtime/base/kinds/limits.h"
+#include "runtime/base/terminal.h"
+#include "runtime/base/text.h"
+#include "runtime/base/usage_text.h"
+#include "runtime/cluster/shared/control.h"
 #include "runtime/command/discover/discover.h"
 #include "runtime/command/gpus.h"
 #include "runtime/command/messages.h"
 #include "runtime/command/outcome/wait_graph.h"
-#include "runtime/kinds/comm_lanes.h"
 #include "runtime/engine/engine.h"
-#include "runtime/kinds/limits.h"
-#include "runtime/ranks/shared/control.h"
-#include "runtime/status/terminal.h"
-#include "runtime/status/text.h"
-#include "runtime/status/usage_text.h"
 
 namespace cgraph::command {
 namespace {
@@ -104,8 +104,8 @@ uint32_t ReadProcesses(const std::string& text, const char* flag) {
   uint32_t processes = 0;
   const char* const end = text.data() + text.size();
   const auto [read, error] = std::from_chars(text.data(), end, processes);
-  if (error != std::errc() || read != end || processes == 0 || processes > ranks::kMostRanks) {
-    throw Mistake{fmt::format("{} {}: {}", flag, text, ProcessesText(ranks::kMostRanks))};
+  if (error != std::errc() || read != end || processes == 0 || processes > cluster::kMostRanks) {
+    throw Mistake{fmt::format("{} {}: {}", flag, text, ProcessesText(cluster::kMostRanks))};
   }
   return processes;
 }

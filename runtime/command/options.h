@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/base/exit_code.h"
 #include "runtime/engine/options.h"
-#include "runtime/status/exit_code.h"
 
 namespace cgraph::command {
 

@@ -25,7 +25,7 @@ plan::LoadedPlan LoadPlan(const Options& options, Signals& signals);
 // Checks the flags against the graphs that are to be executed, before anything runs. Inputs are
 // checked where they are read (inputs/).
 Problem CheckOptions(const plan::Plan& plan, const std::vector<const plan::Graph*>& graphs,
-                     const Options& options, const ranks::Peers* machines);
+                     const Options& options, const cluster::Peers* machines);
 
 // Executes a graph as often as asked, keeps `inflight` executions in progress, and measures.
 // `graph` is an index into the plan's.

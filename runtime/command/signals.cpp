@@ -8,8 +8,8 @@
 #include <system_error>
 #include <utility>
 
+#include "runtime/base/terminal.h"
 #include "runtime/command/options.h"
-#include "runtime/status/terminal.h"
 
 namespace cgraph::command {
 namespace {

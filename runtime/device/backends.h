@@ -12,9 +12,9 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/base/status.h"
 #include "runtime/device/device.h"
 #include "runtime/plan/plan.h"
-#include "runtime/status/status.h"
 
 namespace cgraph::device {
 

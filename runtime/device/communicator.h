@@ -18,8 +18,8 @@
 #include <cstdint>
 #include <span>
 
+#include "runtime/base/status.h"
 #include "runtime/device/memory.h"
-#include "runtime/status/status.h"
 
 namespace cgraph::device {
 

@@ -17,6 +17,8 @@
 #include <span>
 #include <string>
 
+#include "runtime/base/kinds/collective.h"
+#include "runtime/base/status.h"
 #include "runtime/device/communicator.h"
 #include "runtime/device/executable.h"
 #include "runtime/device/exported_memory.h"
@@ -25,9 +27,7 @@
 #include "runtime/device/queue_code.h"
 #include "runtime/device/shared_gpu.h"
 #include "runtime/device/tensor.h"
-#include "runtime/kinds/collective.h"
 #include "runtime/plan/plan.h"
-#include "runtime/status/status.h"
 
 namespace cgraph::device {
 

@@ -10,10 +10,10 @@
 #include <span>
 #include <string>
 
+#include "runtime/base/status.h"
 #include "runtime/device/executable.h"
 #include "runtime/device/tensor.h"
 #include "runtime/plan/plan.h"
-#include "runtime/status/status.h"
 
 namespace cgraph::device {
 

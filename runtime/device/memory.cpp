@@ -9,7 +9,7 @@
 #include <cstring>
 #include <limits>
 
-#include "runtime/status/text.h"
+#include "runtime/base/text.h"
 
 namespace cgraph::device {
 namespace {

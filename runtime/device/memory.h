@@ -15,8 +15,8 @@
 #include <string>
 #include <utility>
 
+#include "runtime/base/status.h"
 #include "runtime/plan/plan.h"
-#include "runtime/status/status.h"
 
 namespace cgraph::device {
 

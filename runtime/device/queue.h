@@ -22,13 +22,13 @@
 #include <string>
 #include <vector>
 
+#include "runtime/base/kinds/collective.h"
+#include "runtime/base/status.h"
+#include "runtime/base/sync/semaphore.h"
 #include "runtime/device/communicator.h"
 #include "runtime/device/executable.h"
-#include "runtime/device/sync/semaphore.h"
 #include "runtime/device/tensor.h"
-#include "runtime/kinds/collective.h"
 #include "runtime/plan/plan.h"
-#include "runtime/status/status.h"
 
 namespace cgraph::device {
 

@@ -6,8 +6,8 @@
 #include <memory>
 #include <string>
 
+#include "runtime/base/sync/semaphore.h"
 #include "runtime/device/shared_array.h"
-#include "runtime/device/sync/semaphore.h"
 
 namespace cgraph::device {
 

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "runtime/status/status.h"
+#include "runtime/base/status.h"
 
 namespace cgraph::device {
 

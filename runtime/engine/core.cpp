@@ -7,21 +7,21 @@
 #include <new>
 #include <system_error>
 
+#include "runtime/base/omission.h"
+#include "runtime/base/sync/cores.h"
+#include "runtime/base/text.h"
+#include "runtime/base/death.h"
 #include "runtime/device/backends.h"
 #include "runtime/device/cuda_library/cuda_library.h"
-#include "runtime/device/sync/cores.h"
-#include "runtime/engine/death.h"
-#include "runtime/engine/execute/finish_recordings.h"
-#include "runtime/engine/load/communication/among_machines.h"
-#include "runtime/engine/load/prepare.h"
-#include "runtime/engine/load/support.h"
-#include "runtime/engine/omission.h"
+#include "runtime/execute/finish_recordings.h"
+#include "runtime/load/communication/among_machines.h"
+#include "runtime/load/prepare.h"
+#include "runtime/load/support.h"
 #include "runtime/plan/check.h"
 #include "runtime/plan/graph_index.h"
 #include "runtime/plan/prove.h"
-#include "runtime/status/text.h"
+#include "runtime/plan/split_caller.h"
 #include "runtime/workers/partition.h"
-#include "runtime/workers/split_caller.h"
 
 namespace cgraph::engine {
 namespace {
@@ -51,15 +51,15 @@ Status CheckMachines(const plan::Plan& plan, const EngineOptions& options) {
 uint32_t Core::WorkersOf(const plan::Plan& plan, const EngineOptions& options) {
   if (options.peers != nullptr) return plan.workers;  // dealt by node
   if (options.processes != 0) {
-    const auto devices = static_cast<uint32_t>(workers::BusyDevices(plan).size());
+    const auto devices = static_cast<uint32_t>(plan::BusyDevices(plan).size());
     return options.processes == kProcessPerDevice ? std::max(1u, devices) : options.processes;
   }
   if (options.workers != 0) return options.workers;
-  return std::min(std::max(1u, plan.workers), device::Cores());
+  return std::min(std::max(1u, plan.workers), Cores());
 }
 
 std::string Core::NoteOfWorkers() const {
-  const uint32_t cores = device::Cores();
+  const uint32_t cores = Cores();
   if (options_.workers == 0 || workers_.size() <= cores) return "";
   return fmt::format("{} workers on {}: they take turns, and what one hands to another may wait "
                      "for a core; leave out --workers for no more than this process has cores",
@@ -130,8 +130,8 @@ Status Core::OpenDevices() {
 // All ranks of a machine make the same placement.
 void Core::PlaceLanes() {
   const auto gpus = NumbersOfGpus();
-  placement_ = workers::Place(*plan_, WorkersOf(*plan_, options_), options_.proved, gpus);
-  if (gpus.empty()) workers::SplitCaller(*plan_, placement_);
+  placement_ = plan::Place(*plan_, WorkersOf(*plan_, options_), options_.proved, gpus);
+  if (gpus.empty()) plan::SplitCaller(*plan_, placement_);
 }
 
 Status Core::LoadPlan() {
@@ -229,9 +229,9 @@ Status Core::MakeGraphs() {
 
 Status Core::MakeWorkers() {
   auto event_counts =
-      heap_->Make<device::EventCount>(placement_.workers, "the workers' event counts");
+      heap_->Make<EventCount>(placement_.workers, "the workers' event counts");
   if (!event_counts.ok()) return event_counts.status();
-  for (device::EventCount& event_count : *event_counts) {
+  for (EventCount& event_count : *event_counts) {
     if (ranks_.region != nullptr) event_count.ShareAmongProcesses();
     workers_.push_back(std::make_unique<Worker>());
     workers_.back()->event_count = &event_count;
@@ -246,7 +246,7 @@ Status Core::MakeWorkers() {
 }
 
 Status Core::PrepareGraphs() {
-  std::vector<device::EventCount*> event_counts;
+  std::vector<EventCount*> event_counts;
   for (uint32_t worker : placement_.worker_of_work_queue) {
     event_counts.push_back(workers_[worker]->event_count);
   }
@@ -310,7 +310,7 @@ Status Core::MakeWorkQueues() {
   uint32_t here = 0;
   for (uint32_t w = 0; w < workers_.size(); ++w) here += IsHere(w);
   yields_ = machines_ != nullptr ? std::max(1u, here) > options_.peers->share_of_cores
-                                 : workers_.size() > device::Cores();
+                                 : workers_.size() > Cores();
   return Status::Ok();
 }
 
@@ -323,7 +323,7 @@ Status Core::OpenQueues() {
   for (size_t q = 0; q < queue_map_.queues.size(); ++q) {
     const QueueMap::Queue& at = queue_map_.queues[q];
     if (at.slot == 0 || !IsHere(placement_.worker_of_work_queue[at.work_queue])) continue;
-    device::EventCount* issuer = queue_map_.queues[at.work_queue].event_count;
+    EventCount* issuer = queue_map_.queues[at.work_queue].event_count;
     auto queue = devices_[at.device]->OpenQueue({issuer, kernels_->most_scratch(),
                                                  options_.profile || options_.trace,
                                                  options_.timeout});

@@ -28,32 +28,32 @@
 #include <thread>
 #include <vector>
 
+#include "runtime/base/sync/event_count.h"
+#include "runtime/base/sync/mutex.h"
+#include "runtime/cluster/processes.h"
+#include "runtime/cluster/shared/exchange.h"
+#include "runtime/cluster/shared/region.h"
 #include "runtime/device/backends.h"
 #include "runtime/device/shared_heap.h"
-#include "runtime/device/sync/event_count.h"
-#include "runtime/device/sync/mutex.h"
 #include "runtime/engine/ending.h"
 #include "runtime/engine/engine.h"
-#include "runtime/engine/load/arenas.h"
-#include "runtime/engine/load/communication/native_collectives.h"
-#include "runtime/engine/load/kernels.h"
-#include "runtime/engine/load/queue_map.h"
-#include "runtime/engine/loaded_graph.h"
 #include "runtime/engine/execution_state.h"
-#include "runtime/engine/execute/worker.h"
 #include "runtime/engine/machines/machines.h"
 #include "runtime/engine/machines/plan_message.h"
 #include "runtime/engine/report/collect.h"
 #include "runtime/engine/report/position_log.h"
 #include "runtime/engine/run_pool.h"
 #include "runtime/engine/turns.h"
-#include "runtime/engine/load/peers/rank_view.h"
+#include "runtime/execute/worker.h"
+#include "runtime/load/arenas.h"
+#include "runtime/load/communication/native_collectives.h"
+#include "runtime/load/kernels.h"
+#include "runtime/load/loaded_graph.h"
+#include "runtime/load/peers/rank_view.h"
+#include "runtime/load/queue_map.h"
 #include "runtime/native/running_call.h"
 #include "runtime/native/stored_objects.h"
-#include "runtime/ranks/shared/exchange.h"
-#include "runtime/ranks/processes.h"
-#include "runtime/ranks/shared/region.h"
-#include "runtime/workers/placement.h"
+#include "runtime/plan/placement.h"
 
 namespace cgraph::engine {
 
@@ -64,12 +64,12 @@ class Core {
  public:
   static Result<Core*> Load(std::unique_ptr<plan::Plan> plan, const EngineOptions& options);
   // Serves a rank of an engine in another process, in this one; returns the exit code.
-  static int Serve(uint32_t rank, std::shared_ptr<ranks::Region> region,
-                   ranks::Control& control);
+  static int Serve(uint32_t rank, std::shared_ptr<cluster::Region> region,
+                   cluster::Control& control);
   // The same, at a rank that shares no memory with rank 0, for one engine, whose plan_ is a part of
   // the plan. Calls `begun` as soon as
   // messages about the engine are heard.
-  static void ServeMachine(ranks::Peers& peers, PlanMessage told,
+  static void ServeMachine(cluster::Peers& peers, PlanMessage told,
                            const std::function<void(RankReporter&)>& begun);
 
   // Submits an execution. The caller gets two references: one for the Execution, one for its first
@@ -90,7 +90,7 @@ class Core {
   // Blocks until the run is over or the engine has ended; drives worker 0.
   void Await(ExecutionState& run);
   // As Await(), without driving; returns when `deadline` has passed, too.
-  void AwaitUntil(ExecutionState& run, const device::Deadline& deadline);
+  void AwaitUntil(ExecutionState& run, const Deadline& deadline);
   // Makes sure that submitted executions go on although nobody waits for them.
   void EnsureProgress();
   void Return(ExecutionState* run);  // its last reference is gone
@@ -282,7 +282,7 @@ class Core {
                  const std::vector<std::vector<uint8_t>>& before, Status why);
 
   // objects.cpp
-  using ObjectTask = ranks::StateRequest::Kind;
+  using ObjectTask = cluster::StateRequest::Kind;
   Result<native::StoredObject> DoWithObject(uint32_t actor, ObjectTask task,
                                             std::span<const uint8_t> bytes = {});
   Result<native::StoredObject> DoWithOwnObject(uint32_t actor, ObjectTask task,
@@ -290,16 +290,16 @@ class Core {
 
   // requests.cpp; at rank 0, under submission_
   using TakePiece = std::function<void(uint64_t begin, std::span<const uint8_t> piece)>;
-  Status AskInPieces(uint32_t rank, ranks::StateRequest& request, std::span<const uint8_t> from,
+  Status AskInPieces(uint32_t rank, cluster::StateRequest& request, std::span<const uint8_t> from,
                      const TakePiece& take);
-  Status AskRank(uint32_t rank, ranks::StateRequest& request, std::span<uint8_t> piece);
+  Status AskRank(uint32_t rank, cluster::StateRequest& request, std::span<uint8_t> piece);
   // at the others
   bool IsAsked() const;
   void Answer();
-  void AnswerPiece(ranks::StateRequest& request, std::span<uint8_t> piece);
-  Status CopyPiece(ranks::StateRequest& request, std::span<uint8_t> piece);
-  Status RestorePiece(const ranks::StateRequest& request, std::span<const uint8_t> piece);
-  Status SavePiece(ranks::StateRequest& request, std::span<uint8_t> piece);
+  void AnswerPiece(cluster::StateRequest& request, std::span<uint8_t> piece);
+  Status CopyPiece(cluster::StateRequest& request, std::span<uint8_t> piece);
+  Status RestorePiece(const cluster::StateRequest& request, std::span<const uint8_t> piece);
+  Status SavePiece(cluster::StateRequest& request, std::span<uint8_t> piece);
 
   // submit.cpp; all under submission_
   Status Match(LoadedGraph& graph, std::span<const Input> inputs);
@@ -315,7 +315,7 @@ class Core {
   void SubmitRound(LoadedGraph& graph, ExecutionState* run);
   void ResetFlags(Frame& frame, const LoadedGraph& graph, bool empty);
   void ClearPoison(Frame& frame);
-  void AcceptRound(uint32_t graph, const RoundMessage& round, std::string_view extents);
+  void AcceptRound(uint32_t graph, const cluster::RoundMessage& round, std::string_view extents);
   Status FlushUntil(LoadedGraph& graph, uint64_t until, bool interruptible = false);
   void FlushWanted();  // takes submission_
   Status AwaitOldest(LoadedGraph& graph, bool interruptible = false);
@@ -334,7 +334,7 @@ class Core {
   bool Pending() const;
   bool AwaitDone(const ExecutionState& run, bool interruptible);
   template <typename Over>
-  void AwaitWithoutDriving(Over&& over, const device::Deadline& deadline);
+  void AwaitWithoutDriving(Over&& over, const Deadline& deadline);
   template <typename Until>
   void DriveUntil(Until&& until);
   void ReleaseDriverLock();
@@ -352,14 +352,14 @@ class Core {
   struct Ranks {
     uint32_t rank = 0, count = 1;
     std::vector<uint32_t> of_worker;
-    std::shared_ptr<ranks::Region> region;
-    ranks::Control* control = nullptr;              // in the region
-    std::unique_ptr<ranks::Processes> processes;  // at rank 0
+    std::shared_ptr<cluster::Region> region;
+    cluster::Control* control = nullptr;              // in the region
+    std::unique_ptr<cluster::Processes> processes;  // at rank 0
   };
 
   std::unique_ptr<plan::Plan> plan_;
   EngineOptions options_;
-  workers::Placement placement_;
+  plan::Placement placement_;
   std::vector<plan::GraphTotals> totals_;  // by graph, where ranks have parts of the plan
   Ranks ranks_;
   std::unique_ptr<Machines> machines_;
@@ -371,7 +371,7 @@ class Core {
   std::vector<std::unique_ptr<device::Device>> devices_;
   std::vector<std::shared_ptr<device::SharedGpu>> shared_gpus_;  // of these, each once
   std::unique_ptr<device::SharedHeap> heap_;  // of what lanes share beside values
-  std::unique_ptr<ranks::Exchange> exchange_;  // where ranks of one machine have GPUs
+  std::unique_ptr<cluster::Exchange> exchange_;  // where ranks of one machine have GPUs
   RankView view_;
   std::unique_ptr<Kernels> kernels_;
   std::vector<Engine::State> states_;
@@ -392,7 +392,7 @@ class Core {
   bool has_start_ = false;
   bool has_queues_ = false;
 
-  device::Mutex submission_;
+  Mutex submission_;
   Turns turns_;
   // Who holds the lock while libraries save and restore objects, which must not call the engine.
   std::atomic<std::thread::id> snapshot_thread_{};
@@ -402,11 +402,11 @@ class Core {
   uint64_t errors_ = 0;
   std::atomic<uint64_t> allocations_{0};
 
-  alignas(128) device::Mutex driver_lock_;  // its holder drives worker 0
+  alignas(128) Mutex driver_lock_;  // its holder drives worker 0
   alignas(128) std::atomic<bool> fallback_driver_called_{false};
-  device::EventCount fallback_driver_wakeup_;
+  EventCount fallback_driver_wakeup_;
   std::thread fallback_driver_;
-  device::EventCount watchdog_wakeup_;
+  EventCount watchdog_wakeup_;
   std::thread watchdog_;
   std::thread heads_teller_;  // of a rank other than the first
   std::atomic<std::thread::id> watchdog_id_{};

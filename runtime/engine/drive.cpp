@@ -68,12 +68,12 @@ bool Core::AwaitDone(const ExecutionState& run, bool interruptible) {
   return true;
 }
 
-void Core::AwaitUntil(ExecutionState& run, const device::Deadline& deadline) {
+void Core::AwaitUntil(ExecutionState& run, const Deadline& deadline) {
   AwaitWithoutDriving([&] { return ended() || run.Over(); }, deadline);
 }
 
 template <typename Over>
-void Core::AwaitWithoutDriving(Over&& over, const device::Deadline& deadline) {
+void Core::AwaitWithoutDriving(Over&& over, const Deadline& deadline) {
   while (!over()) {
     const bool unattended = !driver_lock_.held() && Pending();
     if (unattended) EnsureProgress();

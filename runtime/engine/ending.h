@@ -6,7 +6,7 @@
 #include <mutex>
 #include <utility>
 
-#include "runtime/status/status.h"
+#include "runtime/base/status.h"
 
 namespace cgraph::engine {
 

@@ -13,7 +13,7 @@ namespace cgraph {
 namespace {
 
 // Returns the end of `timeout`, or none where the clock cannot tell that time.
-device::Deadline DeadlineAfter(std::chrono::nanoseconds timeout) {
+Deadline DeadlineAfter(std::chrono::nanoseconds timeout) {
   using Clock = std::chrono::steady_clock;
   const Clock::time_point now = Clock::now();
   if (timeout <= std::chrono::nanoseconds::zero()) return now;

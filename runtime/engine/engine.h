@@ -32,11 +32,11 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/base/status.h"
 #include "runtime/device/kernel.h"
 #include "runtime/engine/options.h"
 #include "runtime/plan/plan.h"
 #include "runtime/plan/trace.h"
-#include "runtime/status/status.h"
 
 namespace cgraph {
 

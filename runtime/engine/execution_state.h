@@ -12,13 +12,13 @@
 #include <memory>
 #include <vector>
 
+#include "runtime/base/omission.h"
+#include "runtime/base/status.h"
+#include "runtime/base/sync/mutex.h"
 #include "runtime/device/kernel.h"
 #include "runtime/device/memory.h"
 #include "runtime/device/shared_gpu.h"
-#include "runtime/device/sync/mutex.h"
-#include "runtime/engine/failure_slot.h"
-#include "runtime/engine/omission.h"
-#include "runtime/status/status.h"
+#include "runtime/load/failure_slot.h"
 
 namespace cgraph::engine {
 
@@ -49,7 +49,7 @@ struct ExecutionState {
 
   std::atomic<bool> failed{false};
   FailureSlots remote_failures;         // of its frame: what other ranks report
-  device::Mutex mutex;                  // of the three below
+  Mutex mutex;                  // of the three below
   bool collected = false;               // the failures of other ranks, all of them
   uint32_t program_order = 0;                 // where in program order the error was made
   Status error;

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "runtime/engine/core.h"
-#include "runtime/engine/load/peers/absent_gpu.h"
+#include "runtime/load/peers/absent_gpu.h"
 
 namespace cgraph::engine {
 namespace {
@@ -53,7 +53,7 @@ void Core::EndByDevice(Status failure) {
 }
 
 void Core::SetDeviceFailure(const Status& failure) {
-  ranks::RankState& state = ranks_.control->states[ranks_.rank];
+  cluster::RankState& state = ranks_.control->states[ranks_.rank];
   static std::mutex mutex;  // devices may fail at once
   std::lock_guard lock(mutex);
   if (state.device_failed.load(std::memory_order_relaxed)) return;
@@ -79,8 +79,8 @@ Status Core::OpenAbsent() {
     }
   }
   heap_ = std::make_unique<device::SharedHeap>(*devices_.front());
-  exchange_ = std::make_unique<ranks::Exchange>(ranks_.rank, ranks_.count, *heap_, *ranks_.control,
-                                                Among().gives_up, LoadPatience());
+  exchange_ = std::make_unique<cluster::Exchange>(
+      ranks_.rank, ranks_.count, *heap_, *ranks_.control, Among().gives_up, LoadPatience());
   view_.exchange = exchange_.get();
   return Status::Ok();
 }
@@ -101,7 +101,7 @@ Status Core::WithRefusals(Status own) {
 // ranks have, since a GPU that ends with its process may be read until then.
 void Core::CloseRank() {
   if (arenas_ != nullptr) arenas_->ClosePeers();
-  ranks::Control& control = *ranks_.control;
+  cluster::Control& control = *ranks_.control;
   control.states[ranks_.rank].closed.store(true, std::memory_order_release);
   control.changed.Notify();
   if (ranks_.processes != nullptr) return ranks_.processes->ReleaseClosed(kGrace);

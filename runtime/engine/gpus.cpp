@@ -7,7 +7,7 @@
 #include "runtime/device/cuda_library/cuda_library.h"
 #include "runtime/engine/core.h"
 #include "runtime/engine/machines/machine_gpus.h"
-#include "runtime/workers/device_map.h"
+#include "runtime/plan/device_map.h"
 
 namespace cgraph::engine {
 namespace {
@@ -15,7 +15,7 @@ namespace {
 // Returns the GPU of each gpu of the plan that gets one.
 Result<device::GpuMap> GpusFor(plan::Plan& plan, const EngineOptions& options) {
   // GPUs lean on what is proved: an extent is one number everywhere.
-  if (!options.gpus || !options.proved || workers::BusyGpus(plan).empty()) {
+  if (!options.gpus || !options.proved || plan::BusyGpus(plan).empty()) {
     return device::GpuMap();
   }
   const bool one_machine = options.peers == nullptr;
@@ -26,14 +26,14 @@ Result<device::GpuMap> GpusFor(plan::Plan& plan, const EngineOptions& options) {
   if (!options.gpu_map.empty()) return options.gpu_map;
   auto machines = FindMachines(plan, options.peers);
   if (!machines.ok()) return machines.status();
-  auto mapped = workers::MapDevices(plan, "", *machines);
+  auto mapped = plan::MapDevices(plan, "", *machines);
   if (!mapped.ok()) return mapped.status();
   if (options.require_gpus && !mapped->left_to_cores.empty()) {
-    const workers::WithoutGpus first =
-        workers::ByReason(plan, mapped->left_to_cores, *machines).front();
+    const plan::WithoutGpus first =
+        plan::ByReason(plan, mapped->left_to_cores, *machines).front();
     return Status(StatusCode::kNotFound,
                   fmt::format("{} would run on CPU threads: {}",
-                              workers::NamesOf(plan, first.gpus), first.why));
+                              plan::NamesOf(plan, first.gpus), first.why));
   }
   return std::move(mapped->on_gpus);
 }

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "runtime/engine/core.h"
-#include "runtime/engine/load/communication/collectives.h"
+#include "runtime/load/communication/collectives.h"
 #include "runtime/plan/graph_index.h"
 #include "runtime/plan/print.h"
 #include "runtime/plan/trace.h"

@@ -10,14 +10,14 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/base/kinds/limits.h"
+#include "runtime/base/status.h"
+#include "runtime/base/usage_text.h"
 #include "runtime/device/cuda_library/interface.h"
-#include "runtime/kinds/limits.h"
-#include "runtime/status/status.h"
-#include "runtime/status/usage_text.h"
 
 namespace cgraph {
 
-namespace ranks {
+namespace cluster {
 struct Peers;
 }  // namespace ranks
 
@@ -54,12 +54,12 @@ struct EngineOptions {
 #include "runtime/engine/options.def"
 
   // The program that other processes run: cgrun, or one that calls engine::ServeRank() with the
-  // number in its last argument (ranks/lifeline.h). It gets `rank_arguments` before that.
+  // number in its last argument (cluster/lifeline.h). It gets `rank_arguments` before that.
   std::string rank_program = "/proc/self/exe";
   std::vector<std::string> rank_arguments;
-  // The processes that a launcher has started, this one the first (ranks/launcher.h): each serves
+  // The processes that a launcher has started, this one the first (cluster/launcher.h): each serves
   // the devices of a node of the plan. Null: all nodes are served here.
-  ranks::Peers* peers = nullptr;
+  cluster::Peers* peers = nullptr;
   // Where the plan's gpus run: each on the GPU that `gpu_map` names, those that it leaves out on
   // CPU threads; where it is empty, each on one of its own, in order. All of them run on CPU
   // threads where this machine has no GPU that plans can run on (with `require_gpus` that is an

@@ -2,7 +2,7 @@
 // that loads the plan, submits and gives results.
 //
 // Every rank of one machine loads the plan in the same order, so everything that lanes share has
-// one address in all of them (ranks/shared/region.h). A rank makes kernels for its own work queue
+// one address in all of them (cluster/shared/region.h). A rank makes kernels for its own work queue
 // only. Objects in the region are made by each rank, with the same content; so nobody uses one
 // before all have loaded. Ranks of other machines load their parts of the plan
 // (machines/plan_message.h).
@@ -16,14 +16,14 @@
 #include <string>
 #include <vector>
 
+#include "runtime/base/terminal.h"
+#include "runtime/base/text.h"
+#include "runtime/base/death.h"
+#include "runtime/cluster/lifeline.h"
 #include "runtime/engine/core.h"
-#include "runtime/engine/death.h"
 #include "runtime/engine/rank.h"
 #include "runtime/plan/load.h"
 #include "runtime/plan/print.h"
-#include "runtime/ranks/lifeline.h"
-#include "runtime/status/terminal.h"
-#include "runtime/status/text.h"
 
 namespace cgraph::engine {
 namespace {
@@ -34,23 +34,23 @@ constexpr auto kGrace = std::chrono::seconds(1);
 constexpr auto kLoadPatience = std::chrono::seconds(60);
 constexpr auto kNoPatience = std::chrono::nanoseconds(1);
 
-Result<ranks::Control*> TakeControl(ranks::Region& region) {
-  auto memory = region.Allocate(sizeof(ranks::Control), device::MemoryKind::plain,
+Result<cluster::Control*> TakeControl(cluster::Region& region) {
+  auto memory = region.Allocate(sizeof(cluster::Control), device::MemoryKind::plain,
                                 "what processes tell each other");
   if (!memory.ok()) return memory.status();
-  return reinterpret_cast<ranks::Control*>(memory->data());
+  return reinterpret_cast<cluster::Control*>(memory->data());
 }
 
-void ReportLoaded(ranks::Control& control, uint32_t rank, const Status& status) {
-  ranks::RankState& state = control.states[rank];
+void ReportLoaded(cluster::Control& control, uint32_t rank, const Status& status) {
+  cluster::RankState& state = control.states[rank];
   state.code = status.code();
   state.text.Set(status.message());
-  state.phase.store(status.ok() ? ranks::RankState::kLoaded : ranks::RankState::kFailed,
+  state.phase.store(status.ok() ? cluster::RankState::kLoaded : cluster::RankState::kFailed,
                     std::memory_order_release);
   control.changed.Notify();
 }
 
-Result<EngineOptions> OptionsOf(const ranks::Control& control) {
+Result<EngineOptions> OptionsOf(const cluster::Control& control) {
   EngineOptions options;
   if (!ReadTextForRanks(control.options.text.Get(), options)) {
     return Status(StatusCode::kInvalid, "rank 0 has told no options");
@@ -63,11 +63,11 @@ Result<EngineOptions> OptionsOf(const ranks::Control& control) {
 }
 
 // Says which devices run on GPUs, for all ranks.
-Status TellGpus(const device::GpuMap& gpus, ranks::Region& region, ranks::Control& control) {
-  auto table = region.Allocate(gpus.size() * sizeof(ranks::GpuOfDevice), device::MemoryKind::plain,
-                               "which devices run on GPUs");
+Status TellGpus(const device::GpuMap& gpus, cluster::Region& region, cluster::Control& control) {
+  auto table = region.Allocate(gpus.size() * sizeof(cluster::GpuOfDevice),
+                               device::MemoryKind::plain, "which devices run on GPUs");
   if (!table.ok()) return table.status();
-  auto* at = reinterpret_cast<ranks::GpuOfDevice*>(table->data());
+  auto* at = reinterpret_cast<cluster::GpuOfDevice*>(table->data());
   control.gpus = at;
   control.gpu_count = gpus.size();
   for (const auto& [device, gpu] : gpus) *at++ = {device, gpu};
@@ -75,12 +75,12 @@ Status TellGpus(const device::GpuMap& gpus, ranks::Region& region, ranks::Contro
 }
 
 // Refuses what processes of one machine cannot run.
-Status CheckProcesses(const plan::Plan& plan, const workers::Placement& placement,
+Status CheckProcesses(const plan::Plan& plan, const plan::Placement& placement,
                       const EngineOptions& options) {
-  if (placement.workers > ranks::kMostRanks) {
+  if (placement.workers > cluster::kMostRanks) {
     return Status(StatusCode::kUnsupported,
                   fmt::format("{} processes were asked for, and an engine has at most {}",
-                              placement.workers, ranks::kMostRanks));
+                              placement.workers, cluster::kMostRanks));
   }
   for (uint32_t lane = 0; lane < plan.lanes.size(); ++lane) {
     const uint32_t worker = placement.worker_of_work_queue[placement.work_queue_of_lane[lane]];
@@ -92,7 +92,7 @@ Status CheckProcesses(const plan::Plan& plan, const workers::Placement& placemen
                               "in the caller's process; compile for another number of workers",
                               plan::LaneName(plan, lane), worker));
   }
-  if (TextForRanks(options).size() > ranks::RankOptions::kMostBytes) {
+  if (TextForRanks(options).size() > cluster::RankOptions::kMostBytes) {
     return Status(StatusCode::kUnsupported,
                   "the paths of the libraries with native methods are longer than processes can "
                   "tell each other; name fewer of them");
@@ -112,7 +112,7 @@ Status Core::StartRanks() {
 
 // Has each of the ranks that a launcher has started load its part of the plan.
 Status Core::SendParts() {
-  ranks::Messenger& messenger = options_.peers->messenger;
+  cluster::Messenger& messenger = options_.peers->messenger;
   if (messenger.given_up()) {
     return Status(StatusCode::kUnsupported,
                   "another process is gone, or still computes for an engine that has ended; "
@@ -131,11 +131,11 @@ Status Core::SendParts() {
 
 // Starts processes on this machine, which find the plan in memory that all of them share.
 Status Core::StartProcesses() {
-  auto region = ranks::Region::Make();
+  auto region = cluster::Region::Make();
   if (!region.ok()) return region.status();
   auto control = TakeControl(**region);
   if (!control.ok()) return control.status();
-  ranks_.control = new (*control) ranks::Control;
+  ranks_.control = new (*control) cluster::Control;
   ranks_.control->changed.ShareAmongProcesses();
   const std::vector<uint8_t> bytes = plan::ToBytes(*plan_);
   auto copy = (*region)->Allocate(bytes.size(), device::MemoryKind::plain, "the plan");
@@ -149,7 +149,7 @@ Status Core::StartProcesses() {
   ranks_.count = placement_.workers;  // worker k is rank k
   ranks_.region = std::move(*region);
   ending_.ShareWith(ranks_.control->ended);
-  auto processes = ranks::Processes::Start(
+  auto processes = cluster::Processes::Start(
       {options_.rank_program, options_.rank_arguments}, ranks_.count, ranks_.region,
       *ranks_.control, [this](uint32_t rank, int pid, const std::string& exit_text) {
         OnRankLost(rank, pid, exit_text);
@@ -250,7 +250,7 @@ std::vector<Engine::Stats::Rank> Core::RankStats() const {
   std::vector<Engine::Stats::Rank> all;
   const bool known = ranks_.processes != nullptr || machines_ != nullptr;
   for (uint32_t rank = 0; known && rank < ranks_.count; ++rank) {
-    ranks::Process process;
+    cluster::Process process;
     if (machines_ != nullptr) {
       process = options_.peers->ProcessOf(rank);
     } else {
@@ -284,7 +284,7 @@ void Core::EndRanks() {
   if (ranks_.processes == nullptr) return;
   ranks_.control->changed.Notify();
   ranks_.processes->End(kGrace);
-  std::unique_ptr<ranks::Processes> processes;
+  std::unique_ptr<cluster::Processes> processes;
   {
     std::lock_guard report(report_mutex_);  // which may be asking for a rank's process
     processes = std::move(ranks_.processes);
@@ -347,9 +347,10 @@ Status Core::LoadRank() {
 }
 
 // Serves the rank once the region is mapped. What goes wrong before it is loaded is told to rank 0.
-int Core::Serve(uint32_t rank, std::shared_ptr<ranks::Region> region, ranks::Control& control) try {
+int Core::Serve(uint32_t rank, std::shared_ptr<cluster::Region> region,
+                cluster::Control& control) try {
   auto copy = region->Allocate(control.plan_bytes, device::MemoryKind::plain, "the plan");
-  auto table = region->Allocate(control.gpu_count * sizeof(ranks::GpuOfDevice),
+  auto table = region->Allocate(control.gpu_count * sizeof(cluster::GpuOfDevice),
                                 device::MemoryKind::plain, "which devices run on GPUs");
   auto plan = copy.ok() ? plan::FromBytes({control.plan, control.plan_bytes}) : copy.status();
   auto options = OptionsOf(control);
@@ -392,14 +393,14 @@ int Core::Serve(uint32_t rank, std::shared_ptr<ranks::Region> region, ranks::Con
 }
 
 void ServeRank(uint32_t rank) {
-  auto region = ranks::Region::Attach(ranks::kRegionDescriptor);
+  auto region = cluster::Region::Attach(cluster::kRegionDescriptor);
   auto control = region.ok() ? TakeControl(**region) : region.status();
   if (!control.ok()) {
     Say(fmt::format("cgrun: error: rank {}: {}; cgrun starts such processes itself (--processes)\n",
                     rank, control.status().message()));
     std::_Exit(1);
   }
-  ranks::EndWithRankZero();
+  cluster::EndWithRankZero();
   (*control)->changed.ShareAmongProcesses();
   std::_Exit(Core::Serve(rank, std::move(*region), **control));
 }

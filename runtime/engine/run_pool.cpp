@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "runtime/engine/omission.h"
+#include "runtime/base/omission.h"
 
 namespace cgraph::engine {
 namespace {

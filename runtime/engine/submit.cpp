@@ -9,10 +9,10 @@
 #include <new>
 #include <utility>
 
+#include "runtime/base/omission.h"
 #include "runtime/device/cpu/reserved_memory.h"
 #include "runtime/engine/core.h"
-#include "runtime/engine/load/operand_type.h"
-#include "runtime/engine/omission.h"
+#include "runtime/load/operand_type.h"
 #include "runtime/plan/booleans.h"
 #include "runtime/plan/kinds.h"
 #include "runtime/plan/print.h"
@@ -31,9 +31,9 @@ void ReadFrom(Frame::InputBlock& input, const void* lent) {
 
 // Unlocked: gives a lock up for as long as it lives.
 struct Unlocked {
-  explicit Unlocked(device::Mutex& mutex) : mutex(mutex) { mutex.unlock(); }
+  explicit Unlocked(Mutex& mutex) : mutex(mutex) { mutex.unlock(); }
   ~Unlocked() { mutex.lock(); }
-  device::Mutex& mutex;
+  Mutex& mutex;
 };
 
 // Returns whether an execution reads the input where the caller has it.
@@ -347,7 +347,7 @@ void Core::SubmitRound(LoadedGraph& graph, ExecutionState* run) {
       if (input.lent) ReadFrom(input, nullptr);
     }
   }
-  const RoundMessage round{run->empty, run->empty || frame.flagged, frame.failed};
+  const cluster::RoundMessage round{run->empty, run->empty || frame.flagged, frame.failed};
   if (AmongGpuRanks()) frame.words->failed.store(frame.failed, std::memory_order_relaxed);
   if (round.flagged) {
     ResetFlags(frame, graph, run->empty);
@@ -403,7 +403,7 @@ void Core::ClearPoison(Frame& frame) {
 // Takes a round that rank 0 has submitted, at a rank that shares no memory with it. `flagged`: the
 // frame has flags of another execution, or is to have those of an empty one. `extents`: bytes of
 // those that the inputs have.
-void Core::AcceptRound(uint32_t g, const RoundMessage& round, std::string_view extents) {
+void Core::AcceptRound(uint32_t g, const cluster::RoundMessage& round, std::string_view extents) {
   if (g >= graphs_.size() || ended()) return;
   LoadedGraph& graph = *graphs_[g];
   Frame& frame = graph.frames[graph.next_frame];

@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/base/omission.h"
+#include "runtime/base/terminal.h"
 #include "runtime/engine/core.h"
-#include "runtime/engine/omission.h"
-#include "runtime/status/terminal.h"
 
 namespace cgraph::engine {
 
@@ -29,7 +29,7 @@ void Core::End(Status status) {
 
 void Core::EndWhereDeviceFailed() {
   for (uint32_t rank = 1; AmongGpuRanks() && rank < ranks_.count; ++rank) {
-    const ranks::RankState& state = ranks_.control->states[rank];
+    const cluster::RankState& state = ranks_.control->states[rank];
     if (!state.device_failed.load(std::memory_order_acquire)) continue;
     return EndByDevice(Status(StatusCode::kFailed, std::string(state.device_failure.Get())));
   }

@@ -6,9 +6,9 @@
 #include <atomic>
 #include <cstdint>
 
-#include "runtime/device/sync/event_count.h"
-#include "runtime/device/sync/mutex.h"
-#include "runtime/engine/loaded_graph.h"
+#include "runtime/base/sync/event_count.h"
+#include "runtime/base/sync/mutex.h"
+#include "runtime/load/loaded_graph.h"
 
 namespace cgraph::engine {
 
@@ -49,7 +49,7 @@ class Turns {
   // Waits until a caller has left, a pause has ended, or `ended()`; gives the lock up meanwhile.
   // The thread that the others wait for, or that pauses, drives worker 0.
   template <typename Ended>
-  void Await(device::Mutex& lock, Ended&& ended) {
+  void Await(Mutex& lock, Ended&& ended) {
     const uint64_t changes = changes_.load(std::memory_order_relaxed);
     lock.unlock();
     changed_.Wait([&] { return ended() || changes_.load(std::memory_order_acquire) != changes; });
@@ -68,7 +68,7 @@ class Turns {
   Caller* first_ = nullptr;
   uint32_t pauses_ = 0;  // threads that pause
   std::atomic<uint64_t> changes_{0};
-  device::EventCount changed_;
+  EventCount changed_;
 };
 
 }  // namespace cgraph::engine

@@ -11,7 +11,7 @@
 
 #include <fmt/format.h>
 
-#include "runtime/status/files.h"
+#include "runtime/base/files.h"
 
 namespace cgraph::files {
 namespace {

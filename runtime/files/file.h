@@ -7,8 +7,8 @@
 #include <span>
 #include <string>
 
-#include "runtime/status/read_file.h"
-#include "runtime/status/status.h"
+#include "runtime/base/read_file.h"
+#include "runtime/base/status.h"
 
 namespace cgraph::files {
 

@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
+#include "runtime/base/output_files.h"
+#include "runtime/base/read_file.h"
+#include "runtime/base/status.h"
 #include "runtime/plan/plan.h"
-#include "runtime/status/output_files.h"
-#include "runtime/status/read_file.h"
-#include "runtime/status/status.h"
 
 namespace cgraph::files {
 

@@ -2,8 +2,8 @@
 // [begin, end]}, ..., "__metadata__": {"key": "text"}}. It is parsed as a stream of events: nothing
 // is built for parts that do not belong there, and nesting, duplicates and strange numbers are
 // refused where they stand.
-#include "runtime/files/safetensors_dtypes.h"
 #include "runtime/files/safetensors.h"
+#include "runtime/files/safetensors_dtypes.h"
 
 #include <algorithm>
 #include <cstring>
@@ -13,10 +13,10 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "runtime/base/text.h"
 #include "runtime/files/digest.h"
 #include "runtime/plan/booleans.h"
 #include "runtime/plan/kinds.h"
-#include "runtime/status/text.h"
 
 namespace cgraph::files {
 namespace {

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "runtime/base/status.h"
 #include "runtime/files/file.h"
 #include "runtime/plan/plan.h"
-#include "runtime/status/status.h"
 
 namespace cgraph::files {
 

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "runtime/base/kinds/native.h"
 #include "runtime/device/queue_code.h"
 #include "runtime/device/tensor.h"
-#include "runtime/kinds/native.h"
 #include "runtime/native/library.h"
 #include "runtime/native/objects.h"
 #include "runtime/native/parameters.h"
@@ -38,7 +38,7 @@ class Views {
 };
 
 // MethodOperands: what a method is given, as the attributes of its kernel say it
-// (runtime/kinds/native.h). Inputs are the
+// (runtime/base/kinds/native.h). Inputs are the
 // arguments, the states that it reads, those that it writes; outputs the results, then the latter.
 struct MethodOperands {
   std::string actor;

@@ -4,9 +4,9 @@
 #include <optional>
 #include <utility>
 
-#include "runtime/device/kernels/operands.h"
+#include "runtime/base/kinds/native.h"
+#include "runtime/device/cpu/kernels/operands.h"
 #include "runtime/device/memory.h"
-#include "runtime/kinds/native.h"
 #include "runtime/native/calls.h"
 
 namespace cgraph::native {

@@ -9,10 +9,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "runtime/kinds/native.h"
+#include "runtime/base/kinds/native.h"
+#include "runtime/base/library_path.h"
+#include "runtime/base/text.h"
 #include "runtime/native/guarded.h"
-#include "runtime/status/library_path.h"
-#include "runtime/status/text.h"
 
 namespace cgraph::native {
 namespace {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "runtime/base/status.h"
 #include "runtime/native/cgraph_extern.h"
-#include "runtime/status/status.h"
 
 namespace cgraph::native {
 

@@ -5,9 +5,9 @@
 
 #include <fmt/format.h>
 
+#include "runtime/base/terminal.h"
 #include "runtime/native/guarded.h"
 #include "runtime/native/library.h"
-#include "runtime/status/terminal.h"
 
 namespace cgraph::native {
 

@@ -13,12 +13,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "runtime/kinds/native.h"
+#include "runtime/base/files.h"
+#include "runtime/base/kinds/native.h"
+#include "runtime/base/library_path.h"
+#include "runtime/base/text.h"
 #include "runtime/native/guarded.h"
 #include "runtime/native/library.h"
-#include "runtime/status/files.h"
-#include "runtime/status/library_path.h"
-#include "runtime/status/text.h"
 
 namespace cgraph::native {
 namespace {

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <memory>
 
-#include "runtime/status/exit_code.h"
+#include "runtime/base/exit_code.h"
 
 namespace cgraph::native {
 namespace {

@@ -6,8 +6,8 @@
 #ifndef CGRAPH_RUNTIME_PLAN_CHECK_H_
 #define CGRAPH_RUNTIME_PLAN_CHECK_H_
 
+#include "runtime/base/status.h"
 #include "runtime/plan/plan.h"
-#include "runtime/status/status.h"
 
 namespace cgraph::plan {
 

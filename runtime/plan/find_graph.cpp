@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "runtime/status/text.h"
+#include "runtime/base/text.h"
 
 namespace cgraph::plan {
 

@@ -1,5 +1,5 @@
 // The kinds that a plan names by numbers: dtypes, collectives and devices, by the tables of
-// runtime/kinds, whose order is that of the enums in plan.fbs.
+// runtime/base/kinds, whose order is that of the enums in plan.fbs.
 #ifndef CGRAPH_RUNTIME_PLAN_KINDS_H_
 #define CGRAPH_RUNTIME_PLAN_KINDS_H_
 
@@ -10,9 +10,9 @@
 #include <string>
 #include <string_view>
 
-#include "runtime/kinds/collective.h"
-#include "runtime/kinds/dtype.h"
-#include "runtime/kinds/logical_device.h"
+#include "runtime/base/kinds/collective.h"
+#include "runtime/base/kinds/dtype.h"
+#include "runtime/base/kinds/logical_device.h"
 #include "runtime/plan/plan.h"
 
 namespace cgraph::plan {
@@ -21,7 +21,7 @@ namespace cgraph::plan {
 
 #define DTYPE(id, wire_id, name, bytes, class) \
   static_assert(static_cast<int>(cgraph::DType::id) == static_cast<int>(DType::wire_id));
-#include "runtime/kinds/dtypes.def"
+#include "runtime/base/kinds/dtypes.def"
 static_assert(kDTypes == static_cast<size_t>(DType::MAX) + 1);
 
 // False of a number that is no dtype, as a plan that is not checked yet may hold.
@@ -61,7 +61,7 @@ constexpr std::optional<uint64_t> TensorBytes(DType dtype, std::span<const int64
 #define COLLECTIVE(id, name, from, to, rows, reduces)           \
   static_assert(static_cast<int>(cgraph::CollectiveKind::id) == \
                 static_cast<int>(wire::CollectiveKind::name));
-#include "runtime/kinds/collectives.def"
+#include "runtime/base/kinds/collectives.def"
 static_assert(std::size(kCollectiveTraits) == static_cast<size_t>(wire::CollectiveKind::MAX) + 1);
 
 // Null where the number is no collective's, as in a plan that is not checked yet.

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "runtime/kinds/limits.h"
+#include "runtime/base/kinds/limits.h"
 
 namespace cgraph::plan {
 

@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "runtime/base/read_file.h"
+#include "runtime/base/status.h"
 #include "runtime/plan/plan.h"
-#include "runtime/status/read_file.h"
-#include "runtime/status/status.h"
 
 namespace cgraph::plan {
 

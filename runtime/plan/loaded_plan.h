@@ -6,9 +6,9 @@
 #include <memory>
 #include <string>
 
+#include "runtime/base/exit_code.h"
+#include "runtime/base/status.h"
 #include "runtime/plan/plan.h"
-#include "runtime/status/exit_code.h"
-#include "runtime/status/status.h"
 
 namespace cgraph::plan {
 

@@ -8,9 +8,9 @@
 #include <span>
 #include <string_view>
 
+#include "runtime/base/text.h"
 #include "runtime/plan/graph_index.h"
 #include "runtime/plan/print.h"
-#include "runtime/status/text.h"
 
 namespace cgraph::plan {
 namespace {

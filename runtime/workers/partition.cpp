@@ -4,7 +4,7 @@
 #include <map>
 #include <vector>
 
-#include "runtime/workers/placement.h"
+#include "runtime/plan/placement.h"
 #include "runtime/workers/round.h"
 
 namespace cgraph::workers {

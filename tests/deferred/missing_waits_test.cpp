@@ -1,5 +1,5 @@
 // Every wait is needed: the test leaves out each wait of small plans in turn, and each of the
-// engine's own (runtime/engine/omission.h), and checks that a run on deferred devices notices.
+// engine's own (runtime/base/omission.h), and checks that a run on deferred devices notices.
 //
 // Two kinds of waits change nothing when they are left out: those without which the prover still
 // accepts the plan, since others *imply* them; and those for what the *submission* has said already
@@ -14,8 +14,8 @@
 #include <stdexcept>
 #include <utility>
 
-#include "runtime/engine/load/sync/instructions_with_work.h"
-#include "runtime/engine/omission.h"
+#include "runtime/base/omission.h"
+#include "runtime/load/sync/instructions_with_work.h"
 #include "runtime/plan/graph_index.h"
 #include "runtime/plan/prove.h"
 #include "tests/deferred/trial.h"
@@ -24,7 +24,6 @@
 namespace cgraph::testing {
 namespace {
 
-using engine::Omission;
 
 constexpr uint64_t kSeeds = 40;  // tried for each wait, until one notices
 constexpr uint64_t kWhole = 12;  // under which each whole plan runs
@@ -144,7 +143,7 @@ bool OverWithOthers(const plan::Plan& plan, uint32_t lane) {
       const plan::Instruction& at = g.instructions[i];
       open |= has_work[i] && !OnlySends(g, at);
       for (uint32_t w = 0; at.kind() == plan::Kind::signal && w < g.waits.size(); ++w) {
-        const bool asks = g.waits[w].event() == at.subject() && engine::kept_waits[number][w];
+        const bool asks = g.waits[w].event() == at.subject() && kept_waits[number][w];
         open &= !asks || g.waits[w].lag() != 0;
       }
     }
@@ -223,10 +222,10 @@ TEST_CASE("a wait that the engine lacks is noticed") {
     const std::string expected = Run(*scenario.plan, true);
     // All lanes are on queues: the plan's waits that the engine keeps are the same under every even
     // seed.
-    const auto notices = [&](engine::Omitted what, uint64_t seeds = kSeeds) {
+    const auto notices = [&](Omitted what, uint64_t seeds = kSeeds) {
       for (uint64_t seed = 2; seed <= 2 * seeds; seed += 2) {
         const bool same = Same(seed, [&] {
-          engine::omitted = what;
+          omitted = what;
           return Run(*scenario.plan, true) == expected;
         });
         if (!same) return true;
@@ -237,10 +236,10 @@ TEST_CASE("a wait that the engine lacks is noticed") {
     CHECK(notices({Omission::kCompletion}));
     for (uint32_t g = 0; g < scenario.plan->graphs.size(); ++g) {
       for (uint32_t kept = 0;; ++kept) {
-        engine::omitted = {Omission::kKeptWait, kept, g};
+        omitted = {Omission::kKeptWait, kept, g};
         DeferAllEngines(2);
         Run(*scenario.plan, true);  // says which wait it is
-        const uint32_t wait = std::exchange(engine::omitted, {}).wait;
+        const uint32_t wait = std::exchange(omitted, {}).wait;
         if (wait == ~0u) break;
         INFO("kept wait " << kept << ", wait " << wait << " of graph " << g);
         const plan::Graph& graph = *scenario.plan->graphs[g];
@@ -271,7 +270,7 @@ TEST_CASE("a completion that the engine does not look at is noticed") {
       const auto notices = [&](uint64_t seeds) {
         for (uint64_t seed = 2; seed <= 2 * seeds; seed += 2) {
           const bool same = Same(seed, [&] {
-            engine::omitted = {Omission::kOneQueue, lane};
+            omitted = {Omission::kOneQueue, lane};
             return Run(*scenario.plan, true, 1) == expected;
           });
           if (!same) return true;
@@ -297,7 +296,7 @@ TEST_CASE("an error that is not heard is noticed") {
   const std::string expected = Run(*scenario.plan, true);
   REQUIRE(expected.find("eleven is not allowed") != std::string::npos);
   CHECK(Noticed([&] {
-    engine::omitted = {Omission::kReports};
+    omitted = {Omission::kReports};
     return Run(*scenario.plan, true) == expected;
   }));
 }

@@ -182,7 +182,7 @@ def limits(tools):
     """The compiler's limits, and those that it shares with the runtime, in words."""
     rows = ""
     text = "".join((ROOT / folder / "limits.h").read_text()
-                   for folder in ("compiler/base", "runtime/kinds"))
+                   for folder in ("compiler/base", "runtime/base/kinds"))
     for name, value, about in LIMIT.findall(text):
         words = re.sub(r"(?<!^)([A-Z])", r" \1", name).lower().removeprefix("max ")
         value = value.replace("'", ",").replace("int64_t{1}", "1")

@@ -1,5 +1,5 @@
 // Kernels for the tests of the emulation itself; nvcc compiles them, too.
-#include "runtime/cuda/kernels/device_code.h"
+#include "runtime/device/cuda/kernels/device_code.h"
 
 // The sum of each row of n numbers, a block a row: within warps by shuffles, then in shared memory.
 KERNEL(emulation_row_sum, (const int64_t* in, int64_t* out, int64_t n)) {

@@ -30,7 +30,7 @@ std::vector<std::string> RuntimeKernels() {
 #define TERNARY(name, operation, dtypes) name,
 #define ELEMENTWISE(name, maker) name,
 #define KERNEL(name, maker) name,
-#include "runtime/device/kernels/kernels.def"
+#include "runtime/device/cpu/kernels/kernels.def"
   };
 }
 

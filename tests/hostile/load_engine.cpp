@@ -9,8 +9,8 @@
 #include <exception>
 #include <vector>
 
+#include "runtime/base/exit_code.h"
 #include "runtime/engine/engine.h"
-#include "runtime/status/exit_code.h"
 
 namespace {
 

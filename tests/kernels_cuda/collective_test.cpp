@@ -1,7 +1,7 @@
 // Collectives whose operands all lie on one CUDA device: the same bits as the CPU's.
 #include <catch2/catch.hpp>
 
-#include "runtime/kinds/collective.h"
+#include "runtime/base/kinds/collective.h"
 #include "tests/kernels_cuda/trial.h"
 
 namespace cgraph::cuda::testing {

@@ -1,7 +1,7 @@
 // Elementwise kernels of CUDA devices: the same bits as the CPU's, of every operation and dtype.
 #include <catch2/catch.hpp>
 
-#include "runtime/device/kernels/makers.h"
+#include "runtime/device/cpu/kernels/makers.h"
 #include "tests/kernels_cuda/trial.h"
 
 namespace cgraph::cuda::testing {
@@ -61,7 +61,7 @@ TEST_CASE("operations of two operands") {
   if (Contains(DTypes::dtypes, dtype)) CheckBinary(name, dtype, dtype);
 #define COMPARE(name, operation, dtypes) \
   if (Contains(DTypes::dtypes, dtype)) CheckBinary(name, dtype, DType::bool_);
-#include "runtime/device/kernels/elementwise/operations.def"
+#include "runtime/device/cpu/kernels/elementwise/operations.def"
   }
 }
 
@@ -69,7 +69,7 @@ TEST_CASE("operations of one operand") {
   for (const DType dtype : kDTypes) {
 #define UNARY(name, operation, dtypes) \
   if (Contains(DTypes::dtypes, dtype)) CheckUnary(name, dtype);
-#include "runtime/device/kernels/elementwise/operations.def"
+#include "runtime/device/cpu/kernels/elementwise/operations.def"
   }
 }
 
@@ -85,7 +85,7 @@ TEST_CASE("operations of three operands") {
            .out = {{dtype, s.out, s.out_dynamic}},                                            \
            .in_place = true});                                                                \
   }
-#include "runtime/device/kernels/elementwise/operations.def"
+#include "runtime/device/cpu/kernels/elementwise/operations.def"
     }
   }
   CHECK(Checked().trials > before);

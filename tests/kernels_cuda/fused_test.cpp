@@ -1,7 +1,7 @@
 // Fused kernels on CUDA devices: the same bits as on the CPU. And what is refused.
 #include <catch2/catch.hpp>
 
-#include "runtime/cuda/kernels/executable.h"
+#include "runtime/device/cuda/kernels/executable.h"
 #include "tests/kernels_cuda/trial.h"
 #include "tests/kernels_cuda/trial_target.h"
 

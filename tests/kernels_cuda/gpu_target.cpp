@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/cuda/gpu/gpu.h"
+#include "runtime/device/cuda/gpu/gpu.h"
 #include "tests/kernels_cuda/trial_target.h"
 
 namespace cgraph::cuda::testing {

@@ -2,8 +2,8 @@
 // and types that it is told, and which products are left to our own kernels.
 #include <catch2/catch.hpp>
 
-#include "runtime/cuda/libraries/cublaslt.h"
-#include "runtime/device/kernels/operands.h"
+#include "runtime/device/cpu/kernels/operands.h"
+#include "runtime/device/cuda/libraries/cublaslt.h"
 #include "tests/kernels_cuda/emulated_target.h"
 #include "tests/kernels_cuda/trial.h"
 

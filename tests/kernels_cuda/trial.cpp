@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "runtime/device/kernels/operands.h"
+#include "runtime/device/cpu/kernels/operands.h"
 #include "tests/kernels_cuda/trial_target.h"
 
 namespace cgraph::cuda::testing {

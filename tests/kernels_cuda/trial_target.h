@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "runtime/cuda/kernels/executable.h"
+#include "runtime/device/cuda/kernels/executable.h"
 
 namespace cgraph::cuda::testing {
 

@@ -71,7 +71,7 @@ def is_offline(python, folder):
 
 
 def has_nvcc():
-    return subprocess.run(["cmake", "-P", ROOT / "runtime/cuda/toolkit.cmake"],
+    return subprocess.run(["cmake", "-P", ROOT / "runtime/device/cuda/toolkit.cmake"],
                           capture_output=True, check=False).returncode == 0
 
 

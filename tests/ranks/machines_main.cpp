@@ -5,23 +5,23 @@
 
 #include <cstdio>
 
+#include "runtime/cluster/launcher.h"
 #include "runtime/engine/machines/machines.h"
-#include "runtime/ranks/launcher.h"
 #include "tests/support/run.h"
 
 int main(int argc, char** argv) {
   using namespace cgraph;
-  const auto launch = ranks::FindLaunch();
+  const auto launch = cluster::FindLaunch();
   if (!launch) {
     std::fputs("start this with mpirun -n 2\n", stderr);
     return 1;
   }
-  const auto connected = ranks::Connect(*launch);
+  const auto connected = cluster::Connect(*launch);
   if (!connected.ok()) {
     std::fprintf(stderr, "%s\n", connected.status().message().c_str());
     return 1;
   }
-  ranks::Peers& peers = **connected;
+  cluster::Peers& peers = **connected;
   if (peers.messenger.rank() != 0) return engine::ServeMachine(peers);
   testing::UsePeers(&peers);
   const int failed = Catch::Session().run(argc, argv);

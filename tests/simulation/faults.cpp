@@ -19,7 +19,6 @@
 namespace cgraph::simulation {
 namespace {
 
-using engine::Omission;
 
 struct Row {
   const char* name;

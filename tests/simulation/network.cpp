@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "runtime/engine/machines/message.h"
+#include "runtime/cluster/message.h"
 
 namespace cgraph::simulation {
 namespace {
@@ -17,7 +17,7 @@ struct Aborted {};  // a rank has ended all
 }  // namespace
 
 // One rank's end of the wires. Every call is a point of the scheduler.
-class Network::End final : public ranks::Wire {
+class Network::End final : public cluster::Wire {
  public:
   End(Network& network, uint32_t rank) : network_(network), rank_(rank) {}
   uint32_t rank() const override { return rank_; }
@@ -69,7 +69,7 @@ class Network::End final : public ranks::Wire {
 };
 
 // The supervision of rank 0: called by a thread of that rank, as the real one.
-class Network::Told final : public ranks::Supervision {
+class Network::Told final : public cluster::Supervision {
  public:
   explicit Told(Network& network) : network_(network) { network_.told_ = this; }
   ~Told() override { network_.told_ = nullptr; }
@@ -80,7 +80,7 @@ class Network::Told final : public ranks::Supervision {
     lost_ = std::move(lost);
     if (found_ && lost_) lost_(*found_);
   }
-  ranks::Process ProcessOf(uint32_t rank) const override {
+  cluster::Process ProcessOf(uint32_t rank) const override {
     return {static_cast<int>(1000 + rank), fmt::format("machine{}", rank)};
   }
   std::optional<Lost> FirstLost() const override { return found_; }
@@ -107,9 +107,9 @@ Network::Network(Scheduler& scheduler, uint32_t ranks, WireFault wire_fault)
 
 Network::~Network() = default;
 
-ranks::Wire& Network::wire(uint32_t rank) { return *ends_[rank]; }
+cluster::Wire& Network::wire(uint32_t rank) { return *ends_[rank]; }
 
-std::unique_ptr<ranks::Supervision> Network::Supervise() { return std::make_unique<Told>(*this); }
+std::unique_ptr<cluster::Supervision> Network::Supervise() { return std::make_unique<Told>(*this); }
 
 // Mostly little, now and then much: while ranks wait, they look for messages, which takes points.
 int64_t Network::Delay() {
@@ -134,7 +134,7 @@ uint64_t Network::BeginSend(uint32_t from, uint32_t to, uint32_t tag, const std:
   if (ranks_[from].isolated) return last_;
   auto& queue = ranks_[to].coming[{from, tag}];
   queue.push_back(message);
-  const bool fails = tag != ranks::kControlTag && sent_++ == fails_at_;
+  const bool fails = tag != cluster::kControlTag && sent_++ == fails_at_;
   if (fails && wire_fault_ == WireFault::kTwice) queue.push_back(message);
   if (fails && wire_fault_ == WireFault::kLost) {
     queue.pop_back();
@@ -144,7 +144,7 @@ uint64_t Network::BeginSend(uint32_t from, uint32_t to, uint32_t tag, const std:
   return last_;
 }
 
-std::optional<ranks::Wire::Incoming> Network::Probe(uint32_t rank) {
+std::optional<cluster::Wire::Incoming> Network::Probe(uint32_t rank) {
   Rank& own = ranks_[rank];
   MessagePointer message;
   if (own.isolated) {
@@ -248,11 +248,11 @@ void Network::Isolate(uint32_t rank) {
 // What an isolated rank hears, as from rank 0: that the engine has ended; then, from time to time,
 // since it heeds that only when it has none any more, that the process is to end.
 Network::MessagePointer Network::Farewell(bool quit) {
-  engine::MachineMessage text{.kind = quit ? engine::MachineMessage::kQuit
-                                           : engine::MachineMessage::kEnd};
+  cluster::MachineMessage text{.kind = quit ? cluster::MachineMessage::kQuit
+                                           : cluster::MachineMessage::kEnd};
   auto message = std::make_shared<Message>();
-  message->tag = ranks::kControlTag;
-  message->bytes.resize(ranks::MessageBytes(sizeof(text)));
+  message->tag = cluster::kControlTag;
+  message->bytes.resize(cluster::MessageBytes(sizeof(text)));
   std::memcpy(message->bytes.data(), &text, sizeof(text));
   return message;
 }

@@ -1,9 +1,9 @@
 // Network: wires between the virtual ranks of a simulation, and who tells rank 0 that one is gone.
 //
 // A message is late by a time that the seed decides. Those from one rank to another with one tag
-// keep their order; nothing else does (runtime/ranks/wire.h promises no more). What is sent is read
-// from the sender's memory as late as may be and compared with what it was when the send began; a
-// receive writes its memory when it begins, and what has come when it is over.
+// keep their order; nothing else does (runtime/cluster/wire.h promises no more). What is sent is
+// read from the sender's memory as late as may be and compared with what it was when the send
+// began; a receive writes its memory when it begins, and what has come when it is over.
 //
 // When a rank is killed, a part of what it was sending is lost, each tag from some message on; what
 // is sent to it stays under way for ever. Rank 0 hears of it some time later.
@@ -22,8 +22,8 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/ranks/supervision.h"
-#include "runtime/ranks/wire.h"
+#include "runtime/cluster/supervision.h"
+#include "runtime/cluster/wire.h"
 #include "tests/simulation/scheduler.h"
 
 namespace cgraph::simulation {
@@ -41,13 +41,13 @@ class Network {
   Network(Scheduler& scheduler, uint32_t ranks, WireFault wire_fault);
   ~Network();
 
-  ranks::Wire& wire(uint32_t rank);
+  cluster::Wire& wire(uint32_t rank);
   // The message that goes wrong, of those that channels and collectives send.
   void FailAt(uint64_t which) { fails_at_ = which; }
   // A rank is gone now.
   void Cut(uint32_t rank);
   // The supervision of rank 0.
-  std::unique_ptr<ranks::Supervision> Supervise();
+  std::unique_ptr<cluster::Supervision> Supervise();
   // From now on the rank has its wire for itself: what it sends has left at once, and what it hears
   // is that rank 0 ends its engine and then its process.
   void Isolate(uint32_t rank);
@@ -59,7 +59,7 @@ class Network {
   std::optional<int64_t> told_ns() const { return told_ns_; }
 
  private:
-  using Wire = ranks::Wire;
+  using Wire = cluster::Wire;
   class End;
   class Told;
 

@@ -9,11 +9,11 @@
 
 #include <fmt/format.h>
 
-#include "runtime/device/sync/spin.h"
+#include "runtime/base/sync/spin.h"
+#include "runtime/cluster/launcher.h"
 #include "runtime/engine/engine.h"
 #include "runtime/engine/machines/machines.h"
 #include "runtime/plan/load.h"
-#include "runtime/ranks/launcher.h"
 #include "tests/engine_oracle/random_module.h"
 #include "tests/simulation/machine_module.h"
 #include "tests/simulation/scheduler.h"
@@ -36,12 +36,12 @@ constexpr uint64_t kModules = 64, kModulesOfOne = 16;
 
 // Makes what a process measures the same at the begin of each trial.
 void ForgetMeasured() {
-  device::SpinBudget::Observe(std::chrono::seconds(1));
-  for (int i = 0; i < 100; ++i) device::SpinBudget::Observe(std::chrono::seconds(0));
+  SpinBudget::Observe(std::chrono::seconds(1));
+  for (int i = 0; i < 100; ++i) SpinBudget::Observe(std::chrono::seconds(0));
 }
 
 void BreakScheduler(const TrialOptions& options, Scheduler& scheduler, std::mt19937_64& random) {
-  engine::omitted = options.fault.omitted;
+  omitted = options.fault.omitted;
   if (options.fault.loses_wake) scheduler.LoseWake(random() % 30);
 }
 
@@ -266,7 +266,7 @@ class Machines {
     scheduler_.Spawn(0, "rank 0 caller", [this] { RunFirst(); });
     for (uint32_t rank = 1; rank < compiled_.module.nodes; ++rank) {
       scheduler_.Spawn(rank, fmt::format("rank {}", rank), [this, rank] {
-        ranks::Peers peers(network_.wire(rank));
+        cluster::Peers peers(network_.wire(rank));
         engine::ServeMachine(peers);
       });
     }
@@ -284,7 +284,7 @@ class Machines {
 
  private:
   void RunFirst() {
-    ranks::Peers peers(network_.wire(0));
+    cluster::Peers peers(network_.wire(0));
     peers.supervision = network_.Supervise();
     UseEngine(peers);
     if (dead_ && network_.told_ns()) Within("the end of the engine", kEndWithinNs);
@@ -294,7 +294,7 @@ class Machines {
     for (uint32_t rank = 1; rank < compiled_.module.nodes; ++rank) scheduler_.Stop(rank);
   }
 
-  void UseEngine(ranks::Peers& peers) {
+  void UseEngine(cluster::Peers& peers) {
     EngineOptions options;
     options.peers = &peers;
     options.timeout = std::chrono::seconds(0);

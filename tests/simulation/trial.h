@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/engine/omission.h"
+#include "runtime/base/omission.h"
 #include "tests/simulation/network.h"
 
 namespace cgraph::simulation {
@@ -19,7 +19,7 @@ struct Death {
 
 // What is wrong on purpose.
 struct Fault {
-  engine::Omitted omitted;
+  Omitted omitted;
   WireFault wire = WireFault::kNone;
   bool loses_wake = false;  // a futex's wake-up
 };

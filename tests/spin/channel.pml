@@ -1,4 +1,4 @@
-/* A channel (runtime/channel/channel.h) between two work queues, each driven by a worker of its own
+/* A channel (runtime/transport/channel.h) between two work queues, each driven by a worker of its own
  * that sleeps on its event count when it cannot go on, over several rounds and in every interleaving.
  *
  * Messages are numbered for ever. A message is shown in slot n mod SLOTS: first what is in it, then

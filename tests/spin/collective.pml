@@ -1,4 +1,4 @@
-/* A collective (runtime/channel/collective.h) among two or three members over several rounds. A member
+/* A collective (runtime/transport/collective.h) among two or three members over several rounds. A member
  * arrives: it shows what it has in the round slot n mod 2 of its member slot, then that slot's number. When all
  * have arrived it does its share, which reads what the others have shown. Large values stay where
  * they are, so a member also waits until all have left before its memory may change; small ones

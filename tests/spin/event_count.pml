@@ -1,4 +1,4 @@
-/* An event count (runtime/device/sync/event_count.h): a waiter announces itself, looks for news once more and sleeps on
+/* An event count (runtime/base/sync/event_count.h): a waiter announces itself, looks for news once more and sleeps on
  * a futex; a notifier stores its news and then reads whether anybody sleeps. Two notifiers, one waiter
  * that waits for both pieces of news, one after the other, as a worker does round after round.
  *

@@ -1,4 +1,4 @@
-/* How the failures of another rank reach the run that they belong to (runtime/engine/failure_slot.h,
+/* How the failures of another rank reach the run that they belong to (runtime/load/failure_slot.h,
  * ExecutionState::CollectFailures), in every interleaving.
  *
  * A work queue of another rank reports up to two failures of one execution in a slot: its version is

@@ -1,5 +1,5 @@
 /* A slot, its two semaphores and the wake-ups of two processes that share memory, either of which may
- * die at any instruction (runtime/device/sync, runtime/engine/ranks.cpp), in every interleaving.
+ * die at any instruction (runtime/base/sync, runtime/engine/ranks.cpp), in every interleaving.
  *
  * The first process fills the slot and signals; the other one waits, reads it and signals back, after
  * which the slot may be filled again. Who waits looks, announces itself in `sleepers`, passes a

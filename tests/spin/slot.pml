@@ -1,4 +1,4 @@
-/* The memory of a slot with several copies (runtime/device/sync/semaphore.h and rule 6 of docs/plan.md):
+/* The memory of a slot with several copies (runtime/base/sync/semaphore.h and rule 6 of docs/plan.md):
  * execution e has copy e mod COPIES, nobody takes a copy at run time, the waits are the ownership.
  * A lane writes the slot and signals; another one, which works LAG rounds behind, waits, reads it
  * and signals back; the first one waits for that of COPIES - LAG rounds before. Each is driven by a

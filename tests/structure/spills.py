@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""No kernel of runtime/cuda spills registers, as the assembler says (FILE.fatbin.resources beside
-each image), beyond the list below, with reasons. What a kernel spills goes through memory.
+"""No kernel of runtime/device/cuda spills registers, as the assembler says (FILE.fatbin.resources
+beside each image), beyond the list below, with reasons. What a kernel spills goes through memory.
 
-  spills.py FOLDER ARCHITECTURE...      FOLDER: where the images of runtime/cuda/kernels are
+  spills.py FOLDER ARCHITECTURE...      FOLDER: where the images of runtime/device/cuda/kernels are
   spills.py --self-test
 """
 import pathlib

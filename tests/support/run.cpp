@@ -13,12 +13,12 @@
 
 #include <fmt/format.h>
 
-#include "runtime/ranks/launcher.h"
+#include "runtime/cluster/launcher.h"
 
 namespace cgraph::testing {
 namespace {
 
-ranks::Peers* peers = nullptr;  // of all engines
+cluster::Peers* peers = nullptr;  // of all engines
 
 // Returns a program's text with device i, of the first node, on node n - 1 - i % n of `n` nodes, so
 // that the first device lies elsewhere than the caller. What asks for a transport within a machine
@@ -46,7 +46,7 @@ std::filesystem::path WriteSpread(const std::string& path, uint32_t nodes) {
 
 }  // namespace
 
-void UsePeers(ranks::Peers* of_all) { peers = of_all; }
+void UsePeers(cluster::Peers* of_all) { peers = of_all; }
 
 std::unique_ptr<plan::Plan> CompileFile(const std::string& path, CompileOptions options) {
   options.path = path;

@@ -22,9 +22,9 @@ std::unique_ptr<plan::Plan> CompileFile(const std::string& path, CompileOptions 
 // says (as cgrun --processes does).
 EngineOptions OnProcesses(EngineOptions options);
 
-// Has OnProcesses() give proved plans to the processes of a launcher (ranks/launcher.h), where
+// Has OnProcesses() give proved plans to the processes of a launcher (cluster/launcher.h), where
 // these serve no other engine.
-void UsePeers(ranks::Peers* peers);
+void UsePeers(cluster::Peers* peers);
 
 // Runner: an engine over a compiled file, and i64 scalars in and out, which is all that most rows
 // need.

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "bench/gpu/probe/probe.h"
-#include "runtime/cuda/kernels/executable.h"
+#include "runtime/device/cuda/kernels/executable.h"
 
 namespace cgraph::cuda {
 namespace {

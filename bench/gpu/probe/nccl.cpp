@@ -1,6 +1,6 @@
 // NCCL with itself, one rank on one GPU: what its calls take at the least. g4 is a message as in
 // bench/gpu/reference.cgraph.
-#include "runtime/cuda/libraries/nccl.h"
+#include "runtime/device/cuda/libraries/nccl.h"
 
 #include <fmt/format.h>
 

@@ -12,7 +12,7 @@
 #include <string>
 #include <utility>
 
-#include "runtime/cuda/gpu/gpu.h"
+#include "runtime/device/cuda/gpu/gpu.h"
 #include "runtime/device/memory.h"
 
 namespace cgraph::cuda {

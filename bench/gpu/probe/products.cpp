@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "bench/gpu/probe/probe.h"
-#include "runtime/cuda/libraries/cublaslt.h"
+#include "runtime/device/cuda/libraries/cublaslt.h"
 #include "runtime/device/numbers/half.h"
 
 namespace cgraph::cuda {

@@ -3,7 +3,7 @@
 
 #include "compiler/base/topology_property.h"
 #include "llvm/ADT/STLExtras.h"
-#include "runtime/status/text.h"
+#include "runtime/base/text.h"
 
 namespace cgraph {
 namespace {

@@ -8,8 +8,8 @@
 
 #include "compiler/base/diagnostics/diagnostics.h"
 #include "llvm/Support/JSON.h"
-#include "runtime/status/terminal.h"
-#include "runtime/status/text.h"
+#include "runtime/base/terminal.h"
+#include "runtime/base/text.h"
 
 namespace cgraph {
 namespace {

@@ -7,11 +7,11 @@
 
 #include "compiler/base/kernels.h"
 #include "compiler/check/expressions/resolve.h"
-#include "compiler/check/static_types/match.h"
 #include "compiler/check/scope/scope.h"
+#include "compiler/check/static_types/match.h"
 #include "compiler/program/text.h"
 #include "llvm/ADT/STLExtras.h"
-#include "runtime/status/text.h"
+#include "runtime/base/text.h"
 
 namespace cgraph::check {
 

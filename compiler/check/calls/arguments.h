@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "compiler/check/static_types/static_type.h"
 #include "compiler/check/scope/scope.h"
+#include "compiler/check/static_types/static_type.h"
 
 namespace cgraph::check {
 

@@ -14,7 +14,7 @@
 #include "compiler/check/names.h"
 #include "compiler/check/scope/lookup.h"
 #include "compiler/check/scope/scope.h"
-#include "runtime/status/text.h"
+#include "runtime/base/text.h"
 
 namespace cgraph::check {
 

@@ -4,8 +4,8 @@
 
 #include "compiler/check/expressions/resolve.h"
 #include "compiler/check/expressions/visit.h"
-#include "compiler/check/static_types/match.h"
 #include "compiler/check/scope/scope.h"
+#include "compiler/check/static_types/match.h"
 
 namespace cgraph::check {
 

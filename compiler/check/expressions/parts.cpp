@@ -12,7 +12,7 @@
 #include "compiler/check/scope/scope.h"
 #include "compiler/program/text.h"
 #include "llvm/ADT/StringExtras.h"
-#include "runtime/status/text.h"
+#include "runtime/base/text.h"
 
 namespace cgraph::check {
 

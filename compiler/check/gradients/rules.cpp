@@ -7,7 +7,7 @@
 #include "compiler/check/statements/statements.h"
 #include "compiler/check/types/types.h"
 #include "llvm/ADT/STLExtras.h"
-#include "runtime/kinds/native.h"
+#include "runtime/base/kinds/native.h"
 
 namespace cgraph::check {
 

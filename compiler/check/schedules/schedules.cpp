@@ -12,7 +12,7 @@
 #include "compiler/check/schedules/rules.h"
 #include "compiler/check/scope/scope.h"
 #include "llvm/ADT/StringRef.h"
-#include "runtime/status/text.h"
+#include "runtime/base/text.h"
 
 namespace cgraph::check {
 

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "compiler/check/scope/scope.h"
-#include "runtime/status/text.h"
+#include "runtime/base/text.h"
 
 namespace cgraph::check {
 

@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "compiler/check/static_types/match.h"
 #include "compiler/check/scope/scope.h"
+#include "compiler/check/static_types/match.h"
 #include "compiler/program/text.h"
 
 namespace cgraph::check {

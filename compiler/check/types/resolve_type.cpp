@@ -81,7 +81,7 @@ TypeId ResolveNamedType(Scope& scope, const syntax::NamedType& type, Range range
   }
   std::vector<std::string> candidates = {"int", "float", "str"};
 #define DTYPE(id, wire, name, bytes, class) candidates.push_back(name);
-#include "runtime/kinds/dtypes.def"
+#include "runtime/base/kinds/dtypes.def"
   if (scope.signature) {
     for (const Generic& generic : scope.signature->generics) candidates.push_back(generic.name);
   }

@@ -13,9 +13,9 @@
 #include "compiler/cost/profile.h"
 #include "compiler/cost/topology.h"
 #include "compiler/driver/compile.h"
+#include "runtime/base/files.h"
+#include "runtime/base/status.h"
 #include "runtime/plan/plan.h"
-#include "runtime/status/files.h"
-#include "runtime/status/status.h"
 
 namespace cgraph::command {
 

@@ -6,9 +6,9 @@
 #include "compiler/inspect/simulate/durations.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/raw_ostream.h"
-#include "runtime/status/files.h"
-#include "runtime/status/terminal.h"
-#include "runtime/status/text.h"
+#include "runtime/base/files.h"
+#include "runtime/base/terminal.h"
+#include "runtime/base/text.h"
 
 namespace cgraph::command {
 

@@ -12,10 +12,10 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
+#include "runtime/base/files.h"
+#include "runtime/base/text.h"
 #include "runtime/plan/kinds.h"
 #include "runtime/plan/print.h"
-#include "runtime/status/files.h"
-#include "runtime/status/text.h"
 
 namespace cgraph::command {
 namespace {

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "compiler/cost/machine.h"
-#include "runtime/kinds/collective.h"
+#include "runtime/base/kinds/collective.h"
 
 namespace cgraph::cost {
 

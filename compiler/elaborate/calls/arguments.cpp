@@ -5,13 +5,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "compiler/elaborate/elaboration_context.h"
 #include "compiler/elaborate/expressions/evaluate.h"
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/types/coerce.h"
 #include "compiler/elaborate/types/dims.h"
 #include "compiler/elaborate/types/unify.h"
 #include "compiler/elaborate/values/make.h"
-#include "compiler/elaborate/elaboration_context.h"
 
 namespace cgraph::elaborate {
 namespace {

@@ -15,7 +15,7 @@
 #include "compiler/elaborate/values/make.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/SaveAndRestore.h"
-#include "runtime/kinds/native.h"
+#include "runtime/base/kinds/native.h"
 
 namespace cgraph::elaborate {
 namespace {

@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include "compiler/base/limits.h"
+#include "compiler/elaborate/elaboration_context.h"
 #include "compiler/elaborate/gradients/tape.h"
 #include "compiler/elaborate/places/places.h"
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/values/make.h"
-#include "compiler/elaborate/elaboration_context.h"
 
 namespace cgraph::elaborate {
 namespace {

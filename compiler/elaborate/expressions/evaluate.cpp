@@ -4,9 +4,9 @@
 
 #include "compiler/base/limits.h"
 #include "compiler/elaborate/budget.h"
+#include "compiler/elaborate/elaboration_context.h"
 #include "compiler/elaborate/expressions/eval.h"
 #include "compiler/elaborate/report.h"
-#include "compiler/elaborate/elaboration_context.h"
 #include "llvm/Support/SaveAndRestore.h"
 
 namespace cgraph::elaborate {

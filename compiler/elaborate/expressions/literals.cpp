@@ -3,11 +3,11 @@
 
 #include "compiler/base/limits.h"
 #include "compiler/elaborate/budget.h"
+#include "compiler/elaborate/elaboration_context.h"
 #include "compiler/elaborate/expressions/eval.h"
 #include "compiler/elaborate/expressions/evaluate.h"
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/values/make.h"
-#include "compiler/elaborate/elaboration_context.h"
 
 namespace cgraph::elaborate {
 

@@ -9,13 +9,13 @@
 
 #include "compiler/elaborate/budget.h"
 #include "compiler/elaborate/calls/method_scope.h"
+#include "compiler/elaborate/elaboration_context.h"
 #include "compiler/elaborate/expressions/eval.h"
 #include "compiler/elaborate/expressions/evaluate.h"
 #include "compiler/elaborate/ops/ops.h"
 #include "compiler/elaborate/places/places.h"
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/values/make.h"
-#include "compiler/elaborate/elaboration_context.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/SaveAndRestore.h"
 

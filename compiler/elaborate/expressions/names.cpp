@@ -2,11 +2,11 @@
 #include <fmt/format.h>
 
 #include "compiler/base/limits.h"
+#include "compiler/elaborate/elaboration_context.h"
 #include "compiler/elaborate/expressions/eval.h"
 #include "compiler/elaborate/expressions/evaluate.h"
 #include "compiler/elaborate/places/places.h"
 #include "compiler/elaborate/report.h"
-#include "compiler/elaborate/elaboration_context.h"
 #include "compiler/elaborate/steps.h"
 
 namespace cgraph::elaborate {

@@ -4,6 +4,7 @@
 
 #include "compiler/elaborate/budget.h"
 #include "compiler/elaborate/calls/arguments.h"
+#include "compiler/elaborate/elaboration_context.h"
 #include "compiler/elaborate/expressions/eval.h"
 #include "compiler/elaborate/expressions/evaluate.h"
 #include "compiler/elaborate/ops/ops.h"
@@ -11,7 +12,6 @@
 #include "compiler/elaborate/values/arithmetic.h"
 #include "compiler/elaborate/values/make.h"
 #include "compiler/elaborate/values/quotients.h"
-#include "compiler/elaborate/elaboration_context.h"
 
 namespace cgraph::elaborate {
 

@@ -3,13 +3,13 @@
 
 #include "compiler/elaborate/budget.h"
 #include "compiler/elaborate/calls/calls.h"
+#include "compiler/elaborate/elaboration_context.h"
 #include "compiler/elaborate/expressions/eval.h"
 #include "compiler/elaborate/expressions/evaluate.h"
 #include "compiler/elaborate/gradients/gradients.h"
 #include "compiler/elaborate/places/places.h"
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/values/make.h"
-#include "compiler/elaborate/elaboration_context.h"
 
 namespace cgraph::elaborate {
 namespace {

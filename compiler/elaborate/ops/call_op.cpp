@@ -5,6 +5,7 @@
 #include "compiler/base/kernels.h"
 #include "compiler/elaborate/budget.h"
 #include "compiler/elaborate/calls/arguments.h"
+#include "compiler/elaborate/elaboration_context.h"
 #include "compiler/elaborate/expressions/eval.h"
 #include "compiler/elaborate/expressions/evaluate.h"
 #include "compiler/elaborate/report.h"
@@ -13,7 +14,6 @@
 #include "compiler/elaborate/types/unify.h"
 #include "compiler/elaborate/values/arithmetic.h"
 #include "compiler/elaborate/values/make.h"
-#include "compiler/elaborate/elaboration_context.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/ScopeExit.h"
 

@@ -5,6 +5,7 @@
 #include "compiler/base/kernels.h"
 #include "compiler/elaborate/budget.h"
 #include "compiler/elaborate/calls/method_scope.h"
+#include "compiler/elaborate/elaboration_context.h"
 #include "compiler/elaborate/expressions/eval.h"
 #include "compiler/elaborate/expressions/evaluate.h"
 #include "compiler/elaborate/gradients/tape.h"
@@ -12,7 +13,6 @@
 #include "compiler/elaborate/places/places.h"
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/values/make.h"
-#include "compiler/elaborate/elaboration_context.h"
 #include "compiler/graph/transports.h"
 #include "llvm/ADT/STLExtras.h"
 

@@ -10,7 +10,7 @@
 #include "compiler/elaborate/ops/ops.h"
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/values/arithmetic.h"
-#include "runtime/status/text.h"
+#include "runtime/base/text.h"
 
 namespace cgraph::elaborate {
 namespace {

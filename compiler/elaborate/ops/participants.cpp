@@ -5,10 +5,10 @@
 #include <fmt/format.h>
 
 #include "compiler/elaborate/budget.h"
+#include "compiler/elaborate/elaboration_context.h"
 #include "compiler/elaborate/expressions/evaluate.h"
 #include "compiler/elaborate/places/places.h"
 #include "compiler/elaborate/report.h"
-#include "compiler/elaborate/elaboration_context.h"
 #include "llvm/ADT/STLExtras.h"
 
 namespace cgraph::elaborate {

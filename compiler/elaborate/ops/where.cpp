@@ -4,10 +4,10 @@
 
 #include <fmt/format.h>
 
+#include "compiler/elaborate/elaboration_context.h"
 #include "compiler/elaborate/expressions/evaluate.h"
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/types/dims.h"
-#include "compiler/elaborate/elaboration_context.h"
 #include "compiler/program/text.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/STLExtras.h"

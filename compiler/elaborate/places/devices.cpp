@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "compiler/elaborate/report.h"
 #include "compiler/elaborate/elaboration_context.h"
+#include "compiler/elaborate/report.h"
 
 namespace cgraph::elaborate {
 

@@ -6,13 +6,13 @@
 
 #include "compiler/elaborate/budget.h"
 #include "compiler/elaborate/calls/arguments.h"
+#include "compiler/elaborate/elaboration_context.h"
 #include "compiler/elaborate/expressions/evaluate.h"
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/types/coerce.h"
 #include "compiler/elaborate/types/dims.h"
 #include "compiler/elaborate/values/make.h"
-#include "compiler/elaborate/elaboration_context.h"
-#include "runtime/kinds/native.h"
+#include "runtime/base/kinds/native.h"
 
 namespace cgraph::elaborate {
 namespace {

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include "compiler/base/limits.h"
+#include "compiler/elaborate/elaboration_context.h"
 #include "compiler/elaborate/expressions/evaluate.h"
 #include "compiler/elaborate/report.h"
-#include "compiler/elaborate/elaboration_context.h"
 #include "compiler/graph/transports.h"
 
 namespace cgraph::elaborate {

@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 
+#include "compiler/elaborate/elaboration_context.h"
 #include "compiler/elaborate/expressions/evaluate.h"
 #include "compiler/elaborate/report.h"
-#include "compiler/elaborate/elaboration_context.h"
 #include "compiler/graph/graph.h"
 #include "compiler/graph/names.h"
-#include "runtime/status/text.h"
+#include "runtime/base/text.h"
 
 namespace cgraph::elaborate {
 

@@ -10,13 +10,13 @@
 #include "compiler/base/derived_calls.h"
 #include "compiler/base/limits.h"
 #include "compiler/elaborate/calls/arguments.h"
+#include "compiler/elaborate/elaboration_context.h"
 #include "compiler/elaborate/expressions/evaluate.h"
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/rules/call_variables.h"
 #include "compiler/elaborate/rules/stages.h"
 #include "compiler/elaborate/rules/tables.h"
-#include "compiler/elaborate/elaboration_context.h"
-#include "runtime/status/text.h"
+#include "runtime/base/text.h"
 
 namespace cgraph::elaborate {
 namespace {

@@ -14,7 +14,7 @@
 #include "compiler/elaborate/elaboration_context.h"
 #include "compiler/elaborate/report.h"
 #include "compiler/graph/names.h"
-#include "runtime/status/text.h"
+#include "runtime/base/text.h"
 
 namespace cgraph::elaborate {
 namespace {

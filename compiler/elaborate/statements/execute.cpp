@@ -1,10 +1,10 @@
 #include "compiler/elaborate/statements/statements.h"
 
 #include "compiler/elaborate/budget.h"
+#include "compiler/elaborate/elaboration_context.h"
 #include "compiler/elaborate/expressions/evaluate.h"
 #include "compiler/elaborate/places/places.h"
 #include "compiler/elaborate/types/coerce.h"
-#include "compiler/elaborate/elaboration_context.h"
 
 namespace cgraph::elaborate {
 namespace {

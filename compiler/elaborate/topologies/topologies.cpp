@@ -11,9 +11,9 @@
 #include "compiler/elaborate/budget.h"
 #include "compiler/elaborate/calls/arguments.h"
 #include "compiler/elaborate/elaborate.h"
+#include "compiler/elaborate/elaboration_context.h"
 #include "compiler/elaborate/expressions/evaluate.h"
 #include "compiler/elaborate/report.h"
-#include "compiler/elaborate/elaboration_context.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "compiler/elaborate/budget.h"
+#include "compiler/elaborate/elaboration_context.h"
 #include "compiler/elaborate/expressions/evaluate.h"
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/types/dims.h"
@@ -10,7 +11,6 @@
 #include "compiler/elaborate/values/arithmetic.h"
 #include "compiler/elaborate/values/make.h"
 #include "compiler/elaborate/values/quotients.h"
-#include "compiler/elaborate/elaboration_context.h"
 
 namespace cgraph::elaborate {
 namespace {

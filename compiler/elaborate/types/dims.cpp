@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include "compiler/elaborate/budget.h"
+#include "compiler/elaborate/elaboration_context.h"
 #include "compiler/elaborate/expressions/evaluate.h"
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/values/arithmetic.h"
-#include "compiler/elaborate/elaboration_context.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/SaveAndRestore.h"
 

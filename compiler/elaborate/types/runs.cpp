@@ -5,11 +5,11 @@
 
 #include <fmt/format.h>
 
+#include "compiler/elaborate/elaboration_context.h"
 #include "compiler/elaborate/expressions/evaluate.h"
 #include "compiler/elaborate/report.h"
-#include "compiler/elaborate/elaboration_context.h"
 #include "llvm/ADT/STLExtras.h"
-#include "runtime/status/text.h"
+#include "runtime/base/text.h"
 
 namespace cgraph::elaborate {
 namespace {

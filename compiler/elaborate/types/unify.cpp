@@ -4,9 +4,9 @@
 
 #include <fmt/format.h>
 
+#include "compiler/elaborate/elaboration_context.h"
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/types/dims.h"
-#include "compiler/elaborate/elaboration_context.h"
 
 namespace cgraph::elaborate {
 namespace {

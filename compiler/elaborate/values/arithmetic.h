@@ -7,7 +7,7 @@
 #include <string>
 
 #include "compiler/elaborate/values/value.h"
-#include "runtime/kinds/dtype.h"
+#include "runtime/base/kinds/dtype.h"
 
 namespace cgraph::elaborate {
 

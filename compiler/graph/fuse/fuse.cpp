@@ -13,7 +13,7 @@
 
 #include "compiler/base/kernels.h"
 #include "compiler/graph/prune.h"
-#include "runtime/kinds/limits.h"
+#include "runtime/base/kinds/limits.h"
 
 namespace cgraph {
 namespace {

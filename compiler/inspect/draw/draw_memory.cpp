@@ -17,8 +17,8 @@
 #include "compiler/inspect/draw/facts/tooltip_writer.h"
 #include "compiler/inspect/draw/formats/svg.h"
 #include "compiler/inspect/draw/palette.h"
+#include "runtime/base/text.h"
 #include "runtime/plan/print.h"
-#include "runtime/status/text.h"
 
 namespace cgraph {
 namespace {

@@ -16,8 +16,8 @@
 #include "compiler/inspect/draw/formats/svg.h"
 #include "compiler/inspect/draw/palette.h"
 #include "compiler/inspect/simulate.h"
+#include "runtime/base/text.h"
 #include "runtime/plan/print.h"
-#include "runtime/status/text.h"
 
 namespace cgraph {
 namespace {

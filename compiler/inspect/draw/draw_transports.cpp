@@ -15,10 +15,10 @@
 #include "compiler/inspect/draw/formats/svg.h"
 #include "compiler/inspect/draw/formats/text.h"
 #include "compiler/inspect/draw/palette.h"
+#include "runtime/base/text.h"
 #include "runtime/plan/graph_index.h"
 #include "runtime/plan/kinds.h"
 #include "runtime/plan/print.h"
-#include "runtime/status/text.h"
 
 namespace cgraph {
 namespace {

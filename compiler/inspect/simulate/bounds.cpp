@@ -156,10 +156,10 @@ void BoundByResources(const Contention& contention, uint32_t executions, LowerBo
 
 // Bounds by workers: one worker does the work of its lanes one after the other; in a collective or
 // a transfer several of its lanes take part at once.
-void BoundByWorkers(const plan::Graph& graph, const workers::Placement& placement,
+void BoundByWorkers(const plan::Graph& graph, const plan::Placement& placement,
                     const std::vector<uint64_t>& durations, uint32_t executions,
                     LowerBounds& bounds) {
-  for (const std::vector<uint32_t>& work_queue : workers::WorkQueuesOf(placement, graph)) {
+  for (const std::vector<uint32_t>& work_queue : plan::WorkQueuesOf(placement, graph)) {
     uint64_t work = 0;
     for (uint32_t i : work_queue) {
       if (graph.instructions[i].kind() != plan::Kind::comm) work = AddTimes(work, durations[i]);
@@ -175,7 +175,7 @@ void BoundByWorkers(const plan::Graph& graph, const workers::Placement& placemen
 
 LowerBounds BoundMakespan(const plan::Plan& plan, const plan::Graph& graph,
                           const std::vector<uint64_t>& durations, uint32_t executions,
-                          const Contention& contention, const workers::Placement* placement) {
+                          const Contention& contention, const plan::Placement* placement) {
   LowerBounds bounds;
   if (executions == 0) return bounds;
   Bounder(plan, graph, durations).Bound(executions, bounds);

@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "compiler/inspect/simulate/contention.h"
+#include "runtime/plan/placement.h"
 #include "runtime/plan/plan.h"
-#include "runtime/workers/placement.h"
 
 namespace cgraph {
 
@@ -33,7 +33,7 @@ struct LowerBounds {
 // each lane runs by itself.
 LowerBounds BoundMakespan(const plan::Plan& plan, const plan::Graph& graph,
                           const std::vector<uint64_t>& durations, uint32_t executions,
-                          const Contention& contention, const workers::Placement* placement);
+                          const Contention& contention, const plan::Placement* placement);
 
 }  // namespace cgraph
 

@@ -11,7 +11,7 @@ namespace {
 class Builder {
  public:
   Builder(const plan::Plan& plan, const plan::Graph& graph, const std::vector<uint64_t>& durations,
-          const Movements& movements, const workers::Placement* placement)
+          const Movements& movements, const plan::Placement* placement)
       : graph_(graph),
         index_(IndexMessages(plan, graph)),
         durations_(durations),
@@ -87,12 +87,12 @@ class Builder {
   void AddWorkers() {
     const uint32_t begin = AddMoment(0), over = AddMoment(0);
     AddEdge(over, begin, std::max<uint64_t>(graph_.inflight, 1));
-    for (const std::vector<uint32_t>& work_queue : workers::WorkQueuesOf(*placement_, graph_)) {
+    for (const std::vector<uint32_t>& work_queue : plan::WorkQueuesOf(*placement_, graph_)) {
       uint32_t before = AddMoment(0);
       const uint32_t first = before;
       AddEdge(begin, first);
       for (size_t i = 0; i < work_queue.size();) {
-        const size_t end = workers::StepEnd(*placement_, graph_, work_queue, i);
+        const size_t end = plan::StepEnd(*placement_, graph_, work_queue, i);
         const uint32_t after = end == i + 1 ? End(work_queue[i]) : AddMoment(0);
         for (; i < end; ++i) {
           AddEdge(before, Start(work_queue[i]));
@@ -195,7 +195,7 @@ class Builder {
   const plan::GraphIndex index_;
   const std::vector<uint64_t>& durations_;
   const Movements& movements_;
-  const workers::Placement* placement_;
+  const plan::Placement* placement_;
   std::map<uint32_t, Capture> captures_;
   LaneTimes times_;
 };
@@ -204,7 +204,7 @@ class Builder {
 
 LaneTimes TimeLanes(const plan::Plan& plan, const plan::Graph& graph,
                     const std::vector<uint64_t>& durations, const Movements& movements,
-                    const workers::Placement* placement) {
+                    const plan::Placement* placement) {
   return Builder(plan, graph, durations, movements, placement).Build();
 }
 

@@ -15,8 +15,8 @@
 
 #include "compiler/inspect/simulate/movements.h"
 #include "compiler/inspect/simulate/periodic.h"
+#include "runtime/plan/placement.h"
 #include "runtime/plan/plan.h"
-#include "runtime/workers/placement.h"
 
 namespace cgraph {
 
@@ -37,7 +37,7 @@ struct LaneTimes {
 // `placement`: null where each lane runs by itself.
 LaneTimes TimeLanes(const plan::Plan& plan, const plan::Graph& graph,
                     const std::vector<uint64_t>& durations, const Movements& movements,
-                    const workers::Placement* placement);
+                    const plan::Placement* placement);
 
 }  // namespace cgraph
 

@@ -12,8 +12,8 @@
 #include "compiler/inspect/simulate/lane_times.h"
 #include "compiler/inspect/simulate/read_trace.h"
 #include "runtime/plan/graph_index.h"
+#include "runtime/plan/placement.h"
 #include "runtime/plan/print.h"
-#include "runtime/workers/placement.h"
 
 namespace cgraph {
 namespace {
@@ -79,7 +79,7 @@ std::vector<DeviceTimes> TimesOfDevices(const plan::Plan& plan, const plan::Grap
 }
 
 // Returns the time that each worker works, whatever it works at.
-std::vector<uint64_t> TimesOfWorkers(const workers::Placement& placement,
+std::vector<uint64_t> TimesOfWorkers(const plan::Placement& placement,
                                      const Simulation& simulation) {
   std::vector<std::vector<Interval>> work(placement.workers);
   for (const plan::TraceEvent& event : simulation.events) {
@@ -166,8 +166,8 @@ Simulation Simulate(const plan::Plan& plan, uint32_t graph_index, const Simulate
   }
   std::vector<uint64_t> durations = Durations(plan, graph, options.profile, std::move(expected));
   HalveBuffered(plan, graph, durations);
-  std::optional<workers::Placement> placement;
-  if (options.workers > 0) placement = workers::Place(plan, options.workers, /*merged=*/true);
+  std::optional<plan::Placement> placement;
+  if (options.workers > 0) placement = plan::Place(plan, options.workers, /*merged=*/true);
   LaneTimes lane_times =
       TimeLanes(plan, graph, durations, movements, placement ? &*placement : nullptr);
 

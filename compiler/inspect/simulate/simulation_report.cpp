@@ -13,11 +13,11 @@
 #include "compiler/cost/costs.h"
 #include "compiler/cost/topology.h"
 #include "llvm/Support/JSON.h"
-#include "runtime/kinds/comm_lanes.h"
+#include "runtime/base/kinds/comm_lanes.h"
+#include "runtime/base/text.h"
 #include "runtime/plan/graph_index.h"
 #include "runtime/plan/kinds.h"
 #include "runtime/plan/print.h"
-#include "runtime/status/text.h"
 
 namespace cgraph {
 namespace {

@@ -10,7 +10,7 @@
 #include "compiler/schedule/accesses.h"
 #include "compiler/schedule/fit/least_memory.h"
 #include "compiler/schedule/memory/layout.h"
-#include "runtime/status/text.h"
+#include "runtime/base/text.h"
 
 namespace cgraph::schedule {
 namespace {

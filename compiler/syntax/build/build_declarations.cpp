@@ -8,7 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "compiler/syntax/build/literals.h"
-#include "runtime/kinds/native.h"
+#include "runtime/base/kinds/native.h"
 
 namespace cgraph::syntax {
 namespace {

@@ -1,7 +1,7 @@
 #include "compiler/syntax/errors/mistakes.h"
 
 #include "llvm/ADT/STLExtras.h"
-#include "runtime/status/text.h"
+#include "runtime/base/text.h"
 
 namespace cgraph::syntax {
 namespace {

@@ -76,7 +76,7 @@ class Bench {
   std::vector<std::unique_ptr<device::Device>> devices_;
   device::SemaphoreArray semaphores_;
   std::vector<uint64_t> signalled_;
-  device::EventCount reported_;
+  EventCount reported_;
   device::Bindings bindings_;
   std::atomic<bool> poisoned_{false};
   std::deque<device::Tensor> kept_;  // what copies that are not over point to

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/status/status.h"
+#include "runtime/base/status.h"
 
 namespace cgraph::command {
 

@@ -8,10 +8,10 @@
 
 #include <unistd.h>
 
+#include "runtime/base/sync/cores.h"
+#include "runtime/base/sync/spin.h"
 #include "runtime/command/discover/bench.h"
 #include "runtime/command/discover/discover.h"
-#include "runtime/device/sync/cores.h"
-#include "runtime/device/sync/spin.h"
 
 namespace cgraph::command {
 namespace {
@@ -64,7 +64,7 @@ Result<Seconds> HandOver() {
       const uint64_t now = there.load(std::memory_order_acquire);
       if (now == kEnd) return;
       if (now != seen) back.store(seen = now, std::memory_order_release);
-      else device::Pause();
+      else Pause();
     }
   });
   uint64_t next = 0;
@@ -72,7 +72,7 @@ Result<Seconds> HandOver() {
     return TimeOf([&] {
       for (uint64_t i = 0; i < times; ++i) {
         there.store(++next, std::memory_order_release);
-        while (back.load(std::memory_order_acquire) != next) device::Pause();
+        while (back.load(std::memory_order_acquire) != next) Pause();
       }
     });
   }, 64, kMostCalls);
@@ -85,7 +85,7 @@ Result<Seconds> HandOver() {
 }  // namespace
 
 Status MeasureCores(MeasuredMachine& machine) {
-  machine.cores = device::Cores();
+  machine.cores = Cores();
   MeasuredProcessor& core = machine.core;
   core.memory = static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) *
                 static_cast<uint64_t>(sysconf(_SC_PAGESIZE));

@@ -5,10 +5,10 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "runtime/base/output_files.h"
+#include "runtime/base/read_file.h"
+#include "runtime/base/text.h"
 #include "runtime/command/discover/discover.h"
-#include "runtime/status/output_files.h"
-#include "runtime/status/read_file.h"
-#include "runtime/status/text.h"
 
 namespace cgraph::command {
 namespace {

@@ -7,10 +7,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "runtime/base/text.h"
 #include "runtime/plan/kinds.h"
 #include "runtime/plan/numpy_names.h"
 #include "runtime/plan/print.h"
-#include "runtime/status/text.h"
 
 namespace cgraph::command {
 namespace {

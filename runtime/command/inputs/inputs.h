@@ -7,12 +7,12 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/base/status.h"
 #include "runtime/command/messages.h"
 #include "runtime/command/options.h"
 #include "runtime/engine/engine.h"
 #include "runtime/files/npy.h"
 #include "runtime/plan/plan.h"
-#include "runtime/status/status.h"
 
 namespace cgraph::command {
 

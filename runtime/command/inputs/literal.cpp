@@ -10,10 +10,10 @@
 
 #include <fmt/format.h>
 
+#include "runtime/base/text.h"
 #include "runtime/device/kernel.h"
 #include "runtime/device/numbers/half.h"
 #include "runtime/plan/kinds.h"
-#include "runtime/status/text.h"
 
 namespace cgraph::command {
 namespace {

@@ -13,14 +13,14 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "runtime/base/output_files.h"
+#include "runtime/base/text.h"
 #include "runtime/command/messages.h"
 #include "runtime/command/outcome/wait_graph.h"
 #include "runtime/device/cuda_library/cuda_library.h"
 #include "runtime/engine/states/saved_states.h"
 #include "runtime/plan/print.h"
 #include "runtime/plan/trace.h"
-#include "runtime/status/output_files.h"
-#include "runtime/status/text.h"
 
 namespace cgraph::command {
 namespace {

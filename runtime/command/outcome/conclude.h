@@ -6,11 +6,11 @@
 #include <functional>
 #include <vector>
 
+#include "runtime/base/exit_code.h"
+#include "runtime/base/status.h"
 #include "runtime/command/options.h"
 #include "runtime/command/outcome/outcome.h"
 #include "runtime/engine/engine.h"
-#include "runtime/status/exit_code.h"
-#include "runtime/status/status.h"
 
 namespace cgraph::command {
 

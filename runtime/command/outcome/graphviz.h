@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "runtime/status/status.h"
+#include "runtime/base/status.h"
 
 namespace cgraph::command {
 

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "runtime/status/text.h"
+#include "runtime/base/text.h"
 
 namespace cgraph::command {
 namespace {

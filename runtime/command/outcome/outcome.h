@@ -9,9 +9,9 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "runtime/base/status.h"
 #include "runtime/command/outcome/latencies.h"
 #include "runtime/command/outcome/results.h"
-#include "runtime/status/status.h"
 
 namespace cgraph::command {
 

@@ -6,10 +6,10 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "runtime/base/kinds/limits.h"
 #include "runtime/device/format_tensor.h"
 #include "runtime/files/npy.h"
 #include "runtime/files/write_safetensors.h"
-#include "runtime/kinds/limits.h"
 #include "runtime/plan/kinds.h"
 
 namespace cgraph::command {

@@ -10,9 +10,9 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "runtime/base/output_files.h"
 #include "runtime/command/options.h"
 #include "runtime/engine/engine.h"
-#include "runtime/status/output_files.h"
 
 namespace cgraph::command {
 

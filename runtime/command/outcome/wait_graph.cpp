@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "runtime/base/output_files.h"
 #include "runtime/command/outcome/graphviz.h"
-#include "runtime/status/output_files.h"
 
 namespace cgraph::command {
 

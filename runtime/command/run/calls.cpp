@@ -7,10 +7,10 @@
 
 #include <fmt/format.h>
 
+#include "runtime/base/text.h"
 #include "runtime/command/run/clock.h"
 #include "runtime/command/run/port_names.h"
 #include "runtime/plan/loaded_plan.h"
-#include "runtime/status/text.h"
 
 namespace cgraph::command {
 namespace {

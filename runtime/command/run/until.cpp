@@ -5,11 +5,11 @@
 
 #include <fmt/format.h>
 
+#include "runtime/base/text.h"
 #include "runtime/command/inputs/inputs.h"
 #include "runtime/command/run/port_names.h"
 #include "runtime/device/format_tensor.h"
 #include "runtime/plan/kinds.h"
-#include "runtime/status/text.h"
 
 namespace cgraph::command {
 namespace {

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <string>
 
+#include "runtime/base/status.h"
 #include "runtime/device/memory.h"
-#include "runtime/status/status.h"
 
 namespace cgraph::device {
 

@@ -11,7 +11,7 @@
 
 #include <fmt/format.h>
 
-#include "runtime/status/library_path.h"
+#include "runtime/base/library_path.h"
 
 namespace cgraph::device {
 namespace {

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "runtime/base/status.h"
 #include "runtime/device/backends.h"
 #include "runtime/device/cuda_library/interface.h"
-#include "runtime/status/status.h"
 
 namespace cgraph::device {
 

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "runtime/base/status.h"
 #include "runtime/device/backends.h"
-#include "runtime/status/status.h"
 
 namespace cgraph::device {
 

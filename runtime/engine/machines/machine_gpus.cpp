@@ -9,11 +9,11 @@
 
 #include <fmt/format.h>
 
+#include "runtime/base/sync/cores.h"
+#include "runtime/cluster/supervision.h"
 #include "runtime/device/cuda_library/cuda_library.h"
-#include "runtime/device/sync/cores.h"
 #include "runtime/engine/machines/machines.h"
-#include "runtime/engine/machines/message.h"
-#include "runtime/ranks/supervision.h"
+#include "runtime/cluster/message.h"
 
 namespace cgraph::engine {
 namespace {
@@ -22,8 +22,8 @@ namespace {
 constexpr std::chrono::seconds kPatience(60);
 
 // `with_gpus`: also looks for GPUs, which takes time.
-workers::Machine ThisMachine(bool with_gpus) {
-  workers::Machine machine{.cores = device::Cores()};
+plan::Machine ThisMachine(bool with_gpus) {
+  plan::Machine machine{.cores = Cores()};
   if (!with_gpus) return machine;
   const device::GpuReport& report = device::FindGpus();
   machine.no_gpus = report.usable.message();
@@ -33,23 +33,24 @@ workers::Machine ThisMachine(bool with_gpus) {
 
 // Question: something that rank 0 asks other ranks about their machines.
 struct Question {
-  MachineMessage::Kind kind;  // of the answers, too
+  cluster::MachineMessage::Kind kind;  // of the answers, too
   const char* asked;          // completes "has not told", "before it had told"
   // Called with the answer of a rank.
-  std::function<void(uint32_t from, const MachineMessage&, std::string_view text)> take;
+  std::function<void(uint32_t from, const cluster::MachineMessage&, std::string_view text)> take;
 };
 
 // Answers: hears the answers to a question.
-class Answers final : private ranks::Listener {
+class Answers final : private cluster::Listener {
  public:
-  Answers(ranks::Messenger& messenger, const Question& question, const std::vector<uint32_t>& ranks)
+  Answers(cluster::Messenger& messenger, const Question& question,
+          const std::vector<uint32_t>& ranks)
       : messenger_(messenger),
         question_(question),
         missing_(ranks.begin(), ranks.end()),
         buffers_(messenger.count()) {
-    messenger_.Listen(kMachineTag, this);
+    messenger_.Listen(cluster::kMachineTag, this);
   }
-  ~Answers() override { messenger_.Listen(kMachineTag, nullptr); }
+  ~Answers() override { messenger_.Listen(cluster::kMachineTag, nullptr); }
   // The ranks that have not answered.
   const std::set<uint32_t>& missing() const { return missing_; }
 
@@ -59,22 +60,22 @@ class Answers final : private ranks::Listener {
   }
   bool OnMessage(uint32_t from, std::span<const std::byte>) override {
     const std::vector<std::byte> bytes = buffers_[from].Take();
-    const auto [message, text] = Read(bytes);
+    const auto [message, text] = cluster::ReadMessage(bytes);
     if (message.kind != question_.kind) return false;
     question_.take(from, message, text);
     missing_.erase(from);
     return true;
   }
 
-  ranks::Messenger& messenger_;
+  cluster::Messenger& messenger_;
   const Question& question_;
   std::set<uint32_t> missing_;
-  std::vector<ranks::ReceiveBuffers> buffers_;
+  std::vector<cluster::ReceiveBuffers> buffers_;
 };
 
 // Asks these ranks, and waits for their answers.
-Status Ask(const Question& question, const std::vector<uint32_t>& ranks, ranks::Peers& peers) {
-  ranks::Messenger& messenger = peers.messenger;
+Status Ask(const Question& question, const std::vector<uint32_t>& ranks, cluster::Peers& peers) {
+  cluster::Messenger& messenger = peers.messenger;
   const auto lost = [&] { return messenger.given_up() || peers.FirstLost().has_value(); };
   if (!lost() && messenger.claimed()) return OthersServeAnotherEngine();
   const auto end = std::chrono::steady_clock::now() + kPatience;
@@ -105,11 +106,11 @@ Status Ask(const Question& question, const std::vector<uint32_t>& ranks, ranks::
 
 }  // namespace
 
-Result<std::vector<workers::Machine>> FindMachines(const plan::Plan& plan, ranks::Peers* peers) {
-  const std::vector<uint32_t> gpus = workers::BusyGpus(plan);
-  if (peers == nullptr) return std::vector<workers::Machine>{ThisMachine(!gpus.empty())};
+Result<std::vector<plan::Machine>> FindMachines(const plan::Plan& plan, cluster::Peers* peers) {
+  const std::vector<uint32_t> gpus = plan::BusyGpus(plan);
+  if (peers == nullptr) return std::vector<plan::Machine>{ThisMachine(!gpus.empty())};
   CGRAPH_RETURN_IF_ERROR(CheckNodes(plan, *peers));
-  std::vector<workers::Machine> machines(peers->messenger.count());
+  std::vector<plan::Machine> machines(peers->messenger.count());
   std::vector<bool> asked(machines.size(), false);
   for (uint32_t gpu : gpus) asked[plan.devices[gpu]->node] = true;
   std::vector<uint32_t> others;
@@ -119,8 +120,9 @@ Result<std::vector<workers::Machine>> FindMachines(const plan::Plan& plan, ranks
     if (asked[node] && node > 0) others.push_back(node);
   }
   // Where a rank is not asked, the number of its cores is not known, and any core is taken for one.
-  const auto take = [&](uint32_t from, const MachineMessage& message, std::string_view text) {
-    workers::Machine& machine = machines[from];
+  const auto take = [&](uint32_t from, const cluster::MachineMessage& message,
+                        std::string_view text) {
+    plan::Machine& machine = machines[from];
     machine.cores = message.gpus.cores;
     machine.gpus = message.gpus.gpus;
     const uint64_t process = std::min<uint64_t>(message.gpus.process_bytes, text.size());
@@ -128,28 +130,28 @@ Result<std::vector<workers::Machine>> FindMachines(const plan::Plan& plan, ranks
     machine.no_gpus = text.substr(process);
   };
   if (!others.empty()) {
-    const Question question{MachineMessage::kGpus, "which GPUs are there", take};
+    const Question question{cluster::MachineMessage::kGpus, "which GPUs are there", take};
     CGRAPH_RETURN_IF_ERROR(Ask(question, others, *peers));
   }
   return machines;
 }
 
-Result<std::vector<std::string>> DescribeMachines(ranks::Peers& peers) {
+Result<std::vector<std::string>> DescribeMachines(cluster::Peers& peers) {
   std::vector<std::string> texts(peers.messenger.count());
   std::vector<uint32_t> others;
   for (uint32_t rank = 1; rank < texts.size(); ++rank) others.push_back(rank);
-  const auto take = [&](uint32_t from, const MachineMessage&, std::string_view text) {
+  const auto take = [&](uint32_t from, const cluster::MachineMessage&, std::string_view text) {
     texts[from] = text;
   };
-  const Question question{MachineMessage::kDescribe, "which devices are there", take};
+  const Question question{cluster::MachineMessage::kDescribe, "which devices are there", take};
   CGRAPH_RETURN_IF_ERROR(Ask(question, others, peers));
   return texts;
 }
 
-void TellGpus(ranks::Messenger& messenger) {
-  const workers::Machine own = ThisMachine(true);
-  MachineMessage answer{.kind = MachineMessage::kGpus};
-  const std::string process = ranks::Process::This().Text();
+void TellGpus(cluster::Messenger& messenger) {
+  const plan::Machine own = ThisMachine(true);
+  cluster::MachineMessage answer{.kind = cluster::MachineMessage::kGpus};
+  const std::string process = cluster::Process::This().Text();
   answer.gpus = {own.cores, own.gpus, process.size()};
   SendMessage(messenger, 0, answer, process + own.no_gpus);
 }

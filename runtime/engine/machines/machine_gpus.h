@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "runtime/base/status.h"
+#include "runtime/cluster/launcher.h"
+#include "runtime/plan/device_map.h"
 #include "runtime/plan/plan.h"
-#include "runtime/ranks/launcher.h"
-#include "runtime/status/status.h"
-#include "runtime/workers/device_map.h"
 
 namespace cgraph::engine {
 
@@ -17,14 +17,14 @@ namespace cgraph::engine {
 // nodes are on. Only those whose nodes have gpus with something to do are asked. kInvalid where a
 // rank is no node's or a node no rank's, kLost where a rank is gone, kTimeout where one does not
 // answer.
-Result<std::vector<workers::Machine>> FindMachines(const plan::Plan& plan, ranks::Peers* peers);
+Result<std::vector<plan::Machine>> FindMachines(const plan::Plan& plan, cluster::Peers* peers);
 
 // Returns what each other rank says of its machine, by what its ServeMachine() was given; nothing
 // of rank 0 itself. Errors as above.
-Result<std::vector<std::string>> DescribeMachines(ranks::Peers& peers);
+Result<std::vector<std::string>> DescribeMachines(cluster::Peers& peers);
 
 // Answers rank 0 at another rank.
-void TellGpus(ranks::Messenger& messenger);
+void TellGpus(cluster::Messenger& messenger);
 
 }  // namespace cgraph::engine
 

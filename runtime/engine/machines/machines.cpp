@@ -6,16 +6,16 @@
 #include <thread>
 #include <utility>
 
+#include "runtime/base/omission.h"
+#include "runtime/base/text.h"
 #include "runtime/engine/core.h"
-#include "runtime/engine/machines/message.h"
-#include "runtime/engine/omission.h"
-#include "runtime/status/text.h"
+#include "runtime/cluster/message.h"
 
 namespace cgraph::engine {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-using ranks::Messenger;
+using cluster::Messenger;
 
 // The pauses of the thread that polls while no worker does.
 constexpr std::chrono::microseconds kShortestPause{1000}, kLongestPause{10000};
@@ -23,7 +23,7 @@ constexpr std::chrono::microseconds kTransferPause{100};
 
 }  // namespace
 
-Machines::Machines(Core& core, ranks::Peers& peers, uint32_t first_tag,
+Machines::Machines(Core& core, cluster::Peers& peers, uint32_t first_tag,
                    std::vector<uint32_t> weights)
     : core_(core),
       messenger_(peers.messenger),
@@ -77,7 +77,7 @@ bool Machines::Poll() {
 bool Machines::PollOnce(bool positions) {
   if (reporter_) reporter_->ReportProgress(positions);
   bool any = messenger_.Poll();
-  for (channel::Channel* channel : relays_) any |= channel->Relay();
+  for (transport::Channel* channel : relays_) any |= channel->Relay();
   if (reporter_) reporter_->SendAnswers();
   // Workers that wait for a message to leave are not notified of that otherwise.
   for (size_t w = 0; w < core_.workers_.size() && any; ++w) {
@@ -115,7 +115,7 @@ void Machines::RunThread() {
     const bool polled = std::exchange(polls, now) != now;
     lock.unlock();
     bool moved = false;
-    if (const auto time = Clock::now(); reporter_ && time - sent >= kAliveInterval) {
+    if (const auto time = Clock::now(); reporter_ && time - sent >= cluster::kAliveInterval) {
       sent = time;
       reporter_->ReportAlive();
     }
@@ -144,7 +144,7 @@ Status OthersServeAnotherEngine() {
                 "the other processes serve another engine, and one at a time; end that first");
 }
 
-Status CheckNodes(const plan::Plan& plan, const ranks::Peers& peers) {
+Status CheckNodes(const plan::Plan& plan, const cluster::Peers& peers) {
   const uint32_t nodes = NodesOf(plan), processes = peers.messenger.count();
   if (nodes == processes) return Status::Ok();
   if (nodes == 1) {
@@ -160,11 +160,11 @@ Status CheckNodes(const plan::Plan& plan, const ranks::Peers& peers) {
                             Counted(nodes, "node"), nodes - 1, processes, nodes));
 }
 
-bool EndMachines(ranks::Peers& peers, int exit_code) {
+bool EndMachines(cluster::Peers& peers, int exit_code) {
   Messenger& messenger = peers.messenger;
   // A rank may have gone while there was no engine.
   const auto lost = [&] { return messenger.given_up() || peers.FirstLost().has_value(); };
-  MachineMessage quit{.kind = MachineMessage::kQuit};
+  cluster::MachineMessage quit{.kind = cluster::MachineMessage::kQuit};
   quit.quit = {exit_code};
   for (uint32_t rank = 1; rank < messenger.count() && !lost(); ++rank) {
     SendMessage(messenger, rank, quit);

@@ -1,7 +1,7 @@
 // Machines: the ranks of an engine that share no memory: one for each node of the plan, which a
 // launcher has started. Rank k serves the devices of node k; rank 0 has the caller as well.
 //
-// Values travel in the plan's own messages (channel/messages). What processes of one machine read
+// Values travel in the plan's own messages (transport/messages). What processes of one machine read
 // of each other in shared memory besides, these send: rank 0 the rounds that it submits
 // (other_ranks.h), the others what their work queues have finished and which executions failed
 // (rank_reporter.h). This is what all ranks have: tags, and whoever goes on with messages.
@@ -18,15 +18,15 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/channel/channel.h"
-#include "runtime/device/sync/event_count.h"
-#include "runtime/engine/machines/agreement.h"
+#include "runtime/base/status.h"
+#include "runtime/base/sync/event_count.h"
+#include "runtime/cluster/agreement.h"
+#include "runtime/cluster/launcher.h"
+#include "runtime/cluster/messenger.h"
 #include "runtime/engine/machines/other_ranks.h"
 #include "runtime/engine/machines/rank_reporter.h"
 #include "runtime/plan/plan.h"
-#include "runtime/ranks/launcher.h"
-#include "runtime/ranks/messenger.h"
-#include "runtime/status/status.h"
+#include "runtime/transport/channel.h"
 
 namespace cgraph::engine {
 
@@ -36,9 +36,10 @@ class Machines {
  public:
   // `first_tag`: from which on no tag was used before, so that late messages of another engine are
   // none of this one's. `weights`: as RankReporter gets them; nothing at rank 0.
-  Machines(Core& core, ranks::Peers& peers, uint32_t first_tag, std::vector<uint32_t> weights = {});
+  Machines(Core& core, cluster::Peers& peers, uint32_t first_tag,
+           std::vector<uint32_t> weights = {});
 
-  ranks::Messenger& messenger() { return messenger_; }
+  cluster::Messenger& messenger() { return messenger_; }
   OtherRanks* others() { return others_ ? &*others_ : nullptr; }          // at rank 0; else null
   RankReporter* reporter() { return reporter_ ? &*reporter_ : nullptr; }  // null at rank 0
   // Rank 0, as this rank asks it for weights; null at rank 0.
@@ -46,15 +47,15 @@ class Machines {
 
   // The event count of who goes on with messages, which queues' signals notify, and the channels
   // whose host's part it does; set and added at load.
-  device::EventCount* relayer() const { return relayer_; }
-  void SetRelayer(device::EventCount* relayer) { relayer_ = relayer; }
-  void AddRelay(channel::Channel* channel) { relays_.push_back(channel); }
+  EventCount* relayer() const { return relayer_; }
+  void SetRelayer(EventCount* relayer) { relayer_ = relayer; }
+  void AddRelay(transport::Channel* channel) { relays_.push_back(channel); }
   // Returns the first of `count` tags that nobody else has; the same at all ranks, which ask for
   // the same ones in the same order. kUnsupported where the wire has no more.
   Result<uint32_t> NewTags(uint64_t count);
 
   // While the plan is loaded: what ranks agree on.
-  Agreement& agreement() { return agreement_; }
+  cluster::Agreement& agreement() { return agreement_; }
   // Returns whether nobody is to wait for other ranks any more; goes on with messages while the
   // plan is loaded, since whoever waits for a device's library does not.
   bool GivesUp();
@@ -76,11 +77,11 @@ class Machines {
   void RunThread();
 
   Core& core_;
-  ranks::Messenger& messenger_;
+  cluster::Messenger& messenger_;
   uint32_t next_tag_;
-  device::EventCount* relayer_ = nullptr;
-  std::vector<channel::Channel*> relays_;  // of ends on queues
-  Agreement agreement_;
+  EventCount* relayer_ = nullptr;
+  std::vector<transport::Channel*> relays_;  // of ends on queues
+  cluster::Agreement agreement_;
   std::atomic<bool> loading_{true};
   bool was_interrupted_ = false;  // by another rank, while this one loaded the plan
   std::optional<OtherRanks> others_;
@@ -98,17 +99,17 @@ uint32_t NodesOf(const plan::Plan& plan);
 // The error where the other ranks serve another engine.
 Status OthersServeAnotherEngine();
 // kInvalid where a launcher has started another number of processes.
-Status CheckNodes(const plan::Plan& plan, const ranks::Peers& peers);
+Status CheckNodes(const plan::Plan& plan, const cluster::Peers& peers);
 
 // Serves engines of rank 0 at a rank other than the first, one after the other, until rank 0 ends
 // this; returns the exit code of the process, which is rank 0's. `describe`: what
 // DescribeMachines() gets. `ending`: called with the exit code before all ranks end together.
-int ServeMachine(ranks::Peers& peers, const std::function<std::string()>& describe = nullptr,
+int ServeMachine(cluster::Peers& peers, const std::function<std::string()>& describe = nullptr,
                  const std::function<void(int)>& ending = nullptr);
 // At rank 0: ends the other ranks, with its exit code, once no engine is left. False where one of
 // them did not end its part of an engine in time; then nothing is done. Where one is lost while all
 // end, which the others would wait for, all processes are ended with the exit code.
-bool EndMachines(ranks::Peers& peers, int exit_code);
+bool EndMachines(cluster::Peers& peers, int exit_code);
 
 }  // namespace cgraph::engine
 

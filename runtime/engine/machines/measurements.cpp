@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "runtime/engine/core.h"
-#include "runtime/engine/machines/message.h"
+#include "runtime/cluster/message.h"
 #include "runtime/engine/machines/other_ranks.h"
 #include "runtime/engine/machines/rank_reporter.h"
 
@@ -23,14 +23,15 @@ using Clock = std::chrono::steady_clock;
 void OtherRanks::AlignClocks() {
   constexpr int kTimes = 10;
   for (int i = 0; i < kTimes; ++i) {
-    asked_ns_.store(NowNs(), std::memory_order_relaxed);
-    if (!AskAll(MachineMessage::kClock)) return;
+    asked_ns_.store(cluster::NowNs(), std::memory_order_relaxed);
+    if (!AskAll(cluster::MachineMessage::kClock)) return;
   }
 }
 
-void OtherRanks::OnClock(uint32_t from, const MachineMessage& message) {
+void OtherRanks::OnClock(uint32_t from, const cluster::MachineMessage& message) {
   if (message.question != question_.load(std::memory_order_relaxed)) return;  // a late answer
-  const int64_t asked = asked_ns_.load(std::memory_order_relaxed), round_trip = NowNs() - asked;
+  const int64_t asked = asked_ns_.load(std::memory_order_relaxed),
+                round_trip = cluster::NowNs() - asked;
   if (round_trip < clocks_[from].round_trip_ns) {
     clocks_[from] = {message.clock.now_ns - (asked + round_trip / 2), round_trip};
   }
@@ -38,12 +39,12 @@ void OtherRanks::OnClock(uint32_t from, const MachineMessage& message) {
 }
 
 // Returns whether all have answered in time.
-bool OtherRanks::AskAll(MachineMessage::Kind kind) {
+bool OtherRanks::AskAll(cluster::MachineMessage::Kind kind) {
   answers_.store(0, std::memory_order_relaxed);
   const uint32_t question = question_.load(std::memory_order_relaxed) + 1;
   question_.store(question, std::memory_order_relaxed);
   SendToAll({.kind = kind, .question = question});
-  const auto end = Clock::now() + kMachineGrace;
+  const auto end = Clock::now() + cluster::kMachineGrace;
   const auto all = [&] { return answers_.load(std::memory_order_acquire) == others_; };
   PollUntil(messenger_, [&] { return all() || messenger_.given_up() || Clock::now() > end; });
   return all();
@@ -57,25 +58,27 @@ void OtherRanks::GatherMeasurements() {
   }
   if (messenger_.given_up()) return;
   AlignClocks();
-  AskAll(MachineMessage::kMeasure);
+  AskAll(cluster::MachineMessage::kMeasure);
 }
 
-void OtherRanks::ForgetMeasurements() { SendToAll({.kind = MachineMessage::kForget}); }
+void OtherRanks::ForgetMeasurements() { SendToAll({.kind = cluster::MachineMessage::kForget}); }
 
-void OtherRanks::OnTimings(const MachineMessage& message, std::string_view text) {
+void OtherRanks::OnTimings(const cluster::MachineMessage& message, std::string_view text) {
   if (message.graph >= core_.graphs_.size()) return;
   std::vector<StepList>& programs = core_.graphs_[message.graph]->programs;
   if (message.work_queue >= programs.size()) return;
   const std::span<Timing> timings = programs[message.work_queue].timings;
-  for (size_t i = 0; i < timings.size() && text.size() >= (i + 1) * sizeof(TimedStep); ++i) {
-    TimedStep timed;
+  for (size_t i = 0; i < timings.size() && text.size() >= (i + 1) * sizeof(cluster::TimedStep);
+       ++i) {
+    cluster::TimedStep timed;
     std::memcpy(&timed, text.data() + i * sizeof(timed), sizeof(timed));
     timings[i].ns.store(timed.ns, std::memory_order_relaxed);
     timings[i].count.store(timed.count, std::memory_order_relaxed);
   }
 }
 
-void OtherRanks::OnTrace(uint32_t from, const MachineMessage& message, std::string_view text) {
+void OtherRanks::OnTrace(uint32_t from, const cluster::MachineMessage& message,
+                         std::string_view text) {
   if (message.work_queue >= core_.work_queues_.size()) return;
   const auto offset = static_cast<uint64_t>(clocks_[from].offset_ns);
   for (; text.size() >= sizeof(TracedStep); text.remove_prefix(sizeof(TracedStep))) {
@@ -95,13 +98,13 @@ void OtherRanks::OnTrace(uint32_t from, const MachineMessage& message, std::stri
 // Answers what rank 0 has asked: whoever hears a question must not send.
 void RankReporter::SendAnswers() {
   if (const uint32_t question = asked_clock_.exchange(0, std::memory_order_acquire)) {
-    MachineMessage message{.kind = MachineMessage::kClock, .question = question};
-    message.clock = {NowNs()};
+    cluster::MachineMessage message{.kind = cluster::MachineMessage::kClock, .question = question};
+    message.clock = {cluster::NowNs()};
     SendMessage(messenger_, 0, message);
   }
   if (const uint32_t question = asked_measurements_.exchange(0, std::memory_order_acquire)) {
     SendMeasurements();
-    SendMessage(messenger_, 0, {.kind = MachineMessage::kMeasured, .question = question});
+    SendMessage(messenger_, 0, {.kind = cluster::MachineMessage::kMeasured, .question = question});
   }
 }
 
@@ -112,13 +115,13 @@ void RankReporter::SendMeasurements() {
     for (uint32_t g = 0; g < core_.graphs_.size(); ++g) {
       std::string text;
       for (const Timing& timing : core_.graphs_[g]->programs[w].timings) {
-        const TimedStep timed{timing.ns.load(std::memory_order_relaxed),
+        const cluster::TimedStep timed{timing.ns.load(std::memory_order_relaxed),
                               timing.count.load(std::memory_order_relaxed)};
         text.append(reinterpret_cast<const char*>(&timed), sizeof(timed));
       }
       if (text.empty()) continue;
       SendMessage(messenger_, 0,
-           {.kind = MachineMessage::kTimings, .graph = g, .work_queue = w}, text);
+           {.kind = cluster::MachineMessage::kTimings, .graph = g, .work_queue = w}, text);
     }
     const TraceLog& log = core_.work_queues_[w]->traced();
     std::string text;
@@ -126,7 +129,7 @@ void RankReporter::SendMeasurements() {
       text.append(reinterpret_cast<const char*>(&log[traced_[w]]), sizeof(TracedStep));
     }
     if (!text.empty()) {
-      SendMessage(messenger_, 0, {.kind = MachineMessage::kTrace, .work_queue = w}, text);
+      SendMessage(messenger_, 0, {.kind = cluster::MachineMessage::kTrace, .work_queue = w}, text);
     }
   }
 }

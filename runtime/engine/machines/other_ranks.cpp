@@ -5,10 +5,10 @@
 #include <cstring>
 #include <utility>
 
+#include "runtime/base/omission.h"
+#include "runtime/base/ranges.h"
 #include "runtime/engine/core.h"
 #include "runtime/engine/machines/plan_message.h"
-#include "runtime/engine/omission.h"
-#include "runtime/status/ranges.h"
 
 namespace cgraph::engine {
 namespace {
@@ -17,11 +17,11 @@ using Clock = std::chrono::steady_clock;
 
 // After how long without a word of a rank reports say so; a rank tells more often that it is alive.
 constexpr auto kSilence = std::chrono::milliseconds(800);
-static_assert(kSilence > 2 * kAliveInterval);
+static_assert(kSilence > 2 * cluster::kAliveInterval);
 
 }  // namespace
 
-OtherRanks::OtherRanks(Core& core, ranks::Peers& peers, Agreement& agreement)
+OtherRanks::OtherRanks(Core& core, cluster::Peers& peers, cluster::Agreement& agreement)
     : core_(core),
       peers_(peers),
       messenger_(peers.messenger),
@@ -31,14 +31,14 @@ OtherRanks::OtherRanks(Core& core, ranks::Peers& peers, Agreement& agreement)
       has_loaded_(messenger_.count(), false),
       last_message_ns_(messenger_.count()),
       clocks_(messenger_.count()) {
-  for (std::atomic<int64_t>& last : last_message_ns_) last = NowNs();
-  messenger_.Listen(kMachineTag, this);
+  for (std::atomic<int64_t>& last : last_message_ns_) last = cluster::NowNs();
+  messenger_.Listen(cluster::kMachineTag, this);
   if (peers_.supervision != nullptr) {
     peers_.supervision->OnLost([this](const auto& lost) { OnLost(lost); });
   }
 }
 
-void OtherRanks::SendToAll(const MachineMessage& message, std::string_view text) {
+void OtherRanks::SendToAll(const cluster::MachineMessage& message, std::string_view text) {
   for (uint32_t rank = 1; rank <= others_; ++rank) {
     SendMessage(messenger_, rank, message, text);
   }
@@ -46,10 +46,10 @@ void OtherRanks::SendToAll(const MachineMessage& message, std::string_view text)
 
 // Polls in between, so that no more is kept for sending than the wire has not taken.
 void OtherRanks::SendPlan(plan::NodeParts& parts, const EngineOptions& options, uint32_t first_tag,
-                          const device::GpuMap& gpus, const workers::Placement& placement) {
+                          const device::GpuMap& gpus, const plan::Placement& placement) {
   const SharedText shared = MakeSharedText(options, first_tag, gpus, placement, parts.totals());
   for (uint32_t rank = 1; rank <= others_; ++rank) {
-    SendMessage(messenger_, rank, {.kind = MachineMessage::kPlan},
+    SendMessage(messenger_, rank, {.kind = cluster::MachineMessage::kPlan},
                 TextFor(shared, parts.Of(rank)));
     messenger_.Poll();
   }
@@ -66,12 +66,12 @@ Status OtherRanks::AwaitLoaded(std::chrono::nanoseconds timeout) {
     if (AnswerWeightQuestions()) end = now + timeout;
     late = timeout.count() > 0 && now > end;
     if (!refused && HasRefusals()) refused = now;
-    return late || (refused && now > *refused + kMachineGrace) || messenger_.given_up() ||
+    return late || (refused && now > *refused + cluster::kMachineGrace) || messenger_.given_up() ||
            loaded_.load(std::memory_order_acquire) == others_;
   });
   std::lock_guard lock(mutex_);
   if (!load_error_.ok()) return load_error_;
-  CGRAPH_RETURN_IF_ERROR(ranks::JoinRefusals(refusals_, "node[", "]"));
+  CGRAPH_RETURN_IF_ERROR(cluster::JoinRefusals(refusals_, "node[", "]"));
   started_ = !late;
   if (!late) return Status::Ok();
   std::vector<uint32_t> missing;
@@ -106,7 +106,7 @@ bool OtherRanks::AnswerWeightQuestions() {
 }
 
 Status OtherRanks::JoinRefusal(Status own, bool interrupted) {
-  const auto end = Clock::now() + kMachineGrace;
+  const auto end = Clock::now() + cluster::kMachineGrace;
   PollUntil(messenger_, [&] {
     AnswerWeightQuestions();
     return messenger_.given_up() || loaded_.load(std::memory_order_acquire) == others_ ||
@@ -118,19 +118,19 @@ Status OtherRanks::JoinRefusal(Status own, bool interrupted) {
   if (!interrupted || refusals_.empty()) {
     refusals_.push_back({0, peers_.ProcessOf(0).Text(), std::move(own)});
   }
-  return ranks::JoinRefusals(refusals_, "node[", "]");
+  return cluster::JoinRefusals(refusals_, "node[", "]");
 }
 
-void OtherRanks::SendRound(uint32_t graph, const RoundMessage& round,
+void OtherRanks::SendRound(uint32_t graph, const cluster::RoundMessage& round,
                            std::span<const int64_t> extents) {
-  MachineMessage message{.kind = MachineMessage::kRound, .graph = graph};
+  cluster::MachineMessage message{.kind = cluster::MachineMessage::kRound, .graph = graph};
   message.round = round;
   SendToAll(message, {reinterpret_cast<const char*>(extents.data()), extents.size_bytes()});
 }
 
 // Called by a thread of the supervision. A rank that goes before all have started is found by
 // AwaitLoaded(): until then there is half an engine, which nobody else may touch.
-void OtherRanks::OnLost(const ranks::Supervision::Lost& lost) {
+void OtherRanks::OnLost(const cluster::Supervision::Lost& lost) {
   bool started = false;
   {
     std::lock_guard lock(mutex_);
@@ -146,8 +146,8 @@ void OtherRanks::OnLost(const ranks::Supervision::Lost& lost) {
 }
 
 void OtherRanks::End() {
-  if (!messenger_.given_up()) SendToAll({.kind = MachineMessage::kEnd});
-  const auto end = Clock::now() + kMachineGrace;
+  if (!messenger_.given_up()) SendToAll({.kind = cluster::MachineMessage::kEnd});
+  const auto end = Clock::now() + cluster::kMachineGrace;
   bool all = false;
   PollUntil(messenger_, [&] {
     all = ended_.load(std::memory_order_acquire) == others_ && messenger_.AllSent();
@@ -155,12 +155,13 @@ void OtherRanks::End() {
   });
   // This may outlive its engine, as long as callers hold results; the next engine listens then.
   if (peers_.supervision != nullptr) peers_.supervision->OnLost(nullptr);
-  messenger_.Listen(kMachineTag, nullptr);
+  messenger_.Listen(cluster::kMachineTag, nullptr);
   if (!all) messenger_.GiveUp();
   if (all) messenger_.Unclaim();
 }
 
-void OtherRanks::OnFailure(uint32_t from, const MachineMessage& message, std::string_view text) {
+void OtherRanks::OnFailure(uint32_t from, const cluster::MachineMessage& message,
+                           std::string_view text) {
   if (message.graph >= core_.graphs_.size()) return;
   LoadedGraph& graph = *core_.graphs_[message.graph];
   if (message.frame >= graph.frames.size()) return;
@@ -176,7 +177,7 @@ void OtherRanks::OnFailure(uint32_t from, const MachineMessage& message, std::st
 
 std::optional<std::chrono::nanoseconds> OtherRanks::SilenceOf(uint32_t rank) const {
   if (rank == 0) return std::nullopt;
-  const std::chrono::nanoseconds silence(NowNs() -
+  const std::chrono::nanoseconds silence(cluster::NowNs() -
                                          last_message_ns_[rank].load(std::memory_order_relaxed));
   return silence < kSilence ? std::nullopt : std::optional(silence);
 }
@@ -202,7 +203,8 @@ std::string OtherRanks::SilentRanks() const {
   return text + fmt::format("so have {}\n", RangesText(others, "rank ", ""));
 }
 
-void OtherRanks::OnLoaded(uint32_t from, const MachineMessage& message, std::string_view text) {
+void OtherRanks::OnLoaded(uint32_t from, const cluster::MachineMessage& message,
+                          std::string_view text) {
   std::string process = peers_.ProcessOf(from).Text();
   {
     std::lock_guard lock(mutex_);
@@ -216,7 +218,7 @@ void OtherRanks::OnLoaded(uint32_t from, const MachineMessage& message, std::str
   loaded_.fetch_add(1, std::memory_order_release);
 }
 
-void OtherRanks::OnHeads(const MachineMessage& message, std::string_view text) {
+void OtherRanks::OnHeads(const cluster::MachineMessage& message, std::string_view text) {
   if (message.work_queue >= core_.work_queues_.size()) return;
   std::vector<device::Head> heads(text.size() / sizeof(device::Head));
   if (!heads.empty()) std::memcpy(heads.data(), text.data(), heads.size() * sizeof(device::Head));
@@ -225,76 +227,77 @@ void OtherRanks::OnHeads(const MachineMessage& message, std::string_view text) {
 
 bool OtherRanks::OnMessage(uint32_t from, std::span<const std::byte>) {
   std::vector<std::byte> message = buffers_[from].Take();
-  last_message_ns_[from].store(NowNs(), std::memory_order_relaxed);
+  last_message_ns_[from].store(cluster::NowNs(), std::memory_order_relaxed);
   const bool matters = Dispatch(from, message);
   buffers_[from].Return(std::move(message));
   return matters;
 }
 
 bool OtherRanks::Dispatch(uint32_t from, std::span<const std::byte> bytes) {
-  const auto [message, text] = Read(bytes);
+  const auto [message, text] = cluster::ReadMessage(bytes);
   switch (message.kind) {
-    case MachineMessage::kAskWeights:
+    case cluster::MachineMessage::kAskWeights:
       questions_.Note(from, message, text);
       break;
-    case MachineMessage::kAgree:
+    case cluster::MachineMessage::kAgree:
       agreement_.OnMessage(from, text);
       break;
-    case MachineMessage::kLoaded:
+    case cluster::MachineMessage::kLoaded:
       OnLoaded(from, message, text);
       break;
-    case MachineMessage::kProgress:
+    case cluster::MachineMessage::kProgress:
       if (message.work_queue < core_.work_queues_.size()) {
         const auto& [done, at, round] = message.progress;
         core_.work_queues_[message.work_queue]->SetProgress({done, at, round});
       }
       break;
-    case MachineMessage::kFailure:
+    case cluster::MachineMessage::kFailure:
       OnFailure(from, message, text);
       break;
-    case MachineMessage::kHeads:
+    case cluster::MachineMessage::kHeads:
       OnHeads(message, text);
       break;
-    case MachineMessage::kDeviceFailed:
+    case cluster::MachineMessage::kDeviceFailed:
       core_.EndByDevice(Status(message.code, std::string(text)));
       break;
-    case MachineMessage::kAlive:
+    case cluster::MachineMessage::kAlive:
       break;
-    case MachineMessage::kClock:
+    case cluster::MachineMessage::kClock:
       OnClock(from, message);
       break;
-    case MachineMessage::kTimings:
+    case cluster::MachineMessage::kTimings:
       OnTimings(message, text);
       break;
-    case MachineMessage::kTrace:
+    case cluster::MachineMessage::kTrace:
       OnTrace(from, message, text);
       break;
-    case MachineMessage::kMeasured:
+    case cluster::MachineMessage::kMeasured:
       if (message.question == question_.load(std::memory_order_relaxed)) {
         answers_.fetch_add(1, std::memory_order_release);
       }
       break;
-    case MachineMessage::kStates:
+    case cluster::MachineMessage::kStates:
       states_ = text;
       has_states_.store(true, std::memory_order_release);
       break;
-    case MachineMessage::kEnded:
+    case cluster::MachineMessage::kEnded:
       ended_.fetch_add(1, std::memory_order_release);
       break;
     // These come while there is no engine, or from rank 0.
-    case MachineMessage::kNone:
-    case MachineMessage::kGpus:
-    case MachineMessage::kDescribe:
-    case MachineMessage::kPlan:
-    case MachineMessage::kWeights:
-    case MachineMessage::kRound:
-    case MachineMessage::kMeasure:
-    case MachineMessage::kForget:
-    case MachineMessage::kEnd:
-    case MachineMessage::kQuit:
+    case cluster::MachineMessage::kNone:
+    case cluster::MachineMessage::kGpus:
+    case cluster::MachineMessage::kDescribe:
+    case cluster::MachineMessage::kPlan:
+    case cluster::MachineMessage::kWeights:
+    case cluster::MachineMessage::kRound:
+    case cluster::MachineMessage::kMeasure:
+    case cluster::MachineMessage::kForget:
+    case cluster::MachineMessage::kEnd:
+    case cluster::MachineMessage::kQuit:
       break;
   }
-  return message.kind != MachineMessage::kAlive && message.kind != MachineMessage::kHeads;
+  return message.kind != cluster::MachineMessage::kAlive &&
+         message.kind != cluster::MachineMessage::kHeads;
 }
 
 }  // namespace cgraph::engine

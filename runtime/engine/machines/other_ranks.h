@@ -17,32 +17,32 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/base/status.h"
+#include "runtime/cluster/agreement.h"
+#include "runtime/cluster/launcher.h"
+#include "runtime/cluster/messenger.h"
+#include "runtime/cluster/refusals.h"
+#include "runtime/cluster/state_request.h"
+#include "runtime/cluster/supervision.h"
 #include "runtime/engine/engine.h"
-#include "runtime/engine/machines/agreement.h"
-#include "runtime/engine/machines/message.h"
+#include "runtime/cluster/message.h"
 #include "runtime/engine/machines/sent_weights.h"
 #include "runtime/plan/node_parts.h"
-#include "runtime/ranks/launcher.h"
-#include "runtime/ranks/messenger.h"
-#include "runtime/ranks/refusals.h"
-#include "runtime/ranks/state_request.h"
-#include "runtime/ranks/supervision.h"
-#include "runtime/status/status.h"
-#include "runtime/workers/placement.h"
+#include "runtime/plan/placement.h"
 
 namespace cgraph::engine {
 
 class Core;
 
-class OtherRanks final : private ranks::Listener {
+class OtherRanks final : private cluster::Listener {
  public:
   // `agreement`: what ranks agree on while they load the plan; gets the messages about it.
-  OtherRanks(Core& core, ranks::Peers& peers, Agreement& agreement);
+  OtherRanks(Core& core, cluster::Peers& peers, cluster::Agreement& agreement);
 
   // Has each rank load its part of the plan, with devices on these GPUs. `first_tag`: of the
   // engine's own messages.
   void SendPlan(plan::NodeParts& parts, const EngineOptions& options, uint32_t first_tag,
-                const device::GpuMap& gpus, const workers::Placement& placement);
+                const device::GpuMap& gpus, const plan::Placement& placement);
   // Waits until all have loaded it, at most for so long (0: for ever).
   Status AwaitLoaded(std::chrono::nanoseconds timeout);
   // Returns whether a rank has refused the plan, or is lost.
@@ -52,7 +52,8 @@ class OtherRanks final : private ranks::Listener {
   Status JoinRefusal(Status own, bool interrupted);
 
   // Tells of a round. Where other ranks have GPUs, `extents` are those that the inputs have.
-  void SendRound(uint32_t graph, const RoundMessage& round, std::span<const int64_t> extents);
+  void SendRound(uint32_t graph, const cluster::RoundMessage& round,
+                 std::span<const int64_t> extents);
   // Ends their part of the engine, after which none of its messages is under way any more, unless a
   // rank does not end in time: then the messenger is given up.
   void End();
@@ -63,10 +64,10 @@ class OtherRanks final : private ranks::Listener {
   void ForgetMeasurements();
 
   // Asks a rank about states; one question at a time. Its answer is taken once it is there.
-  void AskStates(uint32_t rank, const ranks::StateRequest& request,
+  void AskStates(uint32_t rank, const cluster::StateRequest& request,
                  std::span<const uint8_t> piece);
   bool HasStates() const { return has_states_.load(std::memory_order_acquire); }
-  void TakeStates(ranks::StateRequest& request, std::span<uint8_t> piece);
+  void TakeStates(cluster::StateRequest& request, std::span<uint8_t> piece);
 
   // Returns a line for each rank that has told nothing for long: it is stopped, or its machine
   // cannot be reached.
@@ -82,32 +83,32 @@ class OtherRanks final : private ranks::Listener {
   bool OnMessage(uint32_t from, std::span<const std::byte>) override;
   // Returns whether somebody may wait for what the message says.
   bool Dispatch(uint32_t from, std::span<const std::byte> message);
-  void OnLost(const ranks::Supervision::Lost& lost);
-  void OnLoaded(uint32_t from, const MachineMessage& message, std::string_view text);
-  void OnFailure(uint32_t from, const MachineMessage& message, std::string_view text);
-  void OnHeads(const MachineMessage& message, std::string_view text);
-  void OnClock(uint32_t from, const MachineMessage& message);
-  void OnTimings(const MachineMessage& message, std::string_view text);
-  void OnTrace(uint32_t from, const MachineMessage& message, std::string_view text);
+  void OnLost(const cluster::Supervision::Lost& lost);
+  void OnLoaded(uint32_t from, const cluster::MachineMessage& message, std::string_view text);
+  void OnFailure(uint32_t from, const cluster::MachineMessage& message, std::string_view text);
+  void OnHeads(const cluster::MachineMessage& message, std::string_view text);
+  void OnClock(uint32_t from, const cluster::MachineMessage& message);
+  void OnTimings(const cluster::MachineMessage& message, std::string_view text);
+  void OnTrace(uint32_t from, const cluster::MachineMessage& message, std::string_view text);
 
-  void SendToAll(const MachineMessage& message, std::string_view text = {});
+  void SendToAll(const cluster::MachineMessage& message, std::string_view text = {});
   bool AnswerWeightQuestions();
   bool HasRefusals() const;
   std::optional<std::chrono::nanoseconds> SilenceOf(uint32_t rank) const;  // where it is long
   void AlignClocks();
-  bool AskAll(MachineMessage::Kind kind);
+  bool AskAll(cluster::MachineMessage::Kind kind);
 
   Core& core_;
-  ranks::Peers& peers_;
-  ranks::Messenger& messenger_;
-  Agreement& agreement_;
+  cluster::Peers& peers_;
+  cluster::Messenger& messenger_;
+  cluster::Agreement& agreement_;
   const uint32_t others_;                       // how many
-  std::vector<ranks::ReceiveBuffers> buffers_;  // by rank
+  std::vector<cluster::ReceiveBuffers> buffers_;  // by rank
   WeightQuestions questions_;
 
   mutable std::mutex mutex_;  // of the next five
   Status load_error_;
-  std::vector<ranks::Refusal> refusals_;
+  std::vector<cluster::Refusal> refusals_;
   std::map<uint32_t, std::pair<uint64_t, uint64_t>> weight_bytes_;  // by rank: read, and sent
   std::vector<bool> has_loaded_;                                    // by rank: or has told why not
   bool started_ = false;  // all have loaded the plan: who is lost now ends the engine

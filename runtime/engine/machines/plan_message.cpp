@@ -35,7 +35,7 @@ bool Below(const std::vector<uint32_t>& numbers, size_t end) {
 
 // Returns whether what is told beside the part is about a plan of its size.
 bool Fits(const PlanMessage& told) {
-  const workers::Placement& placement = told.placement;
+  const plan::Placement& placement = told.placement;
   const plan::Plan& part = *told.part.plan;
   const size_t graphs = part.graphs.size() + (part.start != nullptr);
   return placement.work_queue_of_lane.size() == part.lanes.size() &&
@@ -50,7 +50,7 @@ bool Fits(const PlanMessage& told) {
 }  // namespace
 
 SharedText MakeSharedText(const EngineOptions& options, uint32_t first_tag,
-                          const device::GpuMap& gpus, const workers::Placement& placement,
+                          const device::GpuMap& gpus, const plan::Placement& placement,
                           const std::vector<plan::GraphTotals>& totals) {
   SharedText shared{{}, TextForRanks(options)};
   shared.head = {

@@ -8,17 +8,17 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/base/status.h"
 #include "runtime/engine/engine.h"
 #include "runtime/plan/node_parts.h"
-#include "runtime/status/status.h"
-#include "runtime/workers/placement.h"
+#include "runtime/plan/placement.h"
 
 namespace cgraph::engine {
 
 struct PlanMessage {
   EngineOptions options;  // those that other ranks need, and the GPU of each device that has one
   uint32_t first_tag = 0;
-  workers::Placement placement;
+  plan::Placement placement;
   std::vector<plan::GraphTotals> totals;  // by graph; the start graph is the last
   plan::NodePart part;
 };
@@ -37,7 +37,7 @@ struct SharedText {
   std::string text;  // between the head and the rank's own part
 };
 SharedText MakeSharedText(const EngineOptions& options, uint32_t first_tag,
-                          const device::GpuMap& gpus, const workers::Placement& placement,
+                          const device::GpuMap& gpus, const plan::Placement& placement,
                           const std::vector<plan::GraphTotals>& totals);
 
 // Returns the text of the message of kind kPlan to a rank.

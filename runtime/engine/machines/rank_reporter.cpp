@@ -3,8 +3,8 @@
 #include <mutex>
 #include <string_view>
 
+#include "runtime/base/omission.h"
 #include "runtime/engine/core.h"
-#include "runtime/engine/omission.h"
 
 namespace cgraph::engine {
 namespace {
@@ -16,7 +16,7 @@ constexpr auto kPositionInterval = std::chrono::milliseconds(20);
 
 }  // namespace
 
-RankReporter::RankReporter(Core& core, ranks::Messenger& messenger, Agreement& agreement,
+RankReporter::RankReporter(Core& core, cluster::Messenger& messenger, cluster::Agreement& agreement,
                            std::vector<uint32_t> weights)
     : core_(core),
       messenger_(messenger),
@@ -25,61 +25,63 @@ RankReporter::RankReporter(Core& core, ranks::Messenger& messenger, Agreement& a
           messenger, std::move(weights), [this] { return core_.ended(); }, core.LoadPatience()) {}
 
 void RankReporter::Dispatch(std::span<const std::byte> bytes) {
-  const auto [message, text] = Read(bytes);
+  const auto [message, text] = cluster::ReadMessage(bytes);
   switch (message.kind) {
-    case MachineMessage::kWeights:
+    case cluster::MachineMessage::kWeights:
       first_rank_.OnAnswer(message, text);
       break;
-    case MachineMessage::kAgree:
+    case cluster::MachineMessage::kAgree:
       agreement_.OnMessage(0, text);
       break;
-    case MachineMessage::kRound:
+    case cluster::MachineMessage::kRound:
       core_.AcceptRound(message.graph, message.round, text);
       break;
-    case MachineMessage::kClock:
+    case cluster::MachineMessage::kClock:
       asked_clock_.store(message.question, std::memory_order_release);
       break;
-    case MachineMessage::kMeasure:
+    case cluster::MachineMessage::kMeasure:
       asked_measurements_.store(message.question, std::memory_order_release);
       break;
-    case MachineMessage::kForget:
+    case cluster::MachineMessage::kForget:
       core_.ForgetMeasurements();
       break;
-    case MachineMessage::kStates:
+    case cluster::MachineMessage::kStates:
       states_ = text;
       asked_states_.store(true, std::memory_order_seq_cst);
       break;
-    case MachineMessage::kEnd:
+    case cluster::MachineMessage::kEnd:
       core_.End(Status(StatusCode::kClosed, "rank 0 has ended the engine"));
       break;
     // These come while there is no engine, or go to rank 0.
-    case MachineMessage::kNone:
-    case MachineMessage::kGpus:
-    case MachineMessage::kDescribe:
-    case MachineMessage::kPlan:
-    case MachineMessage::kAskWeights:
-    case MachineMessage::kLoaded:
-    case MachineMessage::kProgress:
-    case MachineMessage::kFailure:
-    case MachineMessage::kHeads:
-    case MachineMessage::kDeviceFailed:
-    case MachineMessage::kAlive:
-    case MachineMessage::kTimings:
-    case MachineMessage::kTrace:
-    case MachineMessage::kMeasured:
-    case MachineMessage::kEnded:
-    case MachineMessage::kQuit:
+    case cluster::MachineMessage::kNone:
+    case cluster::MachineMessage::kGpus:
+    case cluster::MachineMessage::kDescribe:
+    case cluster::MachineMessage::kPlan:
+    case cluster::MachineMessage::kAskWeights:
+    case cluster::MachineMessage::kLoaded:
+    case cluster::MachineMessage::kProgress:
+    case cluster::MachineMessage::kFailure:
+    case cluster::MachineMessage::kHeads:
+    case cluster::MachineMessage::kDeviceFailed:
+    case cluster::MachineMessage::kAlive:
+    case cluster::MachineMessage::kTimings:
+    case cluster::MachineMessage::kTrace:
+    case cluster::MachineMessage::kMeasured:
+    case cluster::MachineMessage::kEnded:
+    case cluster::MachineMessage::kQuit:
       break;
   }
 }
 
 void RankReporter::ReportLoaded(const Status& status, uint64_t read_bytes, uint64_t sent_bytes) {
-  MachineMessage message{.kind = MachineMessage::kLoaded, .code = status.code()};
+  cluster::MachineMessage message{.kind = cluster::MachineMessage::kLoaded, .code = status.code()};
   message.loaded = {read_bytes, sent_bytes};
   SendMessage(messenger_, 0, message, status.message());
 }
 
-void RankReporter::ReportAlive() { SendMessage(messenger_, 0, {.kind = MachineMessage::kAlive}); }
+void RankReporter::ReportAlive() {
+  SendMessage(messenger_, 0, {.kind = cluster::MachineMessage::kAlive});
+}
 
 void RankReporter::ReportProgress(bool positions) {
   std::unique_lock lock(report_mutex_, std::try_to_lock);
@@ -104,7 +106,7 @@ void RankReporter::ReportProgress(bool positions) {
     }
     reported.done = progress.done;
     reported.at = progress.at;
-    MachineMessage message{.kind = MachineMessage::kProgress, .work_queue = w};
+    cluster::MachineMessage message{.kind = cluster::MachineMessage::kProgress, .work_queue = w};
     message.progress = {progress.done, progress.at, progress.round};
     SendMessage(messenger_, 0, message);
   }
@@ -125,7 +127,7 @@ void RankReporter::ReportHeads(uint32_t work_queue) {
   reported.heads_when = now;
   const std::vector<device::Head> heads = pending ? from.Heads() : std::vector<device::Head>();
   reported.heads = !heads.empty();
-  SendMessage(messenger_, 0, {.kind = MachineMessage::kHeads, .work_queue = work_queue},
+  SendMessage(messenger_, 0, {.kind = cluster::MachineMessage::kHeads, .work_queue = work_queue},
               {reinterpret_cast<const char*>(heads.data()), heads.size() * sizeof(heads[0])});
 }
 
@@ -135,7 +137,8 @@ void RankReporter::ReportFailures(uint32_t work_queue) {
   for (const auto& device : core_.devices_) {
     const Status failure = device->Failure();
     if (failure.ok()) continue;
-    SendMessage(messenger_, 0, {.kind = MachineMessage::kDeviceFailed, .code = failure.code()},
+    SendMessage(messenger_, 0,
+                {.kind = cluster::MachineMessage::kDeviceFailed, .code = failure.code()},
                 failure.message());
   }
   for (uint32_t g = 0; g < core_.graphs_.size(); ++g) {
@@ -146,8 +149,10 @@ void RankReporter::ReportFailures(uint32_t work_queue) {
       const auto failure = slot.Get();
       if (!failure || reported == failure->version) continue;
       reported = failure->version;
-      MachineMessage message{
-          .kind = MachineMessage::kFailure, .graph = g, .frame = f, .work_queue = work_queue};
+      cluster::MachineMessage message{.kind = cluster::MachineMessage::kFailure,
+                                      .graph = g,
+                                      .frame = f,
+                                      .work_queue = work_queue};
       message.failure = {failure->program_order};
       SendMessage(messenger_, 0, message, failure->text);
     }

@@ -16,12 +16,12 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/engine/machines/agreement.h"
-#include "runtime/engine/machines/message.h"
+#include "runtime/base/status.h"
+#include "runtime/cluster/agreement.h"
+#include "runtime/cluster/messenger.h"
+#include "runtime/cluster/state_request.h"
+#include "runtime/cluster/message.h"
 #include "runtime/engine/machines/sent_weights.h"
-#include "runtime/ranks/messenger.h"
-#include "runtime/ranks/state_request.h"
-#include "runtime/status/status.h"
 
 namespace cgraph::engine {
 
@@ -31,7 +31,7 @@ class RankReporter {
  public:
   // `agreement`: what ranks agree on while they load the plan; gets the messages about it.
   // `weights`: the numbers in the whole plan of the slices of weights in this rank's part.
-  RankReporter(Core& core, ranks::Messenger& messenger, Agreement& agreement,
+  RankReporter(Core& core, cluster::Messenger& messenger, cluster::Agreement& agreement,
                std::vector<uint32_t> weights);
 
   // Hears a message of rank 0. Sends nothing: SendAnswers() does that.
@@ -49,7 +49,7 @@ class RankReporter {
   // piece by the answer.
   bool IsAskedStates() const { return asked_states_.load(std::memory_order_seq_cst); }
   void AnswerStates(
-      const std::function<void(ranks::StateRequest&, std::span<uint8_t> piece)>& answer);
+      const std::function<void(cluster::StateRequest&, std::span<uint8_t> piece)>& answer);
 
   // Rank 0, of which this rank asks weights.
   FirstRank& first_rank() { return first_rank_; }
@@ -68,8 +68,8 @@ class RankReporter {
   void SendMeasurements();
 
   Core& core_;
-  ranks::Messenger& messenger_;
-  Agreement& agreement_;
+  cluster::Messenger& messenger_;
+  cluster::Agreement& agreement_;
   AskedFirstRank first_rank_;
   std::mutex report_mutex_;                                       // of the next
   std::vector<Reported> reported_;                                // by work queue

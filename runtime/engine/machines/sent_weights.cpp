@@ -25,7 +25,7 @@ std::vector<int64_t> NumbersIn(std::string_view text) {
 
 // Tells what the file is like, and the tensor in it.
 void Describe(const files::Safetensors& file, const files::Safetensors::Entry& entry,
-              MachineMessage& answer, std::string& text) {
+              cluster::MachineMessage& answer, std::string& text) {
   const files::Safetensors::Identity identity = file.identity();
   answer.weights.file_bytes = identity.bytes;
   answer.weights.modified_ns = identity.modified_ns;
@@ -37,7 +37,8 @@ void Describe(const files::Safetensors& file, const files::Safetensors::Entry& e
 // Tells that a piece is the same, or what it is. The text of the question is where it begins in the
 // tensor, and how many elements it has, for each dimension.
 Status TellPiece(const files::Safetensors& file, const std::string& tensor, plan::DType dtype,
-                 const MachineMessage& question, MachineMessage& answer, std::string& text) {
+                 const cluster::MachineMessage& question, cluster::MachineMessage& answer,
+                 std::string& text) {
   const std::vector<int64_t> range = NumbersIn(text);
   const auto first = std::span(range).first(range.size() / 2);
   const auto count = std::span(range).subspan(range.size() / 2);
@@ -52,8 +53,8 @@ Status TellPiece(const files::Safetensors& file, const std::string& tensor, plan
 }
 
 // Answers one question, whose text becomes that of the answer.
-Status AnswerOne(const plan::Plan& plan, Weights& weights, const MachineMessage& question,
-                 MachineMessage& answer, std::string& text) {
+Status AnswerOne(const plan::Plan& plan, Weights& weights, const cluster::MachineMessage& question,
+                 cluster::MachineMessage& answer, std::string& text) {
   if (question.weights.weight >= plan.weights.size()) {
     return Status(StatusCode::kInvalid, "weights were asked for that the plan does not load");
   }
@@ -71,11 +72,11 @@ Status AnswerOne(const plan::Plan& plan, Weights& weights, const MachineMessage&
 
 }  // namespace
 
-bool WeightQuestions::Answer(ranks::Messenger& messenger, const plan::Plan& plan,
+bool WeightQuestions::Answer(cluster::Messenger& messenger, const plan::Plan& plan,
                              Weights& weights) {
   const auto asked = std::exchange(open_, {});
   for (const auto& [from, question] : asked) {
-    MachineMessage answer{.kind = MachineMessage::kWeights};
+    cluster::MachineMessage answer{.kind = cluster::MachineMessage::kWeights};
     answer.weights = {};
     std::string text = question.second;
     const Status status = AnswerOne(plan, weights, question.first, answer, text);
@@ -118,10 +119,10 @@ std::vector<AskedFirstRank::Piece> AskedFirstRank::PiecesOf(std::vector<int64_t>
   }
 }
 
-Result<AskedFirstRank::Answer> AskedFirstRank::AskFirst(MachineMessage question,
+Result<AskedFirstRank::Answer> AskedFirstRank::AskFirst(cluster::MachineMessage question,
                                                         std::string_view text) {
   answer_.reset();
-  question.kind = MachineMessage::kAskWeights;
+  question.kind = cluster::MachineMessage::kAskWeights;
   SendMessage(messenger_, 0, question, text);
   const auto end = std::chrono::steady_clock::now() + patience_;
   bool late = false;
@@ -144,7 +145,7 @@ Result<AskedFirstRank::Answer> AskedFirstRank::AskFirst(MachineMessage question,
 // whether they were.
 Result<bool> AskedFirstRank::Compare(uint32_t weight, const Piece& piece, bool has,
                                      std::span<uint8_t> bytes) {
-  MachineMessage question;
+  cluster::MachineMessage question;
   question.weights = {.weight = numbers_[weight], .piece = true, .has = has};
   if (has) question.weights.digest = files::Digest64(bytes);
   auto answer = AskFirst(question, TextOf(piece.first) + TextOf(piece.count));
@@ -166,7 +167,7 @@ Result<std::optional<std::vector<uint8_t>>> AskedFirstRank::Ask(uint32_t weight,
                                                                 const device::OperandType& out,
                                                                 const files::Safetensors* own) {
   using Sent = std::optional<std::vector<uint8_t>>;
-  MachineMessage question;
+  cluster::MachineMessage question;
   question.weights = {.weight = numbers_[weight]};
   auto answer = AskFirst(question, {});
   if (!answer.ok()) return answer.status();

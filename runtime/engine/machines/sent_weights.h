@@ -19,11 +19,11 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/engine/load/weights/weights.h"
-#include "runtime/engine/machines/message.h"
+#include "runtime/base/status.h"
+#include "runtime/cluster/messenger.h"
+#include "runtime/cluster/message.h"
+#include "runtime/load/weights/weights.h"
 #include "runtime/plan/plan.h"
-#include "runtime/ranks/messenger.h"
-#include "runtime/status/status.h"
 
 namespace cgraph::engine {
 
@@ -31,16 +31,16 @@ namespace cgraph::engine {
 class WeightQuestions {
  public:
   // Notes the question of a rank, which asks the next one when it has the answer.
-  void Note(uint32_t from, const MachineMessage& question, std::string_view text) {
+  void Note(uint32_t from, const cluster::MachineMessage& question, std::string_view text) {
     open_[from] = {question, std::string(text.substr(0, kMostQuestion))};
   }
   // Answers all; returns whether there was any.
-  bool Answer(ranks::Messenger& messenger, const plan::Plan& plan, Weights& weights);
+  bool Answer(cluster::Messenger& messenger, const plan::Plan& plan, Weights& weights);
 
  private:
   static constexpr size_t kMostQuestion = 4096;  // bytes of a text
 
-  std::map<uint32_t, std::pair<MachineMessage, std::string>> open_;  // by rank
+  std::map<uint32_t, std::pair<cluster::MachineMessage, std::string>> open_;  // by rank
 };
 
 // AskedFirstRank: rank 0, as another rank asks it.
@@ -48,7 +48,7 @@ class AskedFirstRank final : public FirstRank {
  public:
   // `numbers`: of the rank's slices in the whole plan; `ended`: rank 0 has ended the engine.
   // `patience`: how long an answer is waited for; 0: for ever.
-  AskedFirstRank(ranks::Messenger& messenger, std::vector<uint32_t> numbers,
+  AskedFirstRank(cluster::Messenger& messenger, std::vector<uint32_t> numbers,
                  std::function<bool()> ended, std::chrono::nanoseconds patience)
       : messenger_(messenger),
         numbers_(std::move(numbers)),
@@ -59,22 +59,22 @@ class AskedFirstRank final : public FirstRank {
                                                   const device::OperandType& out,
                                                   const files::Safetensors* own) override;
   // Called when the answer to the open question has come.
-  void OnAnswer(const MachineMessage& answer, std::string_view text) {
+  void OnAnswer(const cluster::MachineMessage& answer, std::string_view text) {
     answer_ = {answer, std::string(text)};
   }
 
  private:
-  using Answer = std::pair<MachineMessage, std::string>;
+  using Answer = std::pair<cluster::MachineMessage, std::string>;
   struct Piece {
     std::vector<int64_t> first, count;  // in the tensor
     uint64_t bytes = 0;
   };
   static std::vector<Piece> PiecesOf(std::vector<int64_t> first, const std::vector<int64_t>& count,
                                      uint64_t width);
-  Result<Answer> AskFirst(MachineMessage question, std::string_view text);
+  Result<Answer> AskFirst(cluster::MachineMessage question, std::string_view text);
   Result<bool> Compare(uint32_t weight, const Piece& piece, bool has, std::span<uint8_t> bytes);
 
-  ranks::Messenger& messenger_;
+  cluster::Messenger& messenger_;
   const std::vector<uint32_t> numbers_;
   const std::function<bool()> ended_;
   const std::chrono::nanoseconds patience_;

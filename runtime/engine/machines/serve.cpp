@@ -15,22 +15,22 @@
 #include "runtime/engine/core.h"
 #include "runtime/engine/machines/machine_gpus.h"
 #include "runtime/engine/machines/machines.h"
-#include "runtime/engine/machines/message.h"
+#include "runtime/cluster/message.h"
 #include "runtime/engine/machines/plan_message.h"
 
 namespace cgraph::engine {
 namespace {
 
-using ranks::Messenger;
+using cluster::Messenger;
 
 // Inbox: takes rank 0's messages at another rank, and passes them on to the engine while there is
 // one.
-class Inbox final : private ranks::Listener {
+class Inbox final : private cluster::Listener {
  public:
   explicit Inbox(Messenger& messenger) : messenger_(messenger) {
-    messenger_.Listen(kMachineTag, this);
+    messenger_.Listen(cluster::kMachineTag, this);
   }
-  ~Inbox() override { messenger_.Listen(kMachineTag, nullptr); }
+  ~Inbox() override { messenger_.Listen(cluster::kMachineTag, nullptr); }
 
   // Waits for the next message.
   std::vector<std::byte> Await() {
@@ -62,14 +62,14 @@ class Inbox final : private ranks::Listener {
 
   Messenger& messenger_;
   RankReporter* reporter_ = nullptr;
-  ranks::ReceiveBuffers buffers_;
+  cluster::ReceiveBuffers buffers_;
   std::deque<std::vector<std::byte>> messages_;
 };
 
 }  // namespace
 
 // Serves one engine, until it has ended or could not be loaded.
-void Core::ServeMachine(ranks::Peers& peers, PlanMessage told,
+void Core::ServeMachine(cluster::Peers& peers, PlanMessage told,
                         const std::function<void(RankReporter&)>& begun) {
   Core* core = new Core(std::move(told.part.plan), told.options);
   core->placement_ = std::move(told.placement);
@@ -111,24 +111,24 @@ void Core::ServeMachine(ranks::Peers& peers, PlanMessage told,
   core->Release();
 }
 
-int ServeMachine(ranks::Peers& peers, const std::function<std::string()>& describe,
+int ServeMachine(cluster::Peers& peers, const std::function<std::string()>& describe,
                  const std::function<void(int)>& ending) {
   Messenger& messenger = peers.messenger;
   Inbox inbox(messenger);
   int exit_code = 0;
   for (;;) {
     std::vector<std::byte> bytes = inbox.Await();
-    const auto [message, text] = Read(bytes);
-    if (message.kind == MachineMessage::kQuit) {
+    const auto [message, text] = cluster::ReadMessage(bytes);
+    if (message.kind == cluster::MachineMessage::kQuit) {
       exit_code = message.quit.exit_code;
       break;
     }
-    if (message.kind == MachineMessage::kGpus) TellGpus(messenger);
-    if (message.kind == MachineMessage::kDescribe) {
+    if (message.kind == cluster::MachineMessage::kGpus) TellGpus(messenger);
+    if (message.kind == cluster::MachineMessage::kDescribe) {
       const std::string description = describe == nullptr ? "" : describe();
-      SendMessage(messenger, 0, {.kind = MachineMessage::kDescribe}, description);
+      SendMessage(messenger, 0, {.kind = cluster::MachineMessage::kDescribe}, description);
     }
-    if (message.kind != MachineMessage::kPlan) continue;
+    if (message.kind != cluster::MachineMessage::kPlan) continue;
     auto told = ReadPlanMessage(text);
     // The part is unpacked now.
     std::vector<std::byte>().swap(bytes);
@@ -138,10 +138,11 @@ int ServeMachine(ranks::Peers& peers, const std::function<std::string()>& descri
                          [&](RankReporter& reporter) { inbox.PassOnTo(&reporter); });
       inbox.PassOnTo(nullptr);
     } else {
-      SendMessage(messenger, 0, {.kind = MachineMessage::kLoaded, .code = told.status().code()},
+      SendMessage(messenger, 0,
+                  {.kind = cluster::MachineMessage::kLoaded, .code = told.status().code()},
                   told.status().message());
     }
-    SendMessage(messenger, 0, {.kind = MachineMessage::kEnded});
+    SendMessage(messenger, 0, {.kind = cluster::MachineMessage::kEnded});
   }
   if (ending != nullptr) ending(exit_code);
   peers.supervision.reset();  // says that this rank ends

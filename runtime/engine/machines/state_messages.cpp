@@ -1,19 +1,19 @@
 // Questions about states and their answers, between rank 0 and ranks of other machines
-// (ranks/state_request.h): a StateRequest, and its piece behind it.
+// (cluster/state_request.h): a StateRequest, and its piece behind it.
 #include <algorithm>
 #include <cstring>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "runtime/engine/machines/message.h"
+#include "runtime/cluster/message.h"
 #include "runtime/engine/machines/other_ranks.h"
 #include "runtime/engine/machines/rank_reporter.h"
 
 namespace cgraph::engine {
 namespace {
 
-using ranks::StateRequest;
+using cluster::StateRequest;
 
 std::string TextOf(const StateRequest& request, std::span<const uint8_t> piece) {
   std::string text(reinterpret_cast<const char*>(&request), sizeof request);
@@ -36,7 +36,7 @@ void ReadText(std::string_view text, StateRequest& request, std::span<uint8_t> p
 void OtherRanks::AskStates(uint32_t rank, const StateRequest& request,
                            std::span<const uint8_t> piece) {
   has_states_.store(false, std::memory_order_relaxed);
-  SendMessage(messenger_, rank, {.kind = MachineMessage::kStates}, TextOf(request, piece));
+  SendMessage(messenger_, rank, {.kind = cluster::MachineMessage::kStates}, TextOf(request, piece));
 }
 
 void OtherRanks::TakeStates(StateRequest& request, std::span<uint8_t> piece) {
@@ -53,7 +53,7 @@ void RankReporter::AnswerStates(
   ReadText(states_, request, piece);
   asked_states_.store(false, std::memory_order_relaxed);
   answer(request, piece);
-  SendMessage(messenger_, 0, {.kind = MachineMessage::kStates},
+  SendMessage(messenger_, 0, {.kind = cluster::MachineMessage::kStates},
               TextOf(request, piece.first(request.piece_bytes)));
 }
 

@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "runtime/base/ranges.h"
 #include "runtime/engine/report/report.h"
-#include "runtime/status/ranges.h"
 
 namespace cgraph::engine {
 namespace {

@@ -9,15 +9,15 @@
 
 #include <fmt/format.h>
 
-#include "runtime/channel/collective.h"
 #include "runtime/plan/graph_index.h"
 #include "runtime/plan/kinds.h"
 #include "runtime/plan/print.h"
+#include "runtime/transport/collective.h"
 
 namespace cgraph::engine {
 namespace {
 
-using channel::Presence;
+using transport::Presence;
 using State = WaitingLane::State;
 
 bool IsWork(const plan::Instruction& instruction) {
@@ -291,7 +291,7 @@ class Collector {
     Lookup& lookup = LookupOf(place.position.graph);
     if (wait.kind() != plan::Kind::wait) return DescribeOwnWait(loaded, lookup, step, lane);
     for (uint32_t w = wait.first(); w < wait.first() + wait.inputs(); ++w) {
-      const device::TimelineSemaphore& event = loaded.events[graph.waits[w].event()];
+      const TimelineSemaphore& event = loaded.events[graph.waits[w].event()];
       if (step.queue == 0 ? event.word() != step.word : &event != step.semaphore) continue;
       const uint32_t signal = lookup.SignalOf(graph.waits[w].event());
       if (signal == plan::kNone) continue;

@@ -7,13 +7,13 @@
 #include <memory>
 #include <vector>
 
-#include "runtime/engine/execute/work_queue.h"
-#include "runtime/engine/load/queue_map.h"
-#include "runtime/engine/loaded_graph.h"
 #include "runtime/engine/report/position_log.h"
 #include "runtime/engine/report/report.h"
+#include "runtime/execute/work_queue.h"
+#include "runtime/load/loaded_graph.h"
+#include "runtime/load/queue_map.h"
+#include "runtime/plan/placement.h"
 #include "runtime/plan/plan.h"
-#include "runtime/workers/placement.h"
 
 namespace cgraph::engine {
 
@@ -23,7 +23,7 @@ struct ReportSource {
   const std::vector<std::unique_ptr<LoadedGraph>>& graphs;
   const std::vector<std::unique_ptr<WorkQueue>>& work_queues;
   const QueueMap& queue_map;
-  const workers::Placement& placement;
+  const plan::Placement& placement;
   const PositionLog& log;
   // Whether ranks share no memory: then who has come to a collective is told by positions alone.
   bool apart = false;

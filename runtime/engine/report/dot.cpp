@@ -8,9 +8,9 @@
 
 #include <fmt/format.h>
 
+#include "runtime/base/ranges.h"
+#include "runtime/base/text.h"
 #include "runtime/engine/report/report.h"
-#include "runtime/status/ranges.h"
-#include "runtime/status/text.h"
 
 namespace cgraph::engine {
 namespace {

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/engine/execute/work_queue.h"
+#include "runtime/execute/work_queue.h"
 
 namespace cgraph::engine {
 

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/kinds/logical_device.h"
+#include "runtime/base/kinds/logical_device.h"
 
 namespace cgraph::engine {
 

@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "runtime/base/text.h"
 #include "runtime/engine/report/report.h"
-#include "runtime/status/text.h"
 
 namespace cgraph::engine {
 namespace {

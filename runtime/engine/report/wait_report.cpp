@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/base/omission.h"
 #include "runtime/engine/core.h"
-#include "runtime/engine/omission.h"
 #include "runtime/engine/report/collect.h"
 #include "runtime/engine/report/report.h"
 

@@ -8,7 +8,7 @@ namespace cgraph::engine {
 using native::Object;
 using native::Storing;
 using native::StoredObject;
-using ranks::StateRequest;
+using cluster::StateRequest;
 
 Result<StoredObject> Core::DoWithObject(uint32_t actor, ObjectTask task,
                                         std::span<const uint8_t> bytes) {

@@ -1,5 +1,5 @@
 // Rank 0 asks other ranks about what their actors keep between executions, and these answer
-// (ranks/state_request.h). The thread that serves a rank answers: it has nothing else to do then.
+// (cluster/state_request.h). The thread that serves a rank answers: it has nothing else to do then.
 #include <algorithm>
 #include <cstring>
 #include <string_view>
@@ -13,7 +13,7 @@ namespace cgraph::engine {
 namespace {
 
 using native::Storing;
-using ranks::StateRequest;
+using cluster::StateRequest;
 using Clock = std::chrono::steady_clock;
 
 // Returns the length of the piece of so many bytes that begins there.
@@ -97,7 +97,7 @@ Status Core::AskRank(uint32_t rank, StateRequest& request, std::span<uint8_t> pi
     });
     if (answered) others.TakeStates(request, piece);
   } else {
-    ranks::SharedStateRequest& shared = ranks_.control->states_asked;
+    cluster::SharedStateRequest& shared = ranks_.control->states_asked;
     shared.request = request;
     shared.asked.store(rank, std::memory_order_seq_cst);
     workers_[rank]->event_count->Notify();
@@ -135,7 +135,7 @@ void Core::Answer() {
         [this](StateRequest& request, std::span<uint8_t> piece) { AnswerPiece(request, piece); });
     return;
   }
-  ranks::SharedStateRequest& shared = ranks_.control->states_asked;
+  cluster::SharedStateRequest& shared = ranks_.control->states_asked;
   AnswerPiece(shared.request, shared.piece);
   shared.asked.store(0, std::memory_order_seq_cst);
   ranks_.control->changed.Notify();

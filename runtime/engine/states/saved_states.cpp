@@ -8,11 +8,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "runtime/base/kinds/native.h"
+#include "runtime/base/text.h"
 #include "runtime/files/safetensors.h"
 #include "runtime/files/write_safetensors.h"
-#include "runtime/kinds/native.h"
 #include "runtime/plan/kinds.h"
-#include "runtime/status/text.h"
 
 namespace cgraph {
 namespace {

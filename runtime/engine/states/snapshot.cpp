@@ -7,8 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "runtime/base/kinds/native.h"
 #include "runtime/engine/core.h"
-#include "runtime/kinds/native.h"
 
 namespace cgraph::engine {
 

@@ -4,16 +4,16 @@
 
 #include <fmt/format.h>
 
+#include "runtime/base/kinds/native.h"
+#include "runtime/base/omission.h"
+#include "runtime/base/text.h"
 #include "runtime/engine/core.h"
-#include "runtime/engine/omission.h"
-#include "runtime/kinds/native.h"
 #include "runtime/plan/booleans.h"
 #include "runtime/plan/print.h"
-#include "runtime/status/text.h"
 
 namespace cgraph::engine {
 
-using ranks::StateRequest;
+using cluster::StateRequest;
 
 void Core::ListStates() {
   for (uint32_t a = 0; a < plan_->actors.size(); ++a) {

@@ -10,10 +10,10 @@
 
 #include <fmt/format.h>
 
+#include "runtime/base/status.h"
 #include "runtime/plan/graph_index.h"
 #include "runtime/plan/limits.h"
 #include "runtime/plan/plan.h"
-#include "runtime/status/status.h"
 
 namespace cgraph::plan::check {
 

@@ -9,8 +9,8 @@
 
 #include <fmt/format.h>
 
+#include "runtime/base/output_files.h"
 #include "runtime/plan/load/unpacked_size.h"
-#include "runtime/status/output_files.h"
 
 namespace cgraph::plan {
 namespace {

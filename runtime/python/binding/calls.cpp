@@ -11,10 +11,10 @@
 #include <nanobind/stl/vector.h>
 
 #include "runtime/plan/print.h"
-#include "runtime/python/binding/tensors/array.h"
 #include "runtime/python/binding/errors.h"
 #include "runtime/python/binding/plan_handle.h"
 #include "runtime/python/binding/signals.h"
+#include "runtime/python/binding/tensors/array.h"
 #include "runtime/python/binding/without_gil.h"
 
 namespace nb = nanobind;

@@ -14,12 +14,16 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include "runtime/base/kinds/limits.h"
+#include "runtime/base/usage_text.h"
+#include "runtime/cluster/launcher.h"
+#include "runtime/cluster/shared/control.h"
 #include "runtime/engine/machines/machine_gpus.h"
 #include "runtime/engine/machines/machines.h"
 #include "runtime/engine/rank.h"
-#include "runtime/kinds/limits.h"
 #include "runtime/native/library.h"
 #include "runtime/native/running_call.h"
+#include "runtime/plan/device_map.h"
 #include "runtime/plan/load.h"
 #include "runtime/plan/print.h"
 #include "runtime/python/binding/calls.h"
@@ -27,10 +31,6 @@
 #include "runtime/python/binding/plan_handle.h"
 #include "runtime/python/binding/signals.h"
 #include "runtime/python/binding/without_gil.h"
-#include "runtime/ranks/launcher.h"
-#include "runtime/ranks/shared/control.h"
-#include "runtime/status/usage_text.h"
-#include "runtime/workers/device_map.h"
 
 namespace nb = nanobind;
 
@@ -52,7 +52,7 @@ Status AddToOptions(const std::string& device_map, plan::Plan& plan, EngineOptio
   if (device_map.empty()) return Status::Ok();
   auto machines = engine::FindMachines(plan, nullptr);
   if (!machines.ok()) return machines.status();
-  auto mapped = workers::MapDevices(plan, device_map, *machines);
+  auto mapped = plan::MapDevices(plan, device_map, *machines);
   if (!mapped.ok()) return mapped.status();
   options.gpu_map = mapped->on_gpus;
   options.gpus = !mapped->on_gpus.empty();
@@ -85,7 +85,7 @@ nb::tuple Described(option::Count<most> kind, uint32_t) {
   return nb::make_tuple("count", kind.kMost, nb::none());
 }
 nb::tuple Described(option::Processes, uint32_t) {
-  return nb::make_tuple("processes", ranks::kMostRanks, nb::none());
+  return nb::make_tuple("processes", cluster::kMostRanks, nb::none());
 }
 nb::tuple Described(option::Seconds, std::chrono::nanoseconds) {
   return nb::make_tuple("seconds", 0, nb::none());
@@ -117,7 +117,7 @@ nb::list DescribedExclusions() {
 // Refuses a plan of several nodes where a launcher runs this program several times.
 Status CheckLauncher(const plan::Plan& plan) {
   const uint32_t nodes = engine::NodesOf(plan);
-  const auto launch = ranks::FindLaunch();
+  const auto launch = cluster::FindLaunch();
   if (nodes == 1 || !launch) return Status();
   const std::string name = launch->launcher;
   return Status(
@@ -403,7 +403,7 @@ void BindEngine(nb::module_& module) {
   module.attr("TIMEOUT_TEXT") = kTimeoutText;
   module.attr("ENGINE_OPTIONS") = DescribedOptions();
   module.attr("EXCLUDED_OPTIONS") = DescribedExclusions();
-  module.attr("PROCESSES_TEXT") = ProcessesText(ranks::kMostRanks);
+  module.attr("PROCESSES_TEXT") = ProcessesText(cluster::kMostRanks);
   module.def("number_range_text", &NumberRangeText);
   module.def("is_python_module", &native::IsPythonModule);
   // What is wrong with the path of a library; empty: nothing.

@@ -20,9 +20,9 @@
 #include <nanobind/nanobind.h>
 
 #include "runtime/engine/engine.h"
-#include "runtime/python/binding/tensors/borrow.h"
 #include "runtime/python/binding/errors.h"
 #include "runtime/python/binding/forks.h"
+#include "runtime/python/binding/tensors/borrow.h"
 
 namespace cgraph::python {
 

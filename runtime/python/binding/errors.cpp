@@ -2,7 +2,7 @@
 
 #include <nanobind/nanobind.h>
 
-#include "runtime/status/terminal.h"
+#include "runtime/base/terminal.h"
 
 namespace nb = nanobind;
 

@@ -6,7 +6,7 @@
 
 #include <nanobind/nanobind.h>
 
-#include "runtime/status/status.h"
+#include "runtime/base/status.h"
 
 namespace cgraph::python {
 

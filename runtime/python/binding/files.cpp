@@ -6,10 +6,10 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 
+#include "runtime/base/files.h"
+#include "runtime/base/output_files.h"
 #include "runtime/python/binding/errors.h"
 #include "runtime/python/binding/without_gil.h"
-#include "runtime/status/files.h"
-#include "runtime/status/output_files.h"
 
 namespace nb = nanobind;
 

@@ -1,7 +1,6 @@
 // cgraph._runtime: the engine for Python. What it offers is described in cgraph/_runtime.pyi.
 #include <nanobind/nanobind.h>
 
-#include "runtime/python/binding/tensors/array.h"
 #include "runtime/python/binding/calls.h"
 #include "runtime/python/binding/engine_handle.h"
 #include "runtime/python/binding/errors.h"
@@ -9,6 +8,7 @@
 #include "runtime/python/binding/forks.h"
 #include "runtime/python/binding/plan_handle.h"
 #include "runtime/python/binding/states.h"
+#include "runtime/python/binding/tensors/array.h"
 
 // What Python calls is not nanobind's own function but the one at the end of this file, which may
 // refuse before nanobind makes anything.

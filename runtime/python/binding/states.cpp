@@ -13,14 +13,14 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include "runtime/base/kinds/native.h"
 #include "runtime/engine/states/saved_states.h"
-#include "runtime/kinds/native.h"
 #include "runtime/native/kernels.h"
 #include "runtime/plan/kinds.h"
-#include "runtime/python/binding/tensors/array.h"
-#include "runtime/python/binding/tensors/borrow.h"
 #include "runtime/python/binding/engine_handle.h"
 #include "runtime/python/binding/errors.h"
+#include "runtime/python/binding/tensors/array.h"
+#include "runtime/python/binding/tensors/borrow.h"
 #include "runtime/python/binding/without_gil.h"
 
 namespace nb = nanobind;

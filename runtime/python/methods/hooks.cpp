@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/kinds/native.h"
+#include "runtime/base/kinds/native.h"
 #include "runtime/python/methods/call.h"
 #include "runtime/python/methods/gil.h"
 #include "runtime/python/methods/helper.h"

@@ -5,10 +5,10 @@
 
 #include <fmt/format.h>
 
+#include "runtime/python/beyond_elements.h"
 #include "runtime/python/methods/dtypes.h"
 #include "runtime/python/methods/gpu/gpu_results.h"
 #include "runtime/python/methods/source.h"
-#include "runtime/python/beyond_elements.h"
 
 namespace cgraph::methods {
 namespace {

@@ -1,5 +1,5 @@
 // Every wait of submission, results, channels and teardown is needed: leaves out each row of the
-// table in runtime/engine/omission.h, and sees that a program notices. (Waits of plans, and what
+// table in runtime/base/omission.h, and sees that a program notices. (Waits of plans, and what
 // work queues ask their queues: missing_waits_test.cpp.)
 //
 // Each row has a program that says whether all was right. As the engine is, it says so under every
@@ -11,14 +11,13 @@
 #include <string>
 #include <vector>
 
-#include "runtime/engine/omission.h"
+#include "runtime/base/omission.h"
 #include "tests/deferred/omissions/programs.h"
 #include "tests/deferred/trial.h"
 
 namespace cgraph::testing {
 namespace {
 
-using engine::Omission;
 
 constexpr uint64_t kWhole = 12;  // seeds under which each program runs as it is
 
@@ -85,12 +84,12 @@ uint64_t SeedOf(const Row& row, uint64_t i) {
 }
 
 // Whether a program under `omitted` says within so many seeds that something is wrong.
-bool Notices(const Row& row, engine::Omitted omitted, uint64_t seeds) {
+bool Notices(const Row& row, Omitted omitted, uint64_t seeds) {
   if (row.on == On::kCpu) seeds = std::min<uint64_t>(seeds, 10);
   for (uint64_t i = 1; i <= seeds; ++i) {
     const bool same = Same(SeedOf(row, i), [&] {
-      engine::omitted = omitted;
-      engine::stretched = row.what;
+      omitted = omitted;
+      stretched = row.what;
       return row.right();
     });
     if (!same) return true;

@@ -14,7 +14,7 @@ namespace cgraph::cuda {
 
 // Declared as our table has them, defined under the library's names.
 #define FUNCTION(name, parameters) extern "C" int name parameters;
-#include "runtime/cuda/libraries/cublaslt.def"
+#include "runtime/device/cuda/libraries/cublaslt.def"
 #undef FUNCTION
 extern "C" size_t cublasLtGetVersion();
 

@@ -9,7 +9,7 @@
 namespace cgraph::cuda {
 
 #define FUNCTION(name, parameters) extern "C" int name parameters;
-#include "runtime/cuda/libraries/cublaslt.def"
+#include "runtime/device/cuda/libraries/cublaslt.def"
 #undef FUNCTION
 
 }  // namespace cgraph::cuda

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <mutex>
 
-#include "runtime/cuda/libraries/cublaslt.h"
+#include "runtime/device/cuda/libraries/cublaslt.h"
 
 namespace cgraph::cuda {
 

@@ -22,7 +22,7 @@ from table import DELETIONS
 TREE = pathlib.Path(__file__).resolve().parents[3]
 TARGETS = ["cgc", "cgrun", "cgraph_cuda", "cgraph_emulated_driver", "cgraph_emulated_nccl",
            "cgraph_emulated_nvrtc", "cgraph_emulated_cublaslt", "device_test", "kernels_cuda_test",
-           "poisoned_products_test", "steady_state_emulated_test", "channel_test", "messages_test",
+           "poisoned_products_test", "steady_state_emulated_test", "transport_test", "messages_test",
            "emulated_engine_test", "broken_queues_test", "endless_kernel_test",
            "cgraph_gpu_trial", "cgraph_trial"]
 SECONDS = 240  # for one test: a run that hangs ends in a time-out of its own
@@ -125,7 +125,7 @@ def tests(copy, release):
                                      "--softmax", release / "examples/libsoftmax.so"], {}
     yield "poisoned products", [release / "tests/poisoned_products_test"], on_gpus | {
         "CGRAPH_EMULATION": "seed=1", "CGRAPH_EMULATED_CUBLASLT": "seed=2"}
-    yield "ends of communications", [release / "tests/channel_test", "-w", "NoTests"], {}
+    yield "ends of communications", [release / "tests/transport_test", "-w", "NoTests"], {}
     yield "ends between machines", [release / "tests/messages_test"], {}
     yield "the engine", [release / "tests/emulated_engine_test"], on_gpus | {
         "CGRAPH_EMULATION": "devices=2"}

@@ -3,20 +3,20 @@
 Each row: a name, a file, and a text that stands there once, with what stands there instead. A text
 may be shortened to its beginning and end by `...`.
 """
-QUEUE = "runtime/cuda/device/cuda_queue.cpp"
-END = "runtime/cuda/device/cuda_queue_end.cpp"
-COLLECTIVES = "runtime/cuda/device/cuda_queue_collectives.cpp"
-DEVICE = "runtime/cuda/device/cuda_device.cpp"
-TABLE = "runtime/cuda/device/poison_table.cpp"
-NCCL = "runtime/cuda/collectives/nccl_communicator.cpp"
-NATIVE = "runtime/engine/load/communication/native_collectives.cpp"
-GPU = "runtime/cuda/gpu/gpu.cpp"
+QUEUE = "runtime/device/cuda/device/cuda_queue.cpp"
+END = "runtime/device/cuda/device/cuda_queue_end.cpp"
+COLLECTIVES = "runtime/device/cuda/device/cuda_queue_collectives.cpp"
+DEVICE = "runtime/device/cuda/device/cuda_device.cpp"
+TABLE = "runtime/device/cuda/device/poison_table.cpp"
+NCCL = "runtime/device/cuda/collectives/nccl_communicator.cpp"
+NATIVE = "runtime/load/communication/native_collectives.cpp"
+GPU = "runtime/device/cuda/gpu/gpu.cpp"
 HANDOVER = "runtime/engine/handover.cpp"
-CODE = "runtime/cuda/kernels/device_code.h"
-PRODUCT = "runtime/cuda/kernels/matmul/library_product.cpp"
-QUEUED = "runtime/channel/queued/"
-SENDER = "runtime/channel/messages/message_sender.cpp"
-RECEIVER = "runtime/channel/messages/message_receiver.cpp"
+CODE = "runtime/device/cuda/kernels/device_code.h"
+PRODUCT = "runtime/device/cuda/kernels/matmul/library_product.cpp"
+QUEUED = "runtime/transport/queued/"
+SENDER = "runtime/transport/messages/message_sender.cpp"
+RECEIVER = "runtime/transport/messages/message_receiver.cpp"
 
 DELETIONS = [
     # Streams.
@@ -80,7 +80,7 @@ DELETIONS = [
     ("issuing nothing to a broken queue", QUEUE,
      "                     graph});\n  return !broken_;",
      "                     graph});\n  return true;"),
-    ("flags of which the host hears late", "runtime/engine/load/prepare.cpp",
+    ("flags of which the host hears late", "runtime/load/prepare.cpp",
      "      out_.flags_unannounced |= !(*p_.devices)[setter]->immediate();\n", ""),
     # Copies.
     ("looking at flags before a copy", DEVICE, "if (!guard.looks) return driver.cuMemcpyAsync",
@@ -101,7 +101,7 @@ DELETIONS = [
      "AddressOf(data), 0, bytes), what));\n  return Status::Ok();"),
     ("reaching other GPUs", GPU,
      "if (enabled == CUDA_SUCCESS) enabled = driver_.cuCtxEnablePeerAccess(peer.context_, 0);", ""),
-    ("loading a kernel before it is launched", "runtime/cuda/module/module.cpp",
+    ("loading a kernel before it is launched", "runtime/device/cuda/module/module.cpp",
      "      CGRAPH_RETURN_IF_ERROR(check_(driver_.cuFuncLoad(function), what));\n", ""),
     # Flags.
     ("clearing flags", TABLE,
@@ -191,7 +191,7 @@ DELETIONS = [
     # Inputs and results in memory of GPUs that the program uses, too.
     ("waiting for what makes an input", HANDOVER,
      "    CGRAPH_RETURN_IF_ERROR(gpu->AwaitHandover());\n", ""),
-    ("reading an input where it lies on its own GPU alone", "runtime/cuda/gpu/handover.cpp",
+    ("reading an input where it lies on its own GPU alone", "runtime/device/cuda/gpu/handover.cpp",
      "return known == CUDA_SUCCESS && owner == ordinal_;", "return false && owner == 0;"),
     ("noting who still reads a result", "runtime/engine/engine.cpp",
      "    run_->fences.push_back(std::move(fence));\n", ""),
@@ -208,19 +208,19 @@ DELETIONS = [
     # The engine.
     ("ending collectives before queues are closed", "runtime/engine/teardown.cpp",
      "    for (auto& work_queue : work_queues_) work_queue->AbortCollectives();\n", ""),
-    ("the host waits before it issues", "runtime/engine/load/prepare.cpp",
+    ("the host waits before it issues", "runtime/load/prepare.cpp",
      "step.queue = held ? 0 : SlotOf(instruction);",
      "if (held) continue;\n      step.queue = SlotOf(instruction);"),
-    ("an entry is over when its streams are", "runtime/engine/execute/lane_queues.cpp",
+    ("an entry is over when its streams are", "runtime/execute/lane_queues.cpp",
      "if (!Omits(Omission::kOneQueue, opened.number)) over = std::min(over, opened.over->value());",
      "if (&opened == &queues_[0]) over = std::min(over, opened.over->value());"),
     ("making what recordings launch", "runtime/engine/core.cpp",
      "  return FinishRecordings(graphs_);", "  return Status::Ok();"),
-    ("an entry's signals", "runtime/engine/execute/lane_queues.cpp",
+    ("an entry's signals", "runtime/execute/lane_queues.cpp",
      "for (Opened& opened : queues_) opened.queue->Signal(opened.over, number);",
      "for (Opened& opened : queues_) opened.over->Signal(number);"),
     # Methods in native code.
-    ("waiting for a queue before native code", "runtime/engine/load/prepare.cpp",
+    ("waiting for a queue before native code", "runtime/load/prepare.cpp",
      "    if (native_calls_.event[instruction] != plan::kNone) AwaitQueue(program, instruction);\n",
      ""),
     ("poison that the host carries on to native code", QUEUE,
@@ -229,8 +229,8 @@ DELETIONS = [
      "  if (device::AnyPoisoned(launch.predicate.checks, bindings)) {", "  if (false) {"),
     ("the old values of states that native code writes", QUEUE,
      "    if (from.data == to.data || to.bytes() == 0) continue;\n", "    continue;\n"),
-    ("native code outside captures", "runtime/engine/load/prepare.cpp",
+    ("native code outside captures", "runtime/load/prepare.cpp",
      "      segment_of_.erase(key);\n", ""),
-    ("the object of each place", "runtime/engine/load/kernels.cpp",
+    ("the object of each place", "runtime/load/kernels.cpp",
      "  if (native) key += place;  // its object is not among the operands\n", ""),
 ]

@@ -52,12 +52,12 @@ struct TwoGpus {
   std::unique_ptr<device::Backend> backend;
   std::unique_ptr<device::Device> host, gpus[2];
   device::SemaphoreArray semaphores;
-  device::EventCount event_count;  // of whoever issues
+  EventCount event_count;  // of whoever issues
 };
 
 // Lets calls of the driver fail, one at a time, until the GPU's queue is broken by one. Its stream
 // goes on.
-void Break(device::Queue& queue, const device::Device& gpu, device::TimelineSemaphore& unused) {
+void Break(device::Queue& queue, const device::Device& gpu, TimelineSemaphore& unused) {
   for (uint64_t i = 1; gpu.Failure().ok(); ++i) {
     REQUIRE(i < 1000);
     DriverControl().fail_at(DriverControl().calls() + 2, /*sticky=*/false);  // behind the context's
@@ -66,7 +66,7 @@ void Break(device::Queue& queue, const device::Device& gpu, device::TimelineSema
   DriverControl().fail_at(0, false);
 }
 
-bool WaitFor(const device::TimelineSemaphore& semaphore, uint64_t value, Clock::time_point end) {
+bool WaitFor(const TimelineSemaphore& semaphore, uint64_t value, Clock::time_point end) {
   while (!semaphore.Reached(value) && Clock::now() < end) {
     std::this_thread::sleep_for(milliseconds(1));
   }
@@ -132,9 +132,9 @@ TEST_CASE("executions end after a queue has broken, in every order") {
 TEST_CASE("a broken queue's stream lowers no semaphore for good") {
   const Clock::time_point end = Clock::now() + std::chrono::seconds(10);
   TwoGpus two;
-  device::TimelineSemaphore &gate = two.semaphores[0], &lowered = two.semaphores[1],
+  TimelineSemaphore &gate = two.semaphores[0], &lowered = two.semaphores[1],
                             &other_gate = two.semaphores[2], &done = two.semaphores[3];
-  device::EventCount listener;  // of a thread of the host, which waits for `lowered`, too
+  EventCount listener;  // of a thread of the host, which waits for `lowered`, too
   lowered.AddListener(&listener);
   const auto broken = two.Open(0), other = two.Open(1);
   broken->Wait(&gate, 1, {});

@@ -1,7 +1,7 @@
 // CUDA graphs at load.
 #include <catch2/catch.hpp>
 
-#include "runtime/device/sync/cores.h"
+#include "runtime/base/sync/cores.h"
 #include "tests/emulation/engine/driver_control.h"
 #include "tests/support/run.h"
 
@@ -14,7 +14,7 @@ TEST_CASE("captures are instantiated by several threads, and run all the same") 
     CHECK(runner.Run("keep_there", {2}) == std::vector<int64_t>{12});
     CHECK(runner.Run("append", {1}) == std::vector<int64_t>{15, 15, 15});
   }
-  CHECK(DriverControl().most_instantiating() >= std::min(2u, device::Cores()));
+  CHECK(DriverControl().most_instantiating() >= std::min(2u, Cores()));
 }
 
 }  // namespace cgraph::emulation

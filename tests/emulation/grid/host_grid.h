@@ -1,5 +1,5 @@
-// The language of device code, for the host's compiler: runtime/cuda/kernels/device_code.h includes
-// this instead of CUDA's where CGRAPH_EMULATED_GRID names it.
+// The language of device code, for the host's compiler: runtime/device/cuda/kernels/device_code.h
+// includes this instead of CUDA's where CGRAPH_EMULATED_GRID names it.
 //
 // The threads of a block are fibers of one thread of the host (multiprocessor.h). A thread runs
 // until it meets the others, at a barrier or in a shuffle, and in any order between two of these;

@@ -2,13 +2,13 @@
 #ifndef CGRAPH_TESTS_EMULATION_NCCL_FUNCTIONS_H_
 #define CGRAPH_TESTS_EMULATION_NCCL_FUNCTIONS_H_
 
-#include "runtime/cuda/libraries/nccl.h"
+#include "runtime/device/cuda/libraries/nccl.h"
 
 namespace cgraph::cuda {
 
 extern "C" {
 #define FUNCTION(name, parameters) int name parameters;
-#include "runtime/cuda/libraries/nccl.def"
+#include "runtime/device/cuda/libraries/nccl.def"
 #undef FUNCTION
 const char* ncclGetErrorString(int status);
 const char* ncclGetLastError(NcclComm communicator);

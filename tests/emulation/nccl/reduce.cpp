@@ -5,7 +5,7 @@
 #include <cstring>
 #include <type_traits>
 
-#include "runtime/cuda/libraries/nccl.h"
+#include "runtime/device/cuda/libraries/nccl.h"
 
 namespace cgraph::emulation {
 namespace {

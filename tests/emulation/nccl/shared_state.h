@@ -14,7 +14,7 @@
 #include <mutex>
 #include <string>
 
-#include "runtime/cuda/libraries/nccl.h"
+#include "runtime/device/cuda/libraries/nccl.h"
 
 namespace cgraph::emulation {
 

@@ -33,7 +33,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/cuda/libraries/nccl.h"
+#include "runtime/device/cuda/libraries/nccl.h"
 #include "tests/emulation/nccl/options.h"
 #include "tests/emulation/nccl/shared_state.h"
 

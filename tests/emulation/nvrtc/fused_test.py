@@ -31,7 +31,7 @@ SHAPES = [(6, 8), (5, 7), (3, 4, 16)]
 
 def operations():
     """(kind, name in plans, dtypes) of every row of operations.def."""
-    text = (ROOT / "runtime/device/kernels/elementwise/operations.def").read_text()
+    text = (ROOT / "runtime/device/cpu/kernels/elementwise/operations.def").read_text()
     rows = re.findall(r'^(BINARY|COMPARE|UNARY|SELECT|TERNARY)\("(\w+)", \w+, (\w+)\)', text, re.M)
     return [(kind, name, CLASSES[dtypes]) for kind, name, dtypes in rows]
 

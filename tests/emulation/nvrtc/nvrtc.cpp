@@ -16,7 +16,7 @@
 #include <system_error>
 #include <vector>
 
-#include "runtime/cuda/libraries/nvrtc.h"
+#include "runtime/device/cuda/libraries/nvrtc.h"
 #include "tests/emulation/driver/host_object.h"
 
 namespace cgraph::cuda {
@@ -28,7 +28,7 @@ struct RtcProgramObject {
 };
 
 #define FUNCTION(name, parameters) extern "C" int name parameters;
-#include "runtime/cuda/libraries/nvrtc.def"
+#include "runtime/device/cuda/libraries/nvrtc.def"
 #undef FUNCTION
 
 namespace {

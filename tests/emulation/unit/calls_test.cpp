@@ -18,12 +18,12 @@ using Catch::Matchers::Contains;
 
 const char* const kSymbols[] = {
 #define FUNCTION(member, symbol) #symbol,
-#include "runtime/cuda/driver/driver.def"
+#include "runtime/device/cuda/driver/driver.def"
 #undef FUNCTION
 };
 const char* const kMembers[] = {
 #define FUNCTION(member, symbol) #member,
-#include "runtime/cuda/driver/driver.def"
+#include "runtime/device/cuda/driver/driver.def"
 #undef FUNCTION
 };
 const char* const kCalls[] = {

@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/device/sync/event_count.h"
+#include "runtime/base/sync/event_count.h"
 #include "runtime/device/cpu/host_queue.h"
 #include "tests/support/deferred/deferred.h"
 
@@ -30,7 +30,7 @@ class DeferredQueue : public device::HostQueue {
   void Appended() override;
 
   std::shared_ptr<Machine> machine_;
-  device::EventCount* const issuer_;
+  EventCount* const issuer_;
   size_t number_ = 0;      // in the order in which they were opened
   uint64_t priority_ = 0;  // under the machine's mutex, and so is:
   bool busy_ = false;
@@ -52,7 +52,7 @@ class Machine {
   void Appended();
   // What comes now is in another order.
   void Reseed(uint64_t seed);
-  device::EventCount* event_count() { return options_.thread ? &event_count_ : nullptr; }
+  EventCount* event_count() { return options_.thread ? &event_count_ : nullptr; }
 
  private:
   void DrawHabits();
@@ -69,7 +69,7 @@ class Machine {
   std::vector<DeferredQueue*> queues_;
   size_t opened_ = 0;            // queues
   uint64_t next_low_ = 1 << 20;  // falls: who is put behind all others
-  device::EventCount event_count_;
+  EventCount event_count_;
   std::atomic<uint64_t> work_{0};
   std::atomic<bool> ended_{false};
   std::thread thread_;

@@ -18,7 +18,7 @@ struct QueueOfDevice {
   plan::Plan plan;
   std::unique_ptr<device::Device> host, device;
   std::unique_ptr<device::Queue> queue;
-  device::EventCount event_count;
+  EventCount event_count;
   std::vector<device::Report> reports;
 
   explicit QueueOfDevice(uint64_t seed)

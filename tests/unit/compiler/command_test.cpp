@@ -6,7 +6,7 @@
 
 #include "compiler/command/load_plan.h"
 #include "compiler/command/output.h"
-#include "runtime/status/exit_code.h"
+#include "runtime/base/exit_code.h"
 
 namespace cgraph::command {
 namespace {

@@ -8,8 +8,8 @@
 
 #include "compiler/inspect/simulate.h"
 #include "llvm/Support/JSON.h"
+#include "runtime/base/text.h"
 #include "runtime/plan/prove.h"
-#include "runtime/status/text.h"
 #include "tests/support/plans/plan_builder.h"
 #include "tests/support/plans/sample_plans.h"
 

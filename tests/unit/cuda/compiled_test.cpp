@@ -10,10 +10,10 @@
 
 #include <fmt/format.h>
 
-#include "runtime/cuda/kernels/elementwise/chain_source.h"
-#include "runtime/cuda/libraries/code_cache.h"
-#include "runtime/cuda/libraries/nvrtc.h"
-#include "runtime/cuda/module/headers.h"
+#include "runtime/device/cuda/kernels/elementwise/chain_source.h"
+#include "runtime/device/cuda/libraries/code_cache.h"
+#include "runtime/device/cuda/libraries/nvrtc.h"
+#include "runtime/device/cuda/module/headers.h"
 
 namespace cgraph::cuda {
 namespace {
@@ -78,7 +78,7 @@ std::optional<ChainSource> EveryOperation(DType dtype) {
     chain.Add(name, {before, 0}, DType::bool_);             \
     chain.Add("select", {chain.Before(), before, 0}, dtype); \
   }
-#include "runtime/device/kernels/elementwise/operations.def"
+#include "runtime/device/cpu/kernels/elementwise/operations.def"
   for (const DType other : {DType::bool_, DType::i8, DType::u8, DType::i32, DType::i64, DType::f16,
                             DType::bf16, DType::f32, DType::f64}) {
     chain.Add("cast", {chain.Before()}, other);

@@ -3,7 +3,7 @@
 #include <cublasLt.h>
 #include <library_types.h>
 
-#include "runtime/cuda/libraries/cublaslt.h"
+#include "runtime/device/cuda/libraries/cublaslt.h"
 
 namespace cgraph::cuda {
 

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "runtime/cuda/module/images.h"
-#include "runtime/cuda/module/module.h"
+#include "runtime/device/cuda/module/images.h"
+#include "runtime/device/cuda/module/module.h"
 
 namespace cgraph::cuda {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <type_traits>
 
-#include "runtime/cuda/libraries/nccl.h"
+#include "runtime/device/cuda/libraries/nccl.h"
 #include "runtime/device/memory.h"
 
 namespace cgraph::cuda {
@@ -56,7 +56,7 @@ constexpr bool Like(R (*)(Ours...), S (*)(Theirs...)) {
 #if NCCL_VERSION_CODE < NCCL_VERSION(2, 27, 0)
 #define LATER_FUNCTION(version, name, parameters)
 #endif
-#include "runtime/cuda/libraries/nccl.def"
+#include "runtime/device/cuda/libraries/nccl.def"
 #undef FUNCTION
 static_assert(Like(decltype(Nccl::ncclGetErrorString)(nullptr),
                    decltype(&::ncclGetErrorString)(nullptr)));

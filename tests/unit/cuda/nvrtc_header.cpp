@@ -4,7 +4,7 @@
 
 #include <type_traits>
 
-#include "runtime/cuda/libraries/nvrtc.h"
+#include "runtime/device/cuda/libraries/nvrtc.h"
 
 namespace cgraph::cuda {
 
@@ -26,7 +26,7 @@ struct Alike<int (*)(Ours...), nvrtcResult (*)(Others...)>
     : std::is_same<void(typename Theirs<Ours>::Type...), void(Others...)> {};
 #define FUNCTION(name, parameters) \
   static_assert(Alike<decltype(Nvrtc::name), decltype(&::name)>::value);
-#include "runtime/cuda/libraries/nvrtc.def"
+#include "runtime/device/cuda/libraries/nvrtc.def"
 #undef FUNCTION
 
 }  // namespace cgraph::cuda

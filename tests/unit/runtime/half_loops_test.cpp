@@ -7,8 +7,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "runtime/device/cpu/kernels/elementwise/loop_templates.h"
 #include "runtime/device/kernel.h"
-#include "runtime/device/kernels/elementwise/loop_templates.h"
 #include "runtime/plan/kinds.h"
 
 namespace cgraph::device {
@@ -63,7 +63,7 @@ template <typename Half>
 void CheckFunctions(DType dtype) {
 #define UNARY(name, operation, dtypes) \
   if constexpr (DTypes::dtypes != DTypes::kBool) CheckFunction<operation, Half>(name, dtype);
-#include "runtime/device/kernels/kernels.def"
+#include "runtime/device/cpu/kernels/kernels.def"
 }
 
 #if defined(__x86_64__)

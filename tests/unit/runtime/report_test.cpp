@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "runtime/base/ranges.h"
+#include "runtime/cluster/refusals.h"
 #include "runtime/engine/engine.h"
 #include "runtime/engine/report/report.h"
-#include "runtime/ranks/refusals.h"
-#include "runtime/status/ranges.h"
 #include "tests/support/plans/flow_plan.h"
 #include "tests/support/plans/loaded.h"
 
@@ -181,8 +181,8 @@ TEST_CASE("a drawing has a frame for each rank, and alarms at causes") {
 }
 
 TEST_CASE("errors of many ranks are joined") {
-  using ranks::JoinRefusals;
-  using ranks::Refusal;
+  using cluster::JoinRefusals;
+  using cluster::Refusal;
   const Status absent(StatusCode::kNotFound, "w.safetensors cannot be read");
   std::vector<Refusal> refusals = {{3, "process 13 on c", absent}};
   CHECK(JoinRefusals({}, "node[", "]").ok());

@@ -12,13 +12,13 @@
 
 #include <catch2/catch.hpp>
 
-#include "runtime/device/kernels/block_product.h"
-#include "runtime/device/kernels/elementwise/loop_templates.h"
-#include "runtime/device/kernels/reductions/argmax.h"
-#include "runtime/device/kernels/reductions/reductions.h"
-#include "runtime/device/kernels/row_product.h"
-#include "runtime/device/kernels/rows/lanes.h"
-#include "runtime/device/kernels/workspace.h"
+#include "runtime/device/cpu/kernels/block_product.h"
+#include "runtime/device/cpu/kernels/elementwise/loop_templates.h"
+#include "runtime/device/cpu/kernels/reductions/argmax.h"
+#include "runtime/device/cpu/kernels/reductions/reductions.h"
+#include "runtime/device/cpu/kernels/row_product.h"
+#include "runtime/device/cpu/kernels/rows/lanes.h"
+#include "runtime/device/cpu/kernels/workspace.h"
 
 namespace cgraph::device {
 namespace {
@@ -99,7 +99,7 @@ void CheckAll() {
     INFO(name);                                                                                   \
     CheckVersions<operation, BinaryLoop<operation, T, T, Walking::kBoth>, T, 2>();                \
   }
-#include "runtime/device/kernels/kernels.def"
+#include "runtime/device/cpu/kernels/kernels.def"
 }
 
 TEST_CASE("every version of a loop gives the same bits, in f32") { CheckAll<float>(); }

@@ -21,7 +21,7 @@
 namespace cgraph::testing {
 namespace {
 
-using engine::MachineMessage;
+using cluster::MachineMessage;
 
 constexpr uint64_t kMostPiece = 1 << 20;
 
@@ -54,20 +54,20 @@ class Folder {
 };
 
 // Ears: passes on what comes with the control tag.
-class Ears final : public ranks::Listener {
+class Ears final : public cluster::Listener {
  public:
   using Hear = std::function<void(uint32_t, const MachineMessage&, std::string_view)>;
-  Ears(ranks::Messenger& messenger, Hear hear)
+  Ears(cluster::Messenger& messenger, Hear hear)
       : messenger_(messenger), hear_(std::move(hear)), buffers_(messenger.count()) {
-    messenger_.Listen(engine::kMachineTag, this);
+    messenger_.Listen(cluster::kMachineTag, this);
   }
-  ~Ears() override { messenger_.Listen(engine::kMachineTag, nullptr); }
+  ~Ears() override { messenger_.Listen(cluster::kMachineTag, nullptr); }
   std::span<std::byte> BufferFor(uint32_t from, uint64_t bytes) override {
     return buffers_[from].New(bytes);
   }
   bool OnMessage(uint32_t from, std::span<const std::byte>) override {
     const std::vector<std::byte> bytes = buffers_[from].Take();
-    const auto [message, text] = engine::Read(bytes);
+    const auto [message, text] = cluster::ReadMessage(bytes);
     most_text = std::max(most_text, text.size());
     hear_(from, message, text);
     return true;
@@ -75,15 +75,15 @@ class Ears final : public ranks::Listener {
   size_t most_text = 0;
 
  private:
-  ranks::Messenger& messenger_;
+  cluster::Messenger& messenger_;
   Hear hear_;
-  std::vector<ranks::ReceiveBuffers> buffers_;
+  std::vector<cluster::ReceiveBuffers> buffers_;
 };
 
 // FirstRankThread: rank 0, which answers.
 class FirstRankThread {
  public:
-  FirstRankThread(ranks::Wire& wire, const plan::WeightFile& slice, const std::string& folder)
+  FirstRankThread(cluster::Wire& wire, const plan::WeightFile& slice, const std::string& folder)
       : messenger_(wire), weights_(folder, nullptr) {
     plan_.weights.push_back(std::make_unique<plan::WeightFile>(slice));
     thread_ = std::thread([this] {
@@ -104,7 +104,7 @@ class FirstRankThread {
   }
 
  private:
-  ranks::Messenger messenger_;
+  cluster::Messenger messenger_;
   plan::Plan plan_;
   engine::Weights weights_;
   std::atomic<bool> ends_{false};
@@ -176,7 +176,7 @@ TEST_CASE("a rank gets the slices of rank 0, whatever it has itself") {
     std::copy(count.begin(), count.end(), out.dims);
     Network network(2, number);
     const FirstRankThread rank0(network.wire(0), weight, first.path());
-    ranks::Messenger messenger(network.wire(1));
+    cluster::Messenger messenger(network.wire(1));
     engine::AskedFirstRank asked(
         messenger, {0}, [] { return false; }, std::chrono::nanoseconds(0));
     const Ears ears(messenger, [&](uint32_t, const MachineMessage& message, std::string_view text) {
@@ -218,7 +218,7 @@ TEST_CASE("rank 0 answers no question about more than a piece, or about what is 
   weight.tensor = "t";
   Network network(2, 1);
   const FirstRankThread rank0(network.wire(0), weight, first.path());
-  ranks::Messenger messenger(network.wire(1));
+  cluster::Messenger messenger(network.wire(1));
   StatusCode code = StatusCode::kOk;
   bool heard = false;
   const Ears ears(messenger, [&](uint32_t, const MachineMessage& message, std::string_view) {
@@ -229,10 +229,10 @@ TEST_CASE("rank 0 answers no question about more than a piece, or about what is 
     MachineMessage question{.kind = MachineMessage::kAskWeights};
     question.weights = {.weight = number, .piece = true};
     heard = false;
-    engine::SendMessage(
+    cluster::SendMessage(
         messenger, 0, question,
         {reinterpret_cast<const char*>(range.data()), range.size() * sizeof(range[0]) - cut});
-    engine::PollUntil(messenger, [&] { return heard; });
+    cluster::PollUntil(messenger, [&] { return heard; });
     return code;
   };
   CHECK(ask(0, {0, 0, 1, 1'000'000}) == StatusCode::kOk);

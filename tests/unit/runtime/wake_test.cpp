@@ -13,8 +13,8 @@
 #include <fstream>
 #include <thread>
 
-#include "runtime/device/sync/cores.h"
-#include "runtime/device/sync/spin.h"
+#include "runtime/base/sync/cores.h"
+#include "runtime/base/sync/spin.h"
 #include "runtime/engine/engine.h"
 #include "tests/support/plans/flow_plan.h"
 
@@ -88,7 +88,6 @@ nanoseconds WaitedForCores() {
 }  // namespace
 
 TEST_CASE("the time to spin is several times what a wake-up takes") {
-  using device::SpinBudget;
   for (int i = 0; i < 200; ++i) SpinBudget::Observe(microseconds(1));
   const nanoseconds quick = SpinBudget::Get();
   CHECK(quick <= microseconds(50));
@@ -105,7 +104,7 @@ TEST_CASE("the time to spin is several times what a wake-up takes") {
 
 // Pauses in which other work of the machine held a thread up say nothing and are not counted.
 TEST_CASE("where a wake-up is slow, three executions after a pause nobody sleeps any more") {
-  if (device::Cores() < 2) return;
+  if (Cores() < 2) return;
   EngineOptions options;
   options.workers = 2;
   auto engine = Engine::Load(ThereAndBack(), options);

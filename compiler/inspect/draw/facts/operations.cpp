@@ -10,7 +10,7 @@
 #include "compiler/inspect/draw.h"
 #include "compiler/inspect/draw/facts/facts.h"
 #include "compiler/inspect/draw/facts/value_makers.h"
-#include "runtime/kinds/native.h"
+#include "runtime/base/kinds/native.h"
 #include "runtime/plan/kinds.h"
 #include "runtime/plan/print.h"
 

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "llvm/ADT/StringRef.h"
+#include "runtime/base/text.h"
 #include "runtime/plan/print.h"
-#include "runtime/status/text.h"
 
 namespace cgraph {
 

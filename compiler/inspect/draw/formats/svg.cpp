@@ -7,7 +7,7 @@
 
 #include "compiler/inspect/draw/formats/text.h"
 #include "compiler/inspect/draw/palette.h"
-#include "runtime/status/text.h"
+#include "runtime/base/text.h"
 
 namespace cgraph {
 

@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "runtime/status/terminal.h"
-#include "runtime/status/text.h"
+#include "runtime/base/terminal.h"
+#include "runtime/base/text.h"
 
 namespace cgraph {
 

@@ -5,7 +5,7 @@
 #include <tuple>
 
 #include "compiler/base/byte_intervals.h"
-#include "runtime/kinds/native.h"
+#include "runtime/base/kinds/native.h"
 #include "runtime/plan/graph_index.h"
 
 namespace cgraph {

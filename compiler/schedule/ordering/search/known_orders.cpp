@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "compiler/schedule/ordering/list/list_schedule.h"
-#include "compiler/schedule/ordering/search/serial_scheduler.h"
 #include "compiler/schedule/ordering/search/search.h"
+#include "compiler/schedule/ordering/search/serial_scheduler.h"
 #include "compiler/schedule/ordering/serial/place_serially.h"
 
 namespace cgraph::schedule {

@@ -7,8 +7,8 @@
 #include <cmath>
 
 #include "compiler/schedule/ordering/search/counter_random.h"
-#include "compiler/schedule/ordering/search/serial_scheduler.h"
 #include "compiler/schedule/ordering/search/search.h"
+#include "compiler/schedule/ordering/search/serial_scheduler.h"
 
 namespace cgraph::schedule {
 namespace {

@@ -14,8 +14,8 @@
 #include "runtime/device/format_tensor.h"
 #include "runtime/native/dlpack_types.h"
 #include "runtime/plan/kinds.h"
-#include "runtime/python/binding/tensors/dlpack.h"
 #include "runtime/python/binding/errors.h"
+#include "runtime/python/binding/tensors/dlpack.h"
 #include "runtime/python/binding/without_gil.h"
 
 namespace nb = nanobind;

@@ -10,9 +10,9 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 
+#include "runtime/base/text.h"
 #include "runtime/plan/kinds.h"
 #include "runtime/plan/numpy_names.h"
-#include "runtime/status/text.h"
 #include "runtime/python/beyond_elements.h"
 #include "runtime/python/binding/errors.h"
 #include "runtime/python/binding/tensors/parts.h"

@@ -8,8 +8,8 @@
 
 #include "runtime/device/numbers/half.h"
 #include "runtime/plan/kinds.h"
-#include "runtime/python/binding/tensors/borrow.h"
 #include "runtime/python/binding/errors.h"
+#include "runtime/python/binding/tensors/borrow.h"
 
 namespace nb = nanobind;
 

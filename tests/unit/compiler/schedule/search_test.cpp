@@ -7,8 +7,8 @@
 #include <random>
 
 #include "compiler/schedule/ordering/list/list_schedule.h"
-#include "compiler/schedule/ordering/search/serial_scheduler.h"
 #include "compiler/schedule/ordering/search/search.h"
+#include "compiler/schedule/ordering/search/serial_scheduler.h"
 #include "compiler/schedule/ordering/tasks/tasks.h"
 #include "tests/support/modules/task_builder.h"
 

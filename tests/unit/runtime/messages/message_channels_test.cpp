@@ -8,23 +8,23 @@
 #include <numeric>
 #include <set>
 
-#include "runtime/channel/local/local_collective.h"
-#include "runtime/channel/messages/message_channel.h"
-#include "runtime/channel/messages/collective/message_collective.h"
-#include "runtime/channel/messages/collective/sections.h"
 #include "runtime/plan/kinds.h"
+#include "runtime/transport/local/local_collective.h"
+#include "runtime/transport/messages/collective/message_collective.h"
+#include "runtime/transport/messages/collective/sections.h"
+#include "runtime/transport/messages/message_channel.h"
 #include "tests/support/host_memory.h"
 #include "tests/unit/runtime/messages/wires.h"
 
 namespace cgraph::testing {
 namespace {
 
-using channel::BufferSpan;
-using channel::Channel;
-using channel::ChannelShape;
-using channel::Collective;
-using channel::CollectiveShape;
-using ranks::Messenger;
+using transport::BufferSpan;
+using transport::Channel;
+using transport::ChannelShape;
+using transport::Collective;
+using transport::CollectiveShape;
+using cluster::Messenger;
 
 // Value: memory of its own for each value, so that whoever goes beyond it is found by a sanitizer.
 using Value = std::vector<std::byte>;
@@ -81,7 +81,7 @@ struct Transfer {
   ChannelShape shape;
   uint32_t from = 0, to = 0;
   std::vector<std::unique_ptr<Channel>> at;  // by rank
-  device::EventCount sender, receiver;
+  EventCount sender, receiver;
   struct Message {
     std::vector<Value> values;
     bool poison = false;
@@ -106,7 +106,7 @@ struct Transfer {
       messages.push_back(std::move(message));
     }
     for (uint32_t rank = 0; rank < ranks.count(); ++rank) {
-      auto made = channel::MakeMessageChannel(shape, *ranks.messengers[rank], tag, from, to);
+      auto made = transport::MakeMessageChannel(shape, *ranks.messengers[rank], tag, from, to);
       REQUIRE(made.ok());
       (*made)->SetEventCounts(&sender, &receiver);
       at.push_back(std::move(*made));
@@ -197,7 +197,7 @@ TEST_CASE("a channel is made again with tags that late messages do not have") {
 
 constexpr CollectiveKind kKinds[] = {
 #define COLLECTIVE(id, name, from, to, rows, reduces) CollectiveKind::id,
-#include "runtime/kinds/collectives.def"
+#include "runtime/base/kinds/collectives.def"
 };
 constexpr plan::DType kDTypes[] = {plan::DType::f32, plan::DType::f16, plan::DType::bf16,
                                    plan::DType::i32, plan::DType::i64};
@@ -209,7 +209,7 @@ struct Gathering {
   const uint32_t first_tag;
   std::vector<uint32_t> rank_of;                // by member
   std::vector<std::unique_ptr<Collective>> at;  // by rank
-  std::vector<device::EventCount> event_counts;
+  std::vector<EventCount> event_counts;
   struct Part {
     std::vector<Value> inputs, outputs;  // by tensor
     bool poison = false, poisoned = false;
@@ -228,16 +228,16 @@ struct Gathering {
     for (uint32_t m = 0; m < shape.members; ++m) {
       rank_of.push_back(static_cast<uint32_t>(ranks.Below(ranks.count())));
     }
-    event_counts = std::vector<device::EventCount>(shape.members);
+    event_counts = std::vector<EventCount>(shape.members);
     members.resize(shape.members);
     for (uint32_t rank = 0; rank < ranks.count(); ++rank) {
-      auto made = channel::MakeMessageCollective(shape, *ranks.messengers[rank], first_tag,
+      auto made = transport::MakeMessageCollective(shape, *ranks.messengers[rank], first_tag,
                                                  rank_of);
       REQUIRE(made.ok());
       for (uint32_t m = 0; m < shape.members; ++m) (*made)->SetEventCount(m, &event_counts[m]);
       at.push_back(std::move(*made));
     }
-    auto local = channel::LocalCollective::Make(shape, heap);
+    auto local = transport::LocalCollective::Make(shape, heap);
     REQUIRE(local.ok());
     for (uint32_t m = 0; m < shape.members; ++m) (*local)->SetEventCount(m, &event_counts[m]);
     for (uint64_t n = 0; n < 6; ++n) rounds.push_back(MakeRound(ranks, **local, n));
@@ -255,7 +255,7 @@ struct Gathering {
       if (shape.reduction == Reduction::kAvg) dtype = kDTypes[ranks.Below(3)];
       // Some are as large as what is divided into slices.
       const uint64_t elements = ranks.Below(6) == 0 ? 1500 : ranks.Below(40);
-      const uint64_t large = ranks.Below(8) == 0 ? channel::kSlicedBytes : 0;
+      const uint64_t large = ranks.Below(8) == 0 ? transport::kSlicedBytes : 0;
       const uint64_t unit = shape.members * plan::DTypeBytes(dtype);
       shape.tensors.push_back({dtype, (large / unit + elements) * unit});
     }
@@ -312,9 +312,9 @@ struct Gathering {
           uint64_t inputs = 0, slices = 0;
           switch (shape.kind) {
             case CollectiveKind::kAllReduce:
-              if (shape.tensors[t].bytes >= channel::kSlicedBytes) {
+              if (shape.tensors[t].bytes >= transport::kSlicedBytes) {
                 for (uint32_t of = 0; of < shape.members; ++of) {
-                  const auto slice = channel::SectionRange(channel::Division::kSlices,
+                  const auto slice = transport::SectionRange(transport::Division::kSlices,
                                                            shape.members, of, s);
                   if (rank_of[of] != rank_of[m]) inputs += slice.bytes;
                   if (of == m) slices = others * slice.bytes;
@@ -350,7 +350,7 @@ struct Gathering {
   bool sliced() const {
     return shape.kind == CollectiveKind::kAllReduce &&
            std::any_of(shape.tensors.begin(), shape.tensors.end(), [](const auto& tensor) {
-             return tensor.bytes >= channel::kSlicedBytes;
+             return tensor.bytes >= transport::kSlicedBytes;
            });
   }
   bool between_ranks() const {

@@ -5,14 +5,14 @@
 #include <atomic>
 #include <thread>
 
-#include "runtime/ranks/messenger.h"
+#include "runtime/cluster/messenger.h"
 #include "tests/unit/runtime/messages/wires.h"
 
 namespace cgraph::testing {
 namespace {
 
-using ranks::MessageBytes;
-using ranks::Messenger;
+using cluster::MessageBytes;
+using cluster::Messenger;
 
 // Letter: what a message of these tests begins with; the rest is `Filling` of it.
 struct Letter {
@@ -31,7 +31,7 @@ std::vector<std::byte> Write(uint64_t number, uint64_t bytes) {
 }
 
 // Reader: hears of one tag at one rank, and notes the numbers by sender.
-class Reader final : public ranks::Listener {
+class Reader final : public cluster::Listener {
  public:
   explicit Reader(uint32_t ranks) : buffers_(ranks), numbers(ranks) {}
   std::span<std::byte> BufferFor(uint32_t from, uint64_t bytes) override {
@@ -52,7 +52,7 @@ class Reader final : public ranks::Listener {
   }
 
  private:
-  std::vector<ranks::ReceiveBuffers> buffers_;
+  std::vector<cluster::ReceiveBuffers> buffers_;
 
  public:
   std::vector<std::vector<uint64_t>> numbers;  // by sender
@@ -208,7 +208,7 @@ TEST_CASE("a listener that goes has no message coming, and the next one hears th
 }
 
 TEST_CASE("a message without a buffer is dropped, and those behind it come") {
-  struct Picky final : ranks::Listener {
+  struct Picky final : cluster::Listener {
     std::span<std::byte> BufferFor(uint32_t, uint64_t bytes) override {
       return bytes > 128 ? std::span<std::byte>() : buffers.New(bytes);
     }
@@ -219,7 +219,7 @@ TEST_CASE("a message without a buffer is dropped, and those behind it come") {
       numbers.push_back(letter.number);
       return true;
     }
-    ranks::ReceiveBuffers buffers;
+    cluster::ReceiveBuffers buffers;
     std::vector<uint64_t> numbers;
   };
   for (uint64_t seed = 1; seed <= 500 / kSanitizedShare; ++seed) {
@@ -242,7 +242,7 @@ TEST_CASE("a message without a buffer is dropped, and those behind it come") {
 }
 
 // Hears answers.
-struct Answers final : ranks::Listener {
+struct Answers final : cluster::Listener {
   std::span<std::byte> BufferFor(uint32_t, uint64_t bytes) override { return buffers.New(bytes); }
   bool OnMessage(uint32_t, std::span<const std::byte> message) override {
     uint64_t value = 0;
@@ -250,7 +250,7 @@ struct Answers final : ranks::Listener {
     values.push_back(value);
     return true;
   }
-  ranks::ReceiveBuffers buffers;
+  cluster::ReceiveBuffers buffers;
   std::vector<uint64_t> values;
 };
 
@@ -262,7 +262,7 @@ struct Answering {
 
   Office office{2, 1};
   Messenger& messenger = *office.messengers[0];
-  ranks::AnswerDelay delay;
+  cluster::AnswerDelay delay;
 };
 
 TEST_CASE("an answer goes when its thread polls, before a later one, or with another message") {
@@ -299,7 +299,7 @@ TEST_CASE("an answer goes when its thread polls, before a later one, or with ano
 
 TEST_CASE("an answer may wait longer where a message takes answers along") {
   using namespace std::chrono_literals;
-  ranks::AnswerDelay delay;
+  cluster::AnswerDelay delay;
   REQUIRE(delay.IsShort());
   delay.Note(20us, /*along=*/false);
   REQUIRE(!delay.IsShort());
@@ -353,7 +353,7 @@ TEST_CASE("Poll() says whether anything has come that somebody may wait for") {
 }
 
 // PromptWire: of rank 0 of two; everything is over at once, and what it is asked is counted.
-class PromptWire final : public ranks::Wire {
+class PromptWire final : public cluster::Wire {
  public:
   uint32_t rank() const override { return 0; }
   uint32_t count() const override { return 2; }

@@ -8,20 +8,20 @@
 #include <random>
 #include <vector>
 
-#include "runtime/channel/messages/message_channel.h"
+#include "runtime/cluster/messenger.h"
 #include "runtime/device/semaphore_array.h"
-#include "runtime/ranks/messenger.h"
+#include "runtime/transport/messages/message_channel.h"
 #include "tests/support/deferred/queue_of_device.h"
 #include "tests/unit/runtime/messages/wires.h"
 
 namespace cgraph::testing::queued {
 namespace {
 
-using channel::BufferSpan;
-using channel::Channel;
-using channel::ChannelShape;
-using channel::Pass;
-using channel::QueuedMessage;
+using transport::BufferSpan;
+using transport::Channel;
+using transport::ChannelShape;
+using transport::Pass;
+using transport::QueuedMessage;
 using Value = std::vector<std::byte>;
 
 constexpr Pass kPasses[] = {Pass::kShow, Pass::kMove, Pass::kEnd};
@@ -54,11 +54,11 @@ std::vector<BufferSpan> SpansOf(std::vector<Value>& values) {
 
 // Machine: a rank with one queue.
 struct Machine : QueueOfDevice {
-  std::unique_ptr<ranks::Messenger> messenger;
+  std::unique_ptr<cluster::Messenger> messenger;
   std::vector<Channel*> relays;
 
-  Machine(ranks::Wire& wire, uint64_t seed)
-      : QueueOfDevice(seed), messenger(std::make_unique<ranks::Messenger>(wire)) {}
+  Machine(cluster::Wire& wire, uint64_t seed)
+      : QueueOfDevice(seed), messenger(std::make_unique<cluster::Messenger>(wire)) {}
   void Poll(uint64_t what) {
     if (what % 3 == 0) messenger->Poll();
     if (what % 3 == 1) queue->Poll(reports);
@@ -101,9 +101,9 @@ struct Transfer {
   bool over() const { return checked == messages.size(); }
 
   std::unique_ptr<Channel> MakeEnd(Machine& at, uint32_t tag, bool queued) {
-    std::optional<channel::QueueEnd> end;
+    std::optional<transport::QueueEnd> end;
     if (queued) end = {at.host.get(), at.device.get(), &at.event_count};
-    auto made = channel::MakeMessageChannel(shape, *at.messenger, tag, from.messenger->rank(),
+    auto made = transport::MakeMessageChannel(shape, *at.messenger, tag, from.messenger->rank(),
                                             to.messenger->rank(), end);
     REQUIRE(made.ok());
     (*made)->SetEventCounts(&at.event_count, &at.event_count);

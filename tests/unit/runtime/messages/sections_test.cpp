@@ -5,14 +5,14 @@
 #include <cstring>
 #include <vector>
 
-#include "runtime/channel/messages/collective/message_layout.h"
-#include "runtime/channel/messages/collective/sections.h"
-#include "runtime/kinds/collective.h"
+#include "runtime/base/kinds/collective.h"
+#include "runtime/transport/messages/collective/message_layout.h"
+#include "runtime/transport/messages/collective/sections.h"
 
 namespace cgraph::testing {
 namespace {
 
-using namespace channel;
+using namespace transport;
 
 CollectiveShape ShapeOf(CollectiveKind kind, uint64_t bytes) {
   CollectiveShape shape;

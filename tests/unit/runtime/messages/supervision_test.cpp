@@ -18,20 +18,20 @@
 
 #include <fmt/format.h>
 
+#include "runtime/cluster/supervision.h"
 #include "runtime/device/cuda_library/interface.h"
-#include "runtime/ranks/supervision.h"
 #include "tests/unit/runtime/messages/wires.h"
 
 namespace cgraph::testing {
 namespace {
 
-using ranks::Supervision;
+using cluster::Supervision;
 
 constexpr uint32_t kAddressTag = 1;
 
 // Address: takes what rank 0 tells the others: a line with its build, then the number that they
 // have to know, the port, and addresses.
-class Address final : public ranks::Listener {
+class Address final : public cluster::Listener {
  public:
   std::span<std::byte> BufferFor(uint32_t, uint64_t bytes) override {
     text_.resize(bytes);
@@ -54,7 +54,7 @@ class Supervised {
  public:
   explicit Supervised(bool one_machine = true)
       : network_(3, 1), first_(network_.wire(0)), second_(network_.wire(1)) {
-    supervision = std::make_unique<ranks::TcpSupervision>(first_, one_machine);
+    supervision = std::make_unique<cluster::TcpSupervision>(first_, one_machine);
     supervision->OnLost([this](const Supervision::Lost& lost) {
       lost_rank = lost.rank;
       text = lost.process.Text() + " " + lost.how;
@@ -82,7 +82,7 @@ class Supervised {
 
  private:
   Network network_;
-  ranks::Messenger first_, second_;
+  cluster::Messenger first_, second_;
 
  public:
   Address address;
@@ -202,7 +202,7 @@ TEST_CASE("ranks of one machine are listened for on its loopback interface alone
 
 TEST_CASE("a rank that is turned away connects again") {
   Network network(2, 1);
-  ranks::Messenger first(network.wire(0)), second(network.wire(1));
+  cluster::Messenger first(network.wire(0)), second(network.wire(1));
   first.UseTagsBelow(kAddressTag + 1);
   sockaddr_in at{};
   at.sin_family = AF_INET;
@@ -215,7 +215,7 @@ TEST_CASE("a rank that is turned away connects again") {
   const std::string text = fmt::format("{}\nsecret {} 7 here 127.0.0.1", device::InterfaceText(),
                                        ntohs(at.sin_port));
   first.SendCopy(1, kAddressTag, std::as_bytes(std::span(text.c_str(), text.size() + 1)));
-  std::thread rank([&] { ranks::TcpSupervision supervision(second); });
+  std::thread rank([&] { cluster::TcpSupervision supervision(second); });
   for (const bool turns_away : {true, true, false}) {
     const int accepted = accept(listening, nullptr, nullptr);
     char says[64] = {};

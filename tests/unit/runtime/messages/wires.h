@@ -20,7 +20,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/ranks/wire.h"
+#include "runtime/cluster/wire.h"
 
 namespace cgraph::testing {
 
@@ -39,7 +39,7 @@ class Network {
     }
   }
 
-  ranks::Wire& wire(uint32_t rank) { return *wires_[rank]; }
+  cluster::Wire& wire(uint32_t rank) { return *wires_[rank]; }
   uint32_t count() const { return static_cast<uint32_t>(wires_.size()); }
 
   // Returns what was done that a wire does not allow; empty: nothing.
@@ -69,7 +69,7 @@ class Network {
   }
 
  private:
-  using Wire = ranks::Wire;
+  using Wire = cluster::Wire;
 
   struct Message {
     uint32_t from, tag;

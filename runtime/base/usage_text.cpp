@@ -1,0 +1,135 @@
+#include "runtime/base/usage_text.h"
+
+#include <fmt/format.h>
+
+#include <regex>
+#include <vector>
+
+#include "runtime/base/text.h"
+
+namespace cgraph {
+namespace {
+
+// A bound that no number reaches is not printed.
+constexpr std::ptrdiff_t kMostDigits = 10;
+
+std::string OutOfRange(const std::smatch& m) {
+  const std::string upper = m[4].length() > kMostDigits ? "on" : "to " + m[4].str();
+  return fmt::format("{} {}: expected a number from {} {}", m[1].str(), m[2].str(), m[3].str(),
+                     upper);
+}
+
+std::string NotInSet(const std::smatch& m) {
+  std::vector<std::string> names;
+  const std::string all = m[3];
+  for (size_t begin = 0; begin <= all.size();) {
+    const size_t end = std::min(all.find(',', begin), all.size());
+    names.push_back(all.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return fmt::format("{0} {1}: there is no `{1}`{2}; it is one of {3}", m[1].str(), m[2].str(),
+                     DidYouMeanHint(m[2].str(), names), fmt::join(names, ", "));
+}
+
+// Handles `--repeat: 1 required UINT:UINT in [1 - 1024] missing`.
+std::string WithoutValue(const std::smatch& m) {
+  const std::string value = m[2];
+  const bool number = value.starts_with("UINT") || value.starts_with("INT") ||
+                      value.starts_with("FLOAT") || value.starts_with("N:");
+  return value == "TEXT" ? fmt::format("{} needs a value", m[1].str())
+         : number        ? fmt::format("{} needs a number", m[1].str())
+                         : fmt::format("{} needs a value: {}", m[1].str(), value);
+}
+
+struct Form {
+  const char* pattern;
+  std::string (*text)(const std::smatch&);
+};
+
+const Form kForms[] = {
+    {"(\\S+): Value (.*) not in range (\\S+) to (\\S+)", OutOfRange},
+    {"(\\S+): (.*) not in \\{(.*)\\}", NotInSet},
+    {"(\\S+): \\d+ required (.+) missing", WithoutValue},
+    {"(\\S+) is required", [](const std::smatch& m) { return "name a " + m[1].str(); }},
+    {"A subcommand is required", [](const std::smatch&) { return std::string("name a command"); }},
+    {"(\\S+): At Most 1 required but received \\d+",
+     [](const std::smatch& m) { return "name one " + m[1].str(); }},
+    {"Could not convert: (\\S+) = (.*)",
+     [](const std::smatch& m) {
+       return fmt::format("{} {}: expected a number", m[1].str(), m[2].str());
+     }},
+    {"(\\S+) excludes (\\S+)",
+     [](const std::smatch& m) {
+       return fmt::format("{} and {} exclude each other", m[1].str(), m[2].str());
+     }},
+};
+
+}  // namespace
+
+std::string NumberRangeText(uint64_t least, uint64_t most) {
+  return fmt::format("expected a number from {} to {}", least, most);
+}
+
+std::string ProcessesText(uint64_t most) {
+  return fmt::format("expected `device`, for one process for each device, or a number from 1 to {}",
+                     most);
+}
+
+std::string UsageText(const std::string& message) {
+  constexpr size_t kLongest = 1000;  // std::regex is recursive: a long value stays as it is
+  std::smatch match;
+  for (const Form& form : kForms) {
+    if (message.size() <= kLongest && std::regex_match(message, match, std::regex(form.pattern))) {
+      return form.text(match);
+    }
+  }
+  return message;
+}
+
+std::string ForeignFlagHint(std::string_view flag) {
+  struct Foreign {
+    std::vector<std::string_view> flags;
+    const char* hint;
+  };
+  static const Foreign kForeign[] = {
+      {{"--batch-size", "--batch_size", "--bs"},
+       "; how many rows a graph takes stands in the program, and cgrun --batch NAME cuts a longer "
+       "input into slices of them"},
+      {{"-j", "--jobs", "--threads", "--num-threads", "--num-workers"}, "; give cgrun --workers N"},
+      {{"--device", "--devices", "--gpu", "--gpus"},
+       "; give --device-map, as gpu[0]=cpu:0: where calls run stands in the program"},
+      {{"--iters", "--iterations", "--runs", "--steps", "--epochs"}, "; give cgrun -n N"},
+      {{"--each", "--all", "--all-outputs"},
+       "; cgrun --every gives the outputs of every execution"},
+      {{"--define", "--param", "--params", "--set"}, "; give -D NAME=VALUE"},
+      {{"--include", "--include-dir"}, "; give -I DIR"},
+      {{"-w", "--no-warnings", "--no-warning", "--disable-warning", "--suppress", "--ignore"},
+       "; give --no-warn CODE, as --no-warn W0504, or -q, for errors only"},
+  };
+  if (flag.starts_with("-Wno-")) flag = "-w";
+  for (const Foreign& foreign : kForeign) {
+    for (const std::string_view known : foreign.flags) {
+      if (flag == known) return foreign.hint;
+    }
+  }
+  const bool level = flag.starts_with("-O") && flag.size() <= 3;
+  if (!level && flag != "--opt-level" && flag != "--optimize") return "";
+  return "; there are no levels of optimisation, and cgc --effort N says how long `auto` looks for "
+         "an order";
+}
+
+std::string SourceForPlanText(std::string_view path) {
+  if (!path.ends_with(".cgraph")) return "";
+  return fmt::format("{0} is a source, and a plan is read here; `cgc compile {0}` makes one, and "
+                     "proves it",
+                     path);
+}
+
+std::string PlanForSourceText(std::string_view path) {
+  if (!path.ends_with(".cgplan")) return "";
+  return fmt::format("{0} is a plan, compiled already; `cgc verify {0}` proves it, `cgrun {0}` "
+                     "runs it",
+                     path);
+}
+
+}  // namespace cgraph

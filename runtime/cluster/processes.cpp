@@ -1,0 +1,321 @@
+#include "runtime/cluster/processes.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <future>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "runtime/cluster/lifeline.h"
+#include "runtime/cluster/refusals.h"
+#include "runtime/cluster/supervision.h"
+
+extern char** environ;
+
+namespace cgraph::cluster {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// How long others are waited for, once a rank has refused to load the plan.
+constexpr std::chrono::milliseconds kRefusalPatience(500);
+
+// The files that a new process begins with.
+class SpawnFiles {
+ public:
+  SpawnFiles() { posix_spawn_file_actions_init(&actions_); }
+  ~SpawnFiles() { posix_spawn_file_actions_destroy(&actions_); }
+  SpawnFiles(const SpawnFiles&) = delete;
+  void Open(int as, const char* path, int how) {
+    posix_spawn_file_actions_addopen(&actions_, as, path, how, 0);
+  }
+  void Pass(int descriptor, int as) {
+    posix_spawn_file_actions_adddup2(&actions_, descriptor, as);
+  }
+  const posix_spawn_file_actions_t* get() const { return &actions_; }
+
+ private:
+  posix_spawn_file_actions_t actions_;
+};
+
+// Signals of the terminal and of launchers go to all processes of a group. They are rank 0's, which
+// tells the others what comes of it: these begin, and stay, with the signals blocked.
+class SpawnAttributes {
+ public:
+  SpawnAttributes() {
+    posix_spawnattr_init(&attributes_);
+    sigset_t blocked;
+    sigemptyset(&blocked);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGPIPE}) {
+      sigaddset(&blocked, signal);
+    }
+    posix_spawnattr_setsigmask(&attributes_, &blocked);
+    posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETSIGMASK);
+  }
+  ~SpawnAttributes() { posix_spawnattr_destroy(&attributes_); }
+  SpawnAttributes(const SpawnAttributes&) = delete;
+  const posix_spawnattr_t* get() const { return &attributes_; }
+
+ private:
+  posix_spawnattr_t attributes_;
+};
+
+Status CannotStart(uint32_t rank, const std::string& what, int error) {
+  return Status(StatusCode::kNotFound, fmt::format("the process of rank {} cannot be started: {}: "
+                                                   "{}",
+                                                   rank, what, std::strerror(error)));
+}
+
+std::string ExitText(const siginfo_t& info) {
+  if (info.si_code == CLD_EXITED) {
+    return fmt::format("ended by itself with exit code {}", info.si_status);
+  }
+  return fmt::format("was killed by signal {} ({}){}", info.si_status, strsignal(info.si_status),
+                     info.si_code == CLD_DUMPED    ? " and left a core file"
+                     : info.si_status == SIGKILL ? ", as the system does where memory is short"
+                                                 : "");
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Processes>> Processes::Start(const RankProgram& program, uint32_t ranks,
+                                                    std::shared_ptr<Region> region,
+                                                    Control& control, Lost lost) {
+  std::unique_ptr<Processes> made(new Processes(std::move(region), control, std::move(lost)));
+  made->processes_.resize(ranks);
+  std::promise<Status> started;
+  std::future<Status> status = started.get_future();
+  try {
+    made->thread_ = std::thread([processes = made.get(), &program, &started] {
+      Status all = processes->StartAll(program);
+      processes->watches_ = all.ok();
+      started.set_value(std::move(all));
+      if (processes->watches_) processes->Watch();
+    });
+  } catch (const std::system_error& error) {
+    return Status(StatusCode::kNotFound,
+                  fmt::format("the thread that watches processes cannot be made: {}",
+                              error.code().message()));
+  }
+  CGRAPH_RETURN_IF_ERROR(status.get());
+  return made;
+}
+
+Status Processes::StartAll(const RankProgram& program) {
+  for (uint32_t rank = 1; rank < processes_.size(); ++rank) {
+    CGRAPH_RETURN_IF_ERROR(StartOne(program, rank));
+  }
+  return Status::Ok();
+}
+
+Status Processes::StartOne(const RankProgram& program, uint32_t rank) {
+  Process& process = processes_[rank];
+  int ends[2];
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
+    return CannotStart(rank, "no socket", errno);
+  }
+  process.lifeline = ends[0];
+  // What the new process inherits gets its number there. It must have another one here: else it
+  // would stay marked to be closed.
+  SpawnFiles files;
+  files.Open(STDIN_FILENO, "/dev/null", O_RDONLY);
+  files.Open(STDOUT_FILENO, "/dev/null", O_WRONLY);
+  const int high = fcntl(region_->fd(), F_DUPFD_CLOEXEC, kFirstFree);
+  const int high_end = fcntl(ends[1], F_DUPFD_CLOEXEC, kFirstFree);
+  close(ends[1]);
+  int failed = high < 0 || high_end < 0 ? errno : 0;
+  if (failed == 0) {
+    files.Pass(high, kRegionDescriptor);
+    files.Pass(high_end, kLifelineDescriptor);
+    const SpawnAttributes attributes;
+    std::vector<std::string> words = program.arguments;
+    // Where it is cgrun it is listed as that, whatever path it was started by. Others find
+    // themselves by their path.
+    words.insert(words.begin(), words.empty() ? "cgrun" : program.path);
+    words.push_back(fmt::format("{}{}", kRankOption, rank));
+    std::vector<char*> arguments;
+    for (std::string& word : words) arguments.push_back(word.data());
+    arguments.push_back(nullptr);
+    failed = posix_spawn(&process.pid, program.path.c_str(), files.get(), attributes.get(),
+                         arguments.data(), environ);
+  }
+  if (high >= 0) close(high);
+  if (high_end >= 0) close(high_end);
+  if (failed != 0) {
+    process.pid = -1;
+    return CannotStart(rank, program.path, failed);
+  }
+  process.descriptor = static_cast<int>(syscall(SYS_pidfd_open, process.pid, 0));
+  return process.descriptor >= 0 ? Status::Ok() : CannotStart(rank, "it cannot be watched", errno);
+}
+
+void Processes::Watch() {
+  for (;;) {
+    std::vector<pollfd> all;
+    std::vector<uint32_t> ranks;
+    for (uint32_t rank = 1; rank < processes_.size(); ++rank) {
+      if (processes_[rank].gone) continue;
+      all.push_back({processes_[rank].descriptor, POLLIN, 0});
+      ranks.push_back(rank);
+    }
+    if (all.empty()) return;
+    if (poll(all.data(), all.size(), -1) <= 0) {
+      if (errno != EINTR) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      continue;
+    }
+    for (size_t i = 0; i < all.size(); ++i) {
+      if (all[i].revents != 0) Reap(ranks[i]);
+    }
+  }
+}
+
+void Processes::Reap(uint32_t rank) {
+  siginfo_t info{};
+  Process& process = processes_[rank];
+  const bool told = waitid(P_PIDFD, static_cast<id_t>(process.descriptor), &info, WEXITED) == 0;
+  if (!told && errno == EINTR) return;
+  {
+    std::lock_guard lock(mutex_);
+    // A program that ignores SIGCHLD is not told how its processes end.
+    process.exit_text = told ? ExitText(info) : "has ended";
+    process.gone = true;
+  }
+  const bool refused = control_.states[rank].phase.load(std::memory_order_acquire) ==
+                       RankState::kFailed;
+  if (!refused && !control_.ended.load(std::memory_order_acquire)) {
+    lost_(rank, process.pid, process.exit_text);
+  }
+  control_.changed.Notify();
+}
+
+Status Processes::AwaitLoaded(std::chrono::nanoseconds patience) {
+  Deadline deadline;
+  if (patience.count() > 0) deadline = Clock::now() + patience;
+  std::vector<Refusal> refusals;
+  Status late;  // once one is, only what others have refused by then counts
+  for (uint32_t rank = 1; rank < processes_.size(); ++rank) {
+    const RankState& state = control_.states[rank];
+    const auto over = [&] {
+      std::lock_guard lock(mutex_);
+      return state.phase.load(std::memory_order_acquire) != RankState::kStarting ||
+             processes_[rank].gone;
+    };
+    while (late.ok() && !over()) {
+      if (control_.changed.Wait(over, deadline) || over()) continue;
+      if (!refusals.empty()) break;
+      late = LateAt(rank, patience);
+    }
+    Status status = StateOf(rank);
+    if (status.code() == StatusCode::kLost && refusals.empty()) return status;
+    if (status.ok()) continue;
+    // The others are most likely to refuse it, too: they are one message.
+    if (refusals.empty()) deadline = Clock::now() + kRefusalPatience;
+    refusals.push_back({rank, fmt::format("process {}", processes_[rank].pid), std::move(status)});
+  }
+  return refusals.empty() ? late : JoinRefusals(refusals, "rank ", "");
+}
+
+Status Processes::LateAt(uint32_t rank, std::chrono::nanoseconds patience) const {
+  const RankState& state = control_.states[rank];
+  const bool told = state.steps.load(std::memory_order_acquire) != 0;
+  return Status(
+      StatusCode::kTimeout,
+      fmt::format("rank {} (process {}) has not loaded the plan in {} s{}", rank,
+                  processes_[rank].pid, std::chrono::duration<double>(patience).count(),
+                  told ? fmt::format("; it has told \"{}\" last", state.step.Get()) : ""));
+}
+
+bool Processes::AnyLost() {
+  std::lock_guard lock(mutex_);
+  for (uint32_t rank = 1; rank < processes_.size(); ++rank) {
+    const uint32_t phase = control_.states[rank].phase.load(std::memory_order_acquire);
+    if (processes_[rank].gone || phase == RankState::kFailed) return true;
+  }
+  return false;
+}
+
+Status Processes::WhyGone() {
+  for (uint32_t rank = 1; rank < processes_.size(); ++rank) {
+    if (Status state = StateOf(rank); state.code() == StatusCode::kLost) return state;
+  }
+  return Status::Ok();
+}
+
+void Processes::ReleaseClosed(std::chrono::nanoseconds patience) {
+  const Deadline deadline = Clock::now() + patience;
+  const auto closed = [&] {
+    std::lock_guard lock(mutex_);
+    for (uint32_t rank = 1; rank < processes_.size(); ++rank) {
+      const bool over = processes_[rank].gone || processes_[rank].pid < 0 ||
+                        control_.states[rank].closed.load(std::memory_order_acquire);
+      if (!over) return false;
+    }
+    return true;
+  };
+  while (!closed() && control_.changed.Wait(closed, deadline)) {
+  }
+  control_.released.store(true, std::memory_order_seq_cst);
+  control_.changed.Notify();
+}
+
+Status Processes::StateOf(uint32_t rank) {
+  const RankState& state = control_.states[rank];
+  if (state.phase.load(std::memory_order_acquire) == RankState::kFailed) {
+    const bool known = state.code > StatusCode::kOk && state.code <= StatusCode::kInternal;
+    return Status(known ? state.code : StatusCode::kInternal,
+                  std::string(state.text.Get()));
+  }
+  std::lock_guard lock(mutex_);
+  if (!processes_[rank].gone) return Status::Ok();
+  return Status(StatusCode::kLost,
+                fmt::format("rank {} (process {}) {}; it had not loaded the plan yet", rank,
+                            processes_[rank].pid, processes_[rank].exit_text));
+}
+
+bool Processes::IsStopped(uint32_t rank) const {
+  return cluster::Process{processes_[rank].pid, ""}.IsStopped();
+}
+
+void Processes::End(std::chrono::nanoseconds patience) {
+  const Deadline deadline = Clock::now() + patience;
+  for (uint32_t rank = 1; rank < processes_.size(); ++rank) {
+    Process& process = processes_[rank];
+    const auto gone = [&] {
+      std::lock_guard lock(mutex_);
+      return process.gone || process.pid < 0;
+    };
+    while (!gone() && control_.changed.Wait(gone, deadline)) {
+    }
+    if (gone()) continue;
+    syscall(SYS_pidfd_send_signal, process.descriptor, SIGKILL, nullptr, 0);
+    while (!gone()) control_.changed.Wait(gone);
+  }
+}
+
+Processes::~Processes() {
+  control_.ended.store(true, std::memory_order_seq_cst);
+  if (watches_) End(std::chrono::nanoseconds(0));
+  if (thread_.joinable()) thread_.join();
+  for (const Process& process : processes_) {
+    if (watches_ || process.pid < 0) continue;  // else nobody has waited for it
+    kill(process.pid, SIGKILL);
+    waitpid(process.pid, nullptr, 0);
+  }
+  for (const Process& process : processes_) {
+    if (process.descriptor >= 0) close(process.descriptor);
+    if (process.lifeline >= 0) close(process.lifeline);
+  }
+}
+
+}  // namespace cgraph::cluster

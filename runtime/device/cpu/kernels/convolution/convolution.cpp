@@ -1,0 +1,172 @@
+// conv2d and its gradients: by oneDNN where it has them, else by kernels of our own (direct.h).
+#include <fmt/format.h>
+
+#include "runtime/device/cpu/kernels/convolution/check.h"
+#include "runtime/device/cpu/kernels/convolution/direct.h"
+#include "runtime/device/cpu/kernels/makers.h"
+#include "runtime/device/cpu/libraries/onednn.h"
+
+namespace cgraph::device {
+namespace {
+
+// x, weight and y of a part: operands and the result in the order of the part.
+struct ConvolutionTypes {
+  const OperandType &x, &weight, &y;
+};
+ConvolutionTypes TypesOf(const Request& request, ConvolutionPart part) {
+  const OperandType &a = request.inputs[0], &b = request.inputs[1], &out = request.outputs[0];
+  switch (part) {
+    case ConvolutionPart::kForward:
+      return {a, b, out};
+    case ConvolutionPart::kInputGradient:
+      return {out, a, b};
+    case ConvolutionPart::kWeightGradient:
+      break;
+  }
+  return {a, out, b};
+}
+
+// Reads two numbers, of height and width.
+Status ReadPair(const Request& request, const std::string& name, int64_t least,
+                int64_t (&pair)[2]) {
+  constexpr int64_t kMost = int64_t{1} << 20;  // sums and products of such are far from 2^63
+  Result<std::vector<int64_t>> numbers = IntsAttribute(request, name);
+  if (!numbers.ok()) return numbers.status();
+  if (numbers->size() != 2) return Invalid(request, fmt::format("`{}` is two numbers", name));
+  for (size_t i = 0; i < 2; ++i) {
+    pair[i] = (*numbers)[i];
+    if (pair[i] >= least && pair[i] <= kMost) continue;
+    return Invalid(request,
+                   fmt::format("`{}` has {}, and may have {} to {}", name, pair[i], least, kMost));
+  }
+  return Status::Ok();
+}
+
+Status CheckStatic(const Request& request, const OperandType& type, int first) {
+  constexpr int64_t kMost = int64_t{1} << 31;
+  bool fits = type.rank == 4;
+  for (int i = first; fits && i < 4; ++i) fits = !type.dynamic[i] && type.dims[i] < kMost;
+  if (fits) return Status::Ok();
+  return Invalid(request,
+                 fmt::format("{} is no tensor of 4 dimensions, of which the first alone is "
+                             "known only while running",
+                             TypeText(type)));
+}
+
+// An operation of a part, for one dtype.
+template <typename T>
+class DirectKernel final : public Kernel {
+ public:
+  DirectKernel(const ConvolutionShape& shape, ConvolutionPart part)
+      : direct_(shape, part), part_(part) {}
+  bool Run(std::span<const Tensor> inputs, std::span<const Tensor> outputs, void*,
+           std::string&) override {
+    const Tensor& batch = part_ == ConvolutionPart::kInputGradient ? inputs[1] : inputs[0];
+    direct_.Run(batch.dims[0], inputs[0].as<T>(), inputs[1].as<T>(), outputs[0].as<T>());
+    return true;
+  }
+
+ private:
+  DirectConvolution<T> direct_;
+  ConvolutionPart part_;
+};
+
+class DnnlKernel final : public Kernel {
+ public:
+  explicit DnnlKernel(std::unique_ptr<DnnlConvolution> convolution)
+      : convolution_(std::move(convolution)) {}
+  bool Run(std::span<const Tensor> inputs, std::span<const Tensor> outputs, void*,
+           std::string& error) override {
+    if (convolution_->Run(inputs[0].data, inputs[1].data, outputs[0].data)) return true;
+    error = "oneDNN reports an error in a convolution";
+    return false;
+  }
+
+ private:
+  std::unique_ptr<DnnlConvolution> convolution_;
+};
+
+// Returns whether there is enough work to gain from a library.
+bool IsLarge(const ConvolutionShape& s) {
+  constexpr double kLeast = 1 << 15;
+  double work = static_cast<double>(s.images) * static_cast<double>(s.out_channels);
+  for (int i = 0; i < 2; ++i) {
+    work *= static_cast<double>(s.out[i]) * static_cast<double>(s.kernel[i]);
+  }
+  return work * static_cast<double>(s.channels / s.groups) >= kLeast;
+}
+
+KernelResult MakeConvolution(const Request& request, ConvolutionPart part) {
+  Result<ConvolutionShape> shape = ConvolutionOf(request, part);
+  if (!shape.ok()) return shape.status();
+  const DType dtype = request.outputs[0].dtype;
+  if (IsLarge(*shape) && !TypesOf(request, part).x.dynamic[0]) {
+    if (auto convolution = DnnlConvolution::Make(*shape, part, dtype)) {
+      return KernelResult(std::make_unique<DnnlKernel>(std::move(convolution)));
+    }
+  }
+  std::unique_ptr<Kernel> kernel;
+  WithType(dtype, [&](auto zero) {
+    using T = decltype(zero);
+    if constexpr (kIsFloat<T>) kernel = std::make_unique<DirectKernel<T>>(*shape, part);
+  });
+  return kernel;
+}
+
+}  // namespace
+
+Result<ConvolutionShape> ConvolutionOf(const Request& request, ConvolutionPart part) {
+  CGRAPH_RETURN_IF_ERROR(ExpectCounts(request, 2, 1));
+  CGRAPH_RETURN_IF_ERROR(ExpectOneDType(request));
+  if (!Contains(DTypes::kFloat, request.outputs[0].dtype)) return NoKernel(request);
+  const ConvolutionTypes types = TypesOf(request, part);
+  CGRAPH_RETURN_IF_ERROR(CheckStatic(request, types.x, 1));
+  CGRAPH_RETURN_IF_ERROR(CheckStatic(request, types.y, 1));
+  CGRAPH_RETURN_IF_ERROR(CheckStatic(request, types.weight, 0));
+  ConvolutionShape s = {};
+  CGRAPH_RETURN_IF_ERROR(ReadPair(request, "stride", 1, s.stride));
+  CGRAPH_RETURN_IF_ERROR(ReadPair(request, "padding", 0, s.padding));
+  CGRAPH_RETURN_IF_ERROR(ReadPair(request, "dilation", 1, s.dilation));
+  Result<int64_t> groups = IntAttribute(request, "groups");
+  if (!groups.ok()) return groups.status();
+  s.groups = *groups;
+  s.images = types.x.dims[0];
+  s.channels = types.x.dims[1];
+  s.height = types.x.dims[2];
+  s.width = types.x.dims[3];
+  s.out_channels = types.weight.dims[0];
+  const bool divides = s.groups > 0 && s.groups <= std::max<int64_t>(s.channels, 1) &&
+                       s.channels == types.weight.dims[1] * s.groups &&
+                       s.out_channels % s.groups == 0;
+  bool fits = divides && SameDim(types.x, 0, types.y, 0) && types.y.dims[1] == s.out_channels;
+  for (int i = 0; fits && i < 2; ++i) {
+    s.kernel[i] = types.weight.dims[2 + i];
+    s.out[i] = types.y.dims[2 + i];
+    const int64_t room =
+        types.x.dims[2 + i] + 2 * s.padding[i] - s.dilation[i] * (s.kernel[i] - 1) - 1;
+    fits = s.kernel[i] > 0 && room >= 0 && s.out[i] == room / s.stride[i] + 1;
+  }
+  if (fits) return s;
+  return Invalid(request,
+                 fmt::format("a convolution of {} with {} does not give {}", TypeText(types.x),
+                             TypeText(types.weight), TypeText(types.y)));
+}
+
+std::optional<ConvolutionPart> ConvolutionPartOf(std::string_view kernel) {
+  if (kernel == "conv2d") return ConvolutionPart::kForward;
+  if (kernel == "conv2d_input_grad") return ConvolutionPart::kInputGradient;
+  if (kernel == "conv2d_weight_grad") return ConvolutionPart::kWeightGradient;
+  return std::nullopt;
+}
+
+KernelResult MakeConv2d(const Request& request) {
+  return MakeConvolution(request, ConvolutionPart::kForward);
+}
+KernelResult MakeConv2dInputGrad(const Request& request) {
+  return MakeConvolution(request, ConvolutionPart::kInputGradient);
+}
+KernelResult MakeConv2dWeightGrad(const Request& request) {
+  return MakeConvolution(request, ConvolutionPart::kWeightGradient);
+}
+
+}  // namespace cgraph::device

@@ -1,0 +1,45 @@
+// What kernels say when they fail, for every device alike.
+#ifndef CGRAPH_RUNTIME_DEVICE_CPU_KERNELS_FAILURES_H_
+#define CGRAPH_RUNTIME_DEVICE_CPU_KERNELS_FAILURES_H_
+
+#include <cstdint>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "runtime/base/text.h"
+
+namespace cgraph::device {
+
+inline constexpr char kMatmulExtentsText[] =
+    "the extents of the operands of matmul do not fit each other";
+
+inline std::string NoFitText(const char* op, int64_t from, int64_t length, int64_t extent) {
+  return fmt::format("{} of {} element{} from {} on, of a dimension of {}", op, length,
+                     length == 1 ? "" : "s", from, extent);
+}
+inline std::string NoRowText(int64_t row, int64_t rows) {
+  return fmt::format("update of row {}, of {}", row, Counted(rows, "row"));
+}
+inline std::string SliceResultText(int64_t length, int64_t extent) {
+  return fmt::format("slice of {} into a result of {}", Counted(length, "element"), extent);
+}
+inline std::string NoIndexText(const char* op, int64_t position, int64_t row, int64_t rows) {
+  return fmt::format("{}: index {} is {}, of {}", op, position, row, Counted(rows, "row"));
+}
+inline std::string NotAlongText(const char* op, int64_t position, int64_t index, int64_t extent) {
+  return fmt::format("{}: index {} is {}, of a dimension of {}", op, position, index, extent);
+}
+inline std::string NoClassText(int64_t row, int64_t target, int64_t classes) {
+  return fmt::format("cross_entropy: target {} is {}, of {} classes", row, target, classes);
+}
+inline std::string NotSameText(int dim, int64_t a, int64_t b) {
+  return fmt::format("same: dimension {} is {} and {}", dim, a, b);
+}
+inline std::string ReshapeText(int64_t from, int64_t to) {
+  return fmt::format("reshape of {} to {}", Counted(from, "element"), to);
+}
+
+}  // namespace cgraph::device
+
+#endif  // CGRAPH_RUNTIME_DEVICE_CPU_KERNELS_FAILURES_H_

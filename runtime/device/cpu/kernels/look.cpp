@@ -1,0 +1,53 @@
+// look: tells whether another op would fail, before that op or anything else of its call has
+// written.
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "runtime/device/cpu/kernels/bounds.h"
+#include "runtime/device/cpu/kernels/makers.h"
+
+namespace cgraph::device {
+
+// A kernel that fails where the other op would, with that op's message. Its operands are those that
+// say where the op reads or writes, without the tensor itself.
+KernelResult MakeLook(const Request& request) {
+  Result<std::string> op = TextAttribute(request, "op");
+  if (!op.ok()) return op.status();
+  Result<std::vector<int64_t>> extents = IntsAttribute(request, "extents");
+  if (!extents.ok()) return extents.status();
+  Result<std::vector<int64_t>> lengths = IntsAttribute(request, "lengths");
+  if (!lengths.ok()) return lengths.status();
+  for (const OperandType& at : request.inputs) {
+    CGRAPH_RETURN_IF_ERROR(ExpectScalar(request, at, DType::i64));
+  }
+  const auto expect = [&](size_t inputs, size_t sizes, size_t parts) {
+    const bool suit = extents->size() == sizes && lengths->size() == parts;
+    if (suit) return ExpectCounts(request, inputs, 0);
+    return Invalid(request, fmt::format("{} extents and {} lengths do not suit \"{}\"",
+                                        extents->size(), lengths->size(), *op));
+  };
+  using Inputs = std::span<const Tensor>;
+  if (*op == "slice") {
+    CGRAPH_RETURN_IF_ERROR(expect(2, 1, 0));
+    return KernelOf([extent = extents->front()](Inputs in, Inputs, std::string& error) {
+      return Fits("slice", *in[0].as<int64_t>(), *in[1].as<int64_t>(), extent, error);
+    });
+  }
+  if (*op == "update_row") {
+    CGRAPH_RETURN_IF_ERROR(expect(1, 1, 0));
+    return KernelOf([rows = extents->front()](Inputs in, Inputs, std::string& error) {
+      return HasRow(*in[0].as<int64_t>(), rows, error);
+    });
+  }
+  if (*op != "update") return Invalid(request, fmt::format("it cannot look for \"{}\"", *op));
+  CGRAPH_RETURN_IF_ERROR(expect(lengths->size(), lengths->size(), lengths->size()));
+  return KernelOf([extents = *extents, lengths = *lengths](Inputs in, Inputs, std::string& error) {
+    for (size_t i = 0; i < in.size(); ++i) {
+      if (!Fits("update", *in[i].as<int64_t>(), lengths[i], extents[i], error)) return false;
+    }
+    return true;
+  });
+}
+
+}  // namespace cgraph::device

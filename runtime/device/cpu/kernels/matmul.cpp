@@ -1,0 +1,404 @@
+// Matrix products. f32 and f64 are computed by OpenBLAS; f16 and bf16 by loops of our own over
+// blocks that are widened to f32 (by OpenBLAS where the right operand is transposed); a single row
+// by loops of our own; integers by a plain loop; bf16 of static shape by oneDNN where that is
+// faster. Leading dimensions are a batch that broadcasts; where only the left operand has a batch,
+// its matrices are rows of a single product.
+#include <algorithm>
+#include <climits>
+#include <cstring>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "runtime/device/cpu/kernels/block_product.h"
+#include "runtime/device/cpu/kernels/elementwise/element_loops.h"
+#include "runtime/device/cpu/kernels/elementwise/elementwise_ops.h"
+#include "runtime/device/cpu/kernels/failures.h"
+#include "runtime/device/cpu/kernels/makers.h"
+#include "runtime/device/cpu/kernels/row_product.h"
+#include "runtime/device/cpu/kernels/workspace.h"
+#include "runtime/device/cpu/libraries/blas.h"
+#include "runtime/device/cpu/libraries/onednn.h"
+
+namespace cgraph::device {
+namespace {
+
+// One product c[m, n] = a[m, k] @ b[k, n], each operand possibly stored the other way round.
+struct Shape {
+  bool transpose_a, transpose_b;
+  int64_t m, n, k;
+
+  bool row_times_matrix() const { return m == 1 && !transpose_b; }
+};
+
+template <typename T>
+struct BlasProduct {
+  Gemm<T> gemm;
+  RowProductFunction<T> row = RowProductOf<T>();
+
+  void operator()(const Shape& shape, const T* a, const T* b, T* c, T beta = 0) const {
+    if (row != nullptr && shape.row_times_matrix()) {
+      if (beta == 0) std::fill_n(c, shape.n, T(0));
+      return row(a, b, shape.n, shape.k, shape.n, c);
+    }
+    gemm(kRowMajor, shape.transpose_a ? kTranspose : kNoTranspose,
+         shape.transpose_b ? kTranspose : kNoTranspose, static_cast<int>(shape.m),
+         static_cast<int>(shape.n), static_cast<int>(shape.k), T(1), a,
+         static_cast<int>(shape.transpose_a ? shape.m : shape.k), b,
+         static_cast<int>(shape.transpose_b ? shape.k : shape.n), beta, c,
+         static_cast<int>(shape.n));
+  }
+};
+
+// The product of f16 or bf16: blocks are widened, multiplied and added up in f32, and rounded once.
+template <typename T>
+class HalfProduct {
+ public:
+  // For products whose m, n and k are at most those of `most`.
+  HalfProduct(Gemm<float> gemm, HalfLoops half, const Shape& most) : gemm_(gemm), half_(half) {
+    const auto size = [](int64_t rows, int64_t columns) {
+      return static_cast<size_t>(std::min(rows, kEdge) * std::min(columns, kEdge));
+    };
+    a_.resize(size(most.m, most.k));
+    b_.resize(size(most.k, most.n));
+    c_.resize(SumElements(std::min(most.m, kEdge), std::min(most.n, kEdge)));
+    if (blocks_ != nullptr) panel_.resize(kPanelElements);
+  }
+  void operator()(const Shape& shape, const T* a, const T* b, T* c) {
+    const int64_t a_width = shape.transpose_a ? shape.m : shape.k;
+    const int64_t b_width = shape.transpose_b ? shape.k : shape.n;
+    for (int64_t i = 0; i < shape.m; i += kEdge) {
+      for (int64_t j = 0; j < shape.n; j += kEdge) {
+        Shape block = shape;
+        block.m = std::min(kEdge, shape.m - i), block.n = std::min(kEdge, shape.n - j);
+        if (blocks_ != nullptr && !shape.transpose_b && shape.m > 1) {
+          MultiplyPanels(block, i, a, a_width, b + j, c + i * shape.n + j, shape.n);
+          continue;
+        }
+        Multiply(block, i, j, a, a_width, b, b_width);
+        const bool whole = block.n == shape.n;  // its rows follow one another
+        const int64_t rows = whole ? 1 : block.m, length = whole ? block.m * block.n : block.n;
+        for (int64_t r = 0; r < rows; ++r) {
+          half_.narrow(c_.data() + r * length, c + (i + r) * shape.n + j, length);
+        }
+      }
+    }
+  }
+
+ private:
+  static constexpr int64_t kEdge = 512, kFewRows = 4, kNear = 32 * kEdge;  // kNear: elements
+  struct Box { int64_t row, column, rows, columns; };
+
+  // Computes into c_ the block of the result at i, j, over all k.
+  void Multiply(Shape block, int64_t i, int64_t j, const T* a, int64_t a_width, const T* b,
+                int64_t b_width) {
+    const bool in_registers = row_ != nullptr && block.row_times_matrix();
+    // Elements that are used only a few times should not leave the first-level cache in between.
+    const bool near = block.m < kFewRows && !in_registers;
+    const int64_t depth = near ? std::min(kEdge, kNear / block.n) : kEdge, k = block.k;
+    if (in_registers) std::fill_n(c_.data(), block.n, 0.0f);
+    for (int64_t l = 0; l < k; l += depth) {
+      block.k = std::min(depth, k - l);
+      WidenA(block, i, l, a, a_width);
+      if (in_registers) {
+        row_(a_.data(), b + l * b_width + j, b_width, block.k, block.n, c_.data());
+        continue;
+      }
+      Widen(b, b_width, block.transpose_b ? Box{j, l, block.n, block.k}
+                                          : Box{l, j, block.k, block.n}, b_.data());
+      BlasProduct<float>{gemm_}(block, a_.data(), b_.data(), c_.data(), l == 0 ? 0 : 1);
+    }
+  }
+  // Computes into c the block of the result at row i, whose columns begin at those of b.
+  void MultiplyPanels(Shape block, int64_t i, const T* a, int64_t a_width, const T* b, T* c,
+                      int64_t width) {
+    const int64_t k = block.k;
+    for (int64_t l = 0; l < k; l += kMostDepth) {
+      block.k = std::min(kMostDepth, k - l);
+      WidenA(block, i, l, a, a_width);
+      blocks_({.a = a_.data(),
+               .a_row = block.transpose_a ? 1 : block.k,
+               .a_step = block.transpose_a ? block.m : 1,
+               .b = b + l * width,
+               .b_width = width,
+               .m = block.m,
+               .n = block.n,
+               .k = block.k,
+               .first = l == 0,
+               .last = l + block.k == k,
+               .panel = panel_.data(),
+               .sums = c_.data(),
+               .c = c,
+               .c_width = width});
+    }
+  }
+
+  void WidenA(const Shape& block, int64_t i, int64_t l, const T* a, int64_t a_width) {
+    Widen(a, a_width, block.transpose_a ? Box{l, i, block.k, block.m}
+                                        : Box{i, l, block.m, block.k}, a_.data());
+  }
+  void Widen(const T* matrix, int64_t width, const Box& box, float* to) const {
+    if (box.columns == width) {
+      half_.widen(matrix + box.row * width, to, box.rows * width);
+      return;
+    }
+    for (int64_t r = 0; r < box.rows; ++r) {
+      half_.widen(matrix + (box.row + r) * width + box.column, to + r * box.columns, box.columns);
+    }
+  }
+
+  Gemm<float> gemm_;
+  HalfLoops half_;
+  RowProductFunction<T> row_ = RowProductOf<T>();
+  BlockProductFunction<T> blocks_ = BlockProductOf<T>();
+  Workspace<float> a_, b_, c_, panel_;
+};
+
+// One shape of product, computed by oneDNN.
+struct DnnlProduct {
+  std::unique_ptr<DnnlMatmul> matmul;
+  bool operator()(const Shape&, const BF16* a, const BF16* b, BF16* c) {
+    return matmul->Run(a, b, c);
+  }
+};
+
+template <typename T>
+struct IntegerProduct {
+  void operator()(const Shape& shape, const T* a, const T* b, T* c) const {
+    const int64_t a_row = shape.transpose_a ? 1 : shape.k,
+                  a_column = shape.transpose_a ? shape.m : 1;
+    const int64_t b_row = shape.transpose_b ? 1 : shape.n,
+                  b_column = shape.transpose_b ? shape.k : 1;
+    std::memset(c, 0, sizeof(T) * static_cast<size_t>(shape.m * shape.n));
+    for (int64_t i = 0; i < shape.m; ++i) {
+      for (int64_t l = 0; l < shape.k; ++l) {
+        const T factor = a[i * a_row + l * a_column];
+        for (int64_t j = 0; j < shape.n; ++j) {
+          T& sum = c[i * shape.n + j];
+          sum = Add::Of(sum, Multiply::Of(factor, b[l * b_row + j * b_column]));
+        }
+      }
+    }
+  }
+};
+
+template <typename T, typename OneProduct>
+class MatmulKernel final : public Kernel {
+ public:
+  MatmulKernel(OneProduct product, bool transpose_a, bool transpose_b, bool may_fold)
+      : product_(std::move(product)), transpose_a_(transpose_a), transpose_b_(transpose_b),
+        may_fold_(may_fold) {}
+
+  bool Run(std::span<const Tensor> inputs, std::span<const Tensor> outputs, void*,
+           std::string& error) override {
+    const Tensor& a = inputs[0];
+    const Tensor& b = inputs[1];
+    const Tensor& c = outputs[0];
+    Shape shape{transpose_a_, transpose_b_, c.dims[c.rank - 2], c.dims[c.rank - 1],
+                a.dims[a.rank - (transpose_a_ ? 2 : 1)]};
+    // Dynamic dims are known only at run time, and CBLAS is undefined for strides that do not fit.
+    if (a.dims[a.rank - (transpose_a_ ? 1 : 2)] != shape.m ||
+        b.dims[b.rank - (transpose_b_ ? 2 : 1)] != shape.n ||
+        b.dims[b.rank - (transpose_b_ ? 1 : 2)] != shape.k) {
+      error = kMatmulExtentsText;
+      return false;
+    }
+    if (c.elements() == 0) return true;
+    failed_ = false;
+    if (shape.k == 0) {
+      std::memset(c.data, 0, c.bytes());
+      return true;
+    }
+    if (may_fold_ && Matrices(b) == 1) {
+      shape.m *= Matrices(c);
+      Multiply(shape, a.as<T>(), b.as<T>(), c.as<T>());
+    } else {
+      RunBatch(shape, a, b, c);
+    }
+    if (failed_) error = "oneDNN reports an error in matmul";
+    return !failed_;
+  }
+
+ private:
+  void Multiply(const Shape& shape, const T* a, const T* b, T* c) {
+    if constexpr (std::is_same_v<OneProduct, DnnlProduct>) failed_ |= !product_(shape, a, b, c);
+    else product_(shape, a, b, c);
+  }
+  // The number of matrices.
+  static int64_t Matrices(const Tensor& tensor) { return Product(tensor, 0, tensor.rank - 2); }
+
+  void RunBatch(const Shape& shape, const Tensor& a, const Tensor& b, const Tensor& c) {
+    const int64_t count = Matrices(c);
+    for (int64_t i = 0; i < count; ++i) {
+      Multiply(shape, a.as<T>() + Matrix(a, c, i) * shape.m * shape.k,
+               b.as<T>() + Matrix(b, c, i) * shape.k * shape.n,
+               c.as<T>() + i * shape.m * shape.n);
+    }
+  }
+  // Returns which matrix of an operand goes into the i-th matrix of the result.
+  static int64_t Matrix(const Tensor& operand, const Tensor& result, int64_t i) {
+    int64_t matrix = 0, size = 1;
+    for (int d = 3; d <= result.rank; ++d) {
+      const int64_t extent = result.dims[result.rank - d];
+      if (d <= operand.rank && operand.dims[operand.rank - d] != 1) {
+        matrix += i % extent * size;
+        size *= operand.dims[operand.rank - d];
+      }
+      i /= extent;
+    }
+    return matrix;
+  }
+
+  OneProduct product_;
+  bool transpose_a_, transpose_b_;
+  bool failed_ = false;
+  bool may_fold_;  // a's batch may become rows: it is stored so, and the number of rows fits
+};
+
+Status CheckShapes(const Request& request, bool transpose_a, bool transpose_b) {
+  const OperandType& a = request.inputs[0];
+  const OperandType& b = request.inputs[1];
+  const OperandType& c = request.outputs[0];
+  if (a.rank < 2 || b.rank < 2 || c.rank != std::max(a.rank, b.rank)) {
+    return Invalid(request, fmt::format("it multiplies matrices or batches of them, not {} and {} "
+                                        "to {}", TypeText(a), TypeText(b), TypeText(c)));
+  }
+  const int a_m = a.rank - (transpose_a ? 1 : 2), a_k = a.rank - (transpose_a ? 2 : 1);
+  const int b_k = b.rank - (transpose_b ? 1 : 2), b_n = b.rank - (transpose_b ? 2 : 1);
+  if (!SameDim(a, a_k, b, b_k) || !SameDim(a, a_m, c, c.rank - 2) ||
+      !SameDim(b, b_n, c, c.rank - 1)) {
+    return Invalid(request, fmt::format("{} times {} does not give {}", TypeText(a), TypeText(b),
+                                        TypeText(c)));
+  }
+  for (const OperandType* type : {&a, &b, &c}) {
+    OperandType batch = *type, result = c;
+    batch.rank = static_cast<uint8_t>(type->rank - 2);
+    result.rank = static_cast<uint8_t>(c.rank - 2);
+    CGRAPH_RETURN_IF_ERROR(ExpectBroadcast(request, batch, result));
+    for (int i = type->rank - 2; i < type->rank; ++i) {
+      if (type->dims[i] > INT_MAX) {
+        return Invalid(request,
+                       fmt::format("{} has a dimension above {}", TypeText(*type), INT_MAX));
+      }
+    }
+  }
+  return Status::Ok();
+}
+
+// Returns whether the batch of `a` can be read as more rows of one matrix.
+bool MayFold(const OperandType& a, const OperandType& c, bool transpose_a) {
+  if (transpose_a || a.rank != c.rank) return false;
+  for (int i = 0; i < a.rank - 2; ++i) {
+    if (!SameDim(a, i, c, i)) return false;
+  }
+  return true;
+}
+
+// Returns the rows of all matrices of a result, at their bound; INT_MAX + 1 for anything greater.
+int64_t Rows(const OperandType& c) {
+  int64_t rows = 1;
+  for (int i = 0; i < c.rank - 1; ++i) {
+    if (__builtin_mul_overflow(rows, c.dims[i], &rows) || rows > INT_MAX) {
+      return int64_t{INT_MAX} + 1;
+    }
+  }
+  return rows;
+}
+
+// Returns the greatest product of a call.
+Shape MostOf(const Request& request, bool transpose_a, bool may_fold) {
+  const OperandType& a = request.inputs[0];
+  const OperandType& c = request.outputs[0];
+  return {false, false, may_fold ? Rows(c) : c.dims[c.rank - 2], c.dims[c.rank - 1],
+          a.dims[a.rank - (transpose_a ? 2 : 1)]};
+}
+
+// Makes a oneDNN product for a shape that is known at load and gains from it; null where there is
+// none.
+std::unique_ptr<DnnlMatmul> MakeDnnl(const Request& request, bool transpose_a, bool transpose_b,
+                                     bool may_fold) {
+  for (const OperandType& type : {request.inputs[0], request.inputs[1]}) {
+    if (std::any_of(type.dynamic, type.dynamic + type.rank, [](bool d) { return d; })) {
+      return nullptr;
+    }
+  }
+  const OperandType& b = request.inputs[1];
+  const bool one_b = std::all_of(b.dims, b.dims + b.rank - 2, [](int64_t d) { return d == 1; });
+  const Shape shape = MostOf(request, transpose_a, may_fold && one_b);
+  if (shape.m == 1 && !transpose_b && RowProductOf<BF16>() != nullptr) return nullptr;
+  constexpr double kLeast = 1 << 15;
+  const double work = static_cast<double>(shape.m) * static_cast<double>(shape.n) *
+                      static_cast<double>(shape.k);
+  if (work < kLeast) return nullptr;
+  return DnnlMatmul::Make(transpose_a, transpose_b, shape.m, shape.n, shape.k);
+}
+
+// Makes OpenBLAS take its work memory, which it does with its first large product, at load and not
+// in the steady state.
+void WarmUp(const Blas& blas) {
+  static const bool done = [&] {
+    constexpr int kSize = 128;
+    const std::vector<float> ones(kSize * kSize, 1);
+    std::vector<float> result(kSize * kSize);
+    blas.sgemm(kRowMajor, kNoTranspose, kNoTranspose, kSize, kSize, kSize, 1, ones.data(), kSize,
+               ones.data(), kSize, 0, result.data(), kSize);
+    return true;
+  }();
+  (void)done;
+}
+
+}  // namespace
+
+Status CheckMatmul(const Request& request) {
+  CGRAPH_RETURN_IF_ERROR(ExpectCounts(request, 2, 1));
+  CGRAPH_RETURN_IF_ERROR(ExpectOneDType(request));
+  const Result<bool> transpose_a = BoolAttribute(request, "transpose_a");
+  const Result<bool> transpose_b = BoolAttribute(request, "transpose_b");
+  if (!transpose_a.ok()) return transpose_a.status();
+  if (!transpose_b.ok()) return transpose_b.status();
+  CGRAPH_RETURN_IF_ERROR(CheckShapes(request, *transpose_a, *transpose_b));
+  if (!Contains(DTypes::kNumber, request.outputs[0].dtype)) return NoKernel(request);
+  return Status::Ok();
+}
+
+KernelResult MakeMatmul(const Request& request) {
+  CGRAPH_RETURN_IF_ERROR(CheckMatmul(request));
+  const Result<bool> transpose_a = BoolAttribute(request, "transpose_a");
+  const Result<bool> transpose_b = BoolAttribute(request, "transpose_b");
+  const DType dtype = request.outputs[0].dtype;
+  const OperandType& c = request.outputs[0];
+  const bool may_fold = MayFold(request.inputs[0], c, *transpose_a) && Rows(c) <= INT_MAX;
+  const Blas* blas = nullptr;
+  if (plan::IsFloat(dtype)) {
+    Result<const Blas*> loaded = LoadBlas();
+    if (!loaded.ok()) return loaded.status();
+    blas = *loaded;
+    if (Rows(c) * c.dims[c.rank - 1] > 64 * 64) WarmUp(*blas);
+  }
+  std::unique_ptr<Kernel> kernel;
+  WithType(dtype, [&](auto zero) {
+    using T = decltype(zero);
+    const auto keep = [&](auto product) {
+      kernel = std::make_unique<MatmulKernel<T, decltype(product)>>(
+          std::move(product), *transpose_a, *transpose_b, may_fold);
+    };
+    if constexpr (std::is_same_v<T, BF16>) {
+      if (auto dnnl = MakeDnnl(request, *transpose_a, *transpose_b, may_fold)) {
+        return keep(DnnlProduct{std::move(dnnl)});
+      }
+    }
+    if constexpr (kIsHalf<T>) {
+      keep(
+          HalfProduct<T>(blas->sgemm, HalfLoopsOf(dtype), MostOf(request, *transpose_a, may_fold)));
+    } else if constexpr (std::is_same_v<T, float>) {
+      keep(BlasProduct<T>{blas->sgemm});
+    } else if constexpr (std::is_same_v<T, double>) {
+      keep(BlasProduct<T>{blas->dgemm});
+    } else {
+      keep(IntegerProduct<T>{});
+    }
+  });
+  return kernel;
+}
+
+}  // namespace cgraph::device

@@ -1,0 +1,17 @@
+// IsWithin: whether a run of elements lies in a dimension.
+#ifndef CGRAPH_RUNTIME_DEVICE_CPU_KERNELS_WITHIN_H_
+#define CGRAPH_RUNTIME_DEVICE_CPU_KERNELS_WITHIN_H_
+
+#include <cstdint>
+
+namespace cgraph::device {
+
+// Returns whether `length` elements from `from` on lie in a dimension. A length that the program
+// gave may be negative.
+constexpr bool IsWithin(int64_t from, int64_t length, int64_t extent) {
+  return from >= 0 && length >= 0 && from <= extent && length <= extent - from;
+}
+
+}  // namespace cgraph::device
+
+#endif  // CGRAPH_RUNTIME_DEVICE_CPU_KERNELS_WITHIN_H_

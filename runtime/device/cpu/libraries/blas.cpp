@@ -1,0 +1,87 @@
+// Finds OpenBLAS by its path in Debian's package, else by its name wherever the loader looks.
+#include "runtime/device/cpu/libraries/blas.h"
+
+#include <dlfcn.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <system_error>
+
+namespace cgraph::device {
+namespace {
+
+constexpr const char* kPaths[] = {
+    "/usr/lib/x86_64-linux-gnu/openblas-pthread/libopenblas.so.0",
+    "/usr/lib/aarch64-linux-gnu/openblas-pthread/libopenblas.so.0",
+    "libopenblas.so.0",
+};
+
+bool OnlyThreadOfProcess() {
+  std::error_code error;
+  std::filesystem::directory_iterator threads("/proc/self/task", error);
+  return !error && std::distance(begin(threads), end(threads)) == 1;
+}
+
+// Sets the environment so that the library starts no threads. It starts a thread per core while it
+// is loaded, unless the environment says one. The environment may be changed only while no other
+// thread can read it: beside the threads of a program that embeds the engine it stays as it is, and
+// the library's threads sleep for ever.
+class OneThread {
+ public:
+  OneThread() : alone_(OnlyThreadOfProcess()) {
+    if (!alone_) return;
+    if (const char* value = std::getenv(kName)) before_ = value;
+    setenv(kName, "1", 1);
+  }
+  ~OneThread() {
+    if (!alone_) return;
+    if (before_) setenv(kName, before_->c_str(), 1);
+    else unsetenv(kName);
+  }
+
+ private:
+  static constexpr const char* kName = "OPENBLAS_NUM_THREADS";
+  const bool alone_;
+  std::optional<std::string> before_;
+};
+
+Result<Blas> OpenBlasLibrary() {
+  const OneThread one_thread;
+  bool serial = false;
+  for (const char* path : kPaths) {
+    // RTLD_LAZY: the library has 15,000 symbols to look up, of which a plan calls two or three.
+    void* library = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
+    if (library == nullptr) continue;
+    Blas blas;
+    blas.sgemm = reinterpret_cast<Gemm<float>>(dlsym(library, "cblas_sgemm"));
+    blas.dgemm = reinterpret_cast<Gemm<double>>(dlsym(library, "cblas_dgemm"));
+    const auto parallel = reinterpret_cast<int (*)()>(dlsym(library, "openblas_get_parallel"));
+    const auto set_threads =
+        reinterpret_cast<void (*)(int)>(dlsym(library, "openblas_set_num_threads"));
+    if (!blas.sgemm || !blas.dgemm || !parallel || !set_threads) continue;
+    if (parallel() == 0) {
+      serial = true;
+      continue;
+    }
+    set_threads(1);
+    return blas;
+  }
+  return Status(StatusCode::kNotFound,
+                std::string("the plan multiplies matrices, which needs OpenBLAS, and ") +
+                    (serial ? "the one here is built without locks, for a single thread"
+                            : "`libopenblas.so.0` cannot be loaded") +
+                    "; install libopenblas0-pthread");
+}
+
+}  // namespace
+
+Result<const Blas*> LoadBlas() {
+  static const Result<Blas> loaded = OpenBlasLibrary();
+  if (!loaded.ok()) return loaded.status();
+  return &*loaded;
+}
+
+}  // namespace cgraph::device

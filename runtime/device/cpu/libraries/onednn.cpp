@@ -1,0 +1,180 @@
+// Products and convolutions of oneDNN, with operands as they lie in tensors.
+#include "runtime/device/cpu/libraries/onednn.h"
+
+#include <algorithm>
+#include <initializer_list>
+
+#include "runtime/device/cpu/libraries/onednn_library.h"
+
+namespace cgraph::device {
+
+#ifdef CGRAPH_ONEDNN
+namespace {
+
+class Matmul final : public DnnlMatmul {
+ public:
+  explicit Matmul(const DnnlLibrary& library) : dnnl_(library), primitive_(library) {}
+
+  bool Init(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k) {
+    DnnlOperand a{DNNL_ARG_SRC, {}}, b{DNNL_ARG_WEIGHTS, {}}, c{DNNL_ARG_DST, {}};
+    dnnl_matmul_desc_t matmul;
+    if (!Describe(a.desc, m, k, transpose_a) || !Describe(b.desc, k, n, transpose_b) ||
+        !Describe(c.desc, m, n, false) ||
+        !IsDone(dnnl_.matmul_desc_init(&matmul, &a.desc, &b.desc, nullptr, &c.desc))) {
+      return false;
+    }
+    const DnnlOperand operands[] = {a, b, c};
+    return primitive_.Init(&matmul, nullptr, operands);
+  }
+
+  bool Run(const void* a, const void* b, void* c) override {
+    void* const data[] = {const_cast<void*>(a), const_cast<void*>(b), c};
+    return primitive_.Run(data);
+  }
+
+ private:
+  bool Describe(dnnl_memory_desc_t& desc, int64_t rows, int64_t columns, bool transpose) const {
+    const dnnl_dims_t dims = {rows, columns};
+    const dnnl_dims_t strides = {transpose ? 1 : columns, transpose ? rows : 1};
+    return IsDone(dnnl_.memory_desc_init_by_strides(&desc, 2, dims, dnnl_bf16, strides));
+  }
+
+  const DnnlLibrary& dnnl_;
+  DnnlPrimitive primitive_;
+};
+
+class Convolution final : public DnnlConvolution {
+ public:
+  explicit Convolution(const DnnlLibrary& library) : dnnl_(library), primitive_(library) {}
+
+  bool Init(const ConvolutionShape& s, ConvolutionPart part, plan::DType dtype) {
+    const dnnl_data_type_t type = dtype == plan::DType::f32 ? dnnl_f32 : dnnl_bf16;
+    dnnl_memory_desc_t x, weight, y;
+    if (!Describe(x, {s.images, s.channels, s.height, s.width}, type) ||
+        !Describe(weight, {s.groups, s.out_channels / s.groups, s.channels / s.groups,
+                           s.kernel[0], s.kernel[1]}, type) ||
+        !Describe(y, {s.images, s.out_channels, s.out[0], s.out[1]}, type)) {
+      return false;
+    }
+    Space space;
+    for (int i = 0; i < 2; ++i) {
+      space.strides[i] = s.stride[i];
+      space.dilates[i] = s.dilation[i] - 1;
+      space.before[i] = s.padding[i];
+      // What is read behind the input, which is less than the padding where strides leave a rest.
+      const int64_t extent = i == 0 ? s.height : s.width;
+      const int64_t reach = (s.out[i] - 1) * s.stride[i] + s.dilation[i] * (s.kernel[i] - 1) + 1;
+      space.behind[i] = reach - extent - s.padding[i];
+    }
+    dnnl_convolution_desc_t forward;
+    if (!IsDone(dnnl_.dilated_convolution_forward_desc_init(
+            &forward, dnnl_forward_training, dnnl_convolution_auto, &x, &weight, nullptr, &y,
+            space.strides, space.dilates, space.before, space.behind))) {
+      return false;
+    }
+    if (part == ConvolutionPart::kForward) {
+      const DnnlOperand operands[] = {
+          {DNNL_ARG_SRC, x}, {DNNL_ARG_WEIGHTS, weight}, {DNNL_ARG_DST, y}};
+      return primitive_.Init(&forward, nullptr, operands);
+    }
+    dnnl_primitive_desc_t hint = nullptr;
+    if (!IsDone(dnnl_.primitive_desc_create(&hint, &forward, nullptr, dnnl_.engine, nullptr))) {
+      return false;
+    }
+    const bool made = part == ConvolutionPart::kInputGradient
+                          ? InitInputGradient(hint, x, weight, y, space)
+                          : InitWeightGradient(hint, x, weight, y, space);
+    dnnl_.primitive_desc_destroy(hint);
+    return made;
+  }
+
+  bool Run(const void* a, const void* b, void* out) override {
+    void* const data[] = {const_cast<void*>(a), const_cast<void*>(b), out};
+    return primitive_.Run(data);
+  }
+
+ private:
+  struct Space {
+    dnnl_dims_t strides, dilates, before, behind;
+  };
+
+  bool Describe(dnnl_memory_desc_t& desc, std::initializer_list<int64_t> extents,
+                dnnl_data_type_t type) const {
+    const int rank = static_cast<int>(extents.size());
+    dnnl_dims_t dims, strides;
+    std::copy(extents.begin(), extents.end(), dims);
+    int64_t size = 1;
+    for (int i = rank - 1; i >= 0; --i) {
+      strides[i] = size;
+      size *= dims[i];
+    }
+    return IsDone(dnnl_.memory_desc_init_by_strides(&desc, rank, dims, type, strides));
+  }
+  bool InitInputGradient(const_dnnl_primitive_desc_t hint, const dnnl_memory_desc_t& x,
+                         const dnnl_memory_desc_t& weight, const dnnl_memory_desc_t& y,
+                         const Space& space) {
+    dnnl_convolution_desc_t desc;
+    if (!IsDone(dnnl_.dilated_convolution_backward_data_desc_init(
+            &desc, dnnl_convolution_auto, &x, &weight, &y, space.strides, space.dilates,
+            space.before, space.behind))) {
+      return false;
+    }
+    const DnnlOperand operands[] = {
+        {DNNL_ARG_WEIGHTS, weight}, {DNNL_ARG_DIFF_DST, y}, {DNNL_ARG_DIFF_SRC, x}};
+    return primitive_.Init(&desc, hint, operands);
+  }
+  bool InitWeightGradient(const_dnnl_primitive_desc_t hint, const dnnl_memory_desc_t& x,
+                          const dnnl_memory_desc_t& weight, const dnnl_memory_desc_t& y,
+                          const Space& space) {
+    dnnl_convolution_desc_t desc;
+    if (!IsDone(dnnl_.dilated_convolution_backward_weights_desc_init(
+            &desc, dnnl_convolution_auto, &x, &weight, nullptr, &y, space.strides, space.dilates,
+            space.before, space.behind))) {
+      return false;
+    }
+    const DnnlOperand operands[] = {
+        {DNNL_ARG_SRC, x}, {DNNL_ARG_DIFF_DST, y}, {DNNL_ARG_DIFF_WEIGHTS, weight}};
+    return primitive_.Init(&desc, hint, operands);
+  }
+
+  const DnnlLibrary& dnnl_;
+  DnnlPrimitive primitive_;
+};
+
+// Products in bf16 gain where the processor has instructions for them.
+bool HasBf16() { return __builtin_cpu_supports("avx512bf16"); }
+
+}  // namespace
+
+std::unique_ptr<DnnlMatmul> DnnlMatmul::Make(bool transpose_a, bool transpose_b, int64_t m,
+                                             int64_t n, int64_t k) {
+  const DnnlLibrary* library = HasBf16() ? DnnlLibrary::Find() : nullptr;
+  if (library == nullptr) return nullptr;
+  auto matmul = std::make_unique<Matmul>(*library);
+  if (!matmul->Init(transpose_a, transpose_b, m, n, k)) return nullptr;
+  return matmul;
+}
+
+std::unique_ptr<DnnlConvolution> DnnlConvolution::Make(const ConvolutionShape& shape,
+                                                       ConvolutionPart part, plan::DType dtype) {
+  if (dtype != plan::DType::f32 && (dtype != plan::DType::bf16 || !HasBf16())) return nullptr;
+  const DnnlLibrary* library = DnnlLibrary::Find();
+  if (library == nullptr) return nullptr;
+  auto convolution = std::make_unique<Convolution>(*library);
+  if (!convolution->Init(shape, part, dtype)) return nullptr;
+  return convolution;
+}
+
+#else
+
+std::unique_ptr<DnnlMatmul> DnnlMatmul::Make(bool, bool, int64_t, int64_t, int64_t) {
+  return nullptr;
+}
+std::unique_ptr<DnnlConvolution> DnnlConvolution::Make(const ConvolutionShape&, ConvolutionPart,
+                                                       plan::DType) {
+  return nullptr;
+}
+
+#endif
+
+}  // namespace cgraph::device

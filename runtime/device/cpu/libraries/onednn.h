@@ -1,0 +1,43 @@
+// oneDNN, loaded when the first plan convolves f32, or multiplies or convolves bf16 on a processor
+// that has instructions for it: there it is several times as fast as widening to f32. Elsewhere, or
+// where the library is not installed, Make gives nothing and the caller has kernels of its own.
+//
+// The workers are the threads, so oneDNN runs with one OpenMP thread. Executing allocates: oneDNN's
+// own bookkeeping, counted in kernel_allocations_test.cpp. The work memory is ours, taken when the
+// product is made.
+#ifndef CGRAPH_RUNTIME_DEVICE_CPU_LIBRARIES_ONEDNN_H_
+#define CGRAPH_RUNTIME_DEVICE_CPU_LIBRARIES_ONEDNN_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "runtime/device/cpu/kernels/convolution/shape.h"
+#include "runtime/plan/kinds.h"
+
+namespace cgraph::device {
+
+// Computes c[m, n] = a[m, k] @ b[k, n] in bf16; each operand may be stored transposed.
+class DnnlMatmul {
+ public:
+  virtual ~DnnlMatmul() = default;
+  // Returns null where there is no such library, or no gain in it. Thread-safe.
+  static std::unique_ptr<DnnlMatmul> Make(bool transpose_a, bool transpose_b, int64_t m, int64_t n,
+                                          int64_t k);
+  // Returns false when the library reports an error.
+  virtual bool Run(const void* a, const void* b, void* c) = 0;
+};
+
+// Computes a convolution in f32 or bf16, or one of its gradients.
+class DnnlConvolution {
+ public:
+  virtual ~DnnlConvolution() = default;
+  // As DnnlMatmul::Make.
+  static std::unique_ptr<DnnlConvolution> Make(const ConvolutionShape& shape, ConvolutionPart part,
+                                               plan::DType dtype);
+  // Of x and weight; weight and gy; or x and gy. Returns false when the library reports an error.
+  virtual bool Run(const void* a, const void* b, void* out) = 0;
+};
+
+}  // namespace cgraph::device
+
+#endif  // CGRAPH_RUNTIME_DEVICE_CPU_LIBRARIES_ONEDNN_H_

@@ -1,0 +1,52 @@
+// Shared libraries of CUDA's. None is linked: each is opened when it is first needed, and a machine
+// without it does without.
+#ifndef CGRAPH_RUNTIME_DEVICE_CUDA_LIBRARIES_SHARED_LIBRARY_H_
+#define CGRAPH_RUNTIME_DEVICE_CUDA_LIBRARIES_SHARED_LIBRARY_H_
+
+#include <cuda.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/base/status.h"
+
+namespace cgraph::cuda {
+
+// SharedLibrary: a library by the names that it has in the generations that are known, the newest
+// first; what it does for us: "multiplies matrices"; and what to install: "cuBLAS, by `pip install
+// nvidia-cublas`".
+struct SharedLibrary {
+  std::vector<const char*> files;
+  const char* purpose = nullptr;
+  const char* install = nullptr;
+
+  // Opens the first of the files that the loader finds. It is never closed: libraries of CUDA's
+  // start threads. kNotFound where there is none, kUnsupported where none can be opened.
+  Result<void*> Open() const;
+  // Returns why the library is not used, and on a second line what to do about it (kUnsupported):
+  // `what` is "is of version 11.4, and 12.0 or newer is needed".
+  Status Unusable(std::string_view what) const;
+
+ private:
+  Status Absent() const;  // kNotFound, with where it was looked for
+  std::string Mend() const;
+};
+
+// The packages of the Python package index whose libraries go with this build's generation of CUDA.
+#if CUDA_VERSION >= 13000
+#define CGRAPH_CUBLAS_PACKAGE "nvidia-cublas"
+#define CGRAPH_NVRTC_PACKAGE "nvidia-cuda-nvrtc"
+#define CGRAPH_NCCL_PACKAGE "nvidia-nccl-cu13"
+#else
+#define CGRAPH_CUBLAS_PACKAGE "nvidia-cublas-cu12"
+#define CGRAPH_NVRTC_PACKAGE "nvidia-cuda-nvrtc-cu12"
+#define CGRAPH_NCCL_PACKAGE "nvidia-nccl-cu12"
+#endif
+
+// Returns where a function of an opened library is; null where it has none of the name.
+void* FindSymbol(void* library, const char* name);
+
+}  // namespace cgraph::cuda
+
+#endif  // CGRAPH_RUNTIME_DEVICE_CUDA_LIBRARIES_SHARED_LIBRARY_H_

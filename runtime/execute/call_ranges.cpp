@@ -1,0 +1,56 @@
+#include "runtime/execute/call_ranges.h"
+
+#include <set>
+
+#include <fmt/format.h>
+
+#include "runtime/plan/print.h"
+
+namespace cgraph::engine {
+
+std::unique_ptr<CallRanges> CallRanges::MakeIfAttached() {
+  const Nvtx* nvtx = Nvtx::Get();
+  return nvtx == nullptr ? nullptr : std::unique_ptr<CallRanges>(new CallRanges(*nvtx));
+}
+
+void CallRanges::AddGraph(const plan::Plan& plan, const plan::Graph& graph,
+                          const StepList& program) {
+  Names& names = names_.emplace_back();
+  for (const plan::Instruction& instruction : graph.instructions) {
+    names.call_of.push_back(instruction.call());
+  }
+  for (uint32_t call = 0; call < graph.calls.size(); ++call) {
+    names.calls.push_back(plan::CallName(plan, graph, call));
+  }
+  for (const Segment& segment : program.segments) {
+    std::set<uint32_t> calls;
+    for (const uint32_t step : segment.steps) {
+      calls.insert(names.call_of[program.steps[step].instruction]);
+    }
+    calls.erase(plan::kNone);
+    std::string name = "CUDA graph";
+    if (!calls.empty()) name = names.calls[*calls.begin()];
+    if (calls.size() > 1) name += fmt::format(" and {} more", calls.size() - 1);
+    names.segments.push_back(std::move(name));
+  }
+}
+
+void CallRanges::Enter(uint32_t graph, const Step& step) {
+  if (step.op == Op::kWait || step.op == Op::kSignal) return;
+  const Names& names = names_[graph];
+  const uint32_t call = names.call_of[step.instruction];
+  const std::string* name = nullptr;
+  if (step.segment != 0) name = &names.segments[step.segment - 1];
+  else if (call != plan::kNone) name = &names.calls[call];
+  if (name == open_) return;
+  Leave();
+  if (name != nullptr) nvtx_.Push(name->c_str());
+  open_ = name;
+}
+
+void CallRanges::Leave() {
+  if (open_ != nullptr) nvtx_.Pop();
+  open_ = nullptr;
+}
+
+}  // namespace cgraph::engine

@@ -1,0 +1,37 @@
+// Communications: the channels and collectives of a graph, made by what can serve their ends: a
+// carrier where the host drives them, else what queues carry out by themselves.
+#ifndef CGRAPH_RUNTIME_LOAD_COMMUNICATION_COMMUNICATIONS_H_
+#define CGRAPH_RUNTIME_LOAD_COMMUNICATION_COMMUNICATIONS_H_
+
+#include <cstdint>
+#include <map>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "runtime/base/status.h"
+#include "runtime/load/loaded_graph.h"
+#include "runtime/load/prepare.h"
+#include "runtime/plan/graph_index.h"
+
+namespace cgraph::engine {
+
+// What the parts of comms are ends of. The channels and collectives themselves are the graph's.
+struct Communications {
+  std::map<uint32_t, uint32_t> message_of;  // part -> its number in a round
+  // part -> its collective, its member, and whether the local carrier made it
+  std::map<uint32_t, std::tuple<transport::Collective*, uint32_t, bool>> member_slot_of;
+  std::vector<bool> local_channel;   // per channel: the local carrier's
+  std::vector<bool> queued_channel;  // per channel: an end is on a queue
+  // part of a collective among queues -> its first part, and how many there are
+  std::map<uint32_t, std::pair<size_t, uint32_t>> queued_members_of;
+};
+
+// Makes the channels and collectives of `graph`. kUnsupported with the reason where nothing serves
+// one of them, kInvalid when there is no memory for their messages.
+Result<Communications> MakeCommunications(const Preparation& preparation,
+                                          const plan::GraphIndex& index, LoadedGraph& graph);
+
+}  // namespace cgraph::engine
+
+#endif  // CGRAPH_RUNTIME_LOAD_COMMUNICATION_COMMUNICATIONS_H_

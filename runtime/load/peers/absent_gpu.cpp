@@ -1,0 +1,57 @@
+#include "runtime/load/peers/absent_gpu.h"
+
+#include <string>
+#include <utility>
+
+namespace cgraph::engine {
+namespace {
+
+using device::Device;
+using device::Executable;
+using device::Memory;
+using device::MemoryKind;
+using device::OperandType;
+using device::Queue;
+
+class AbsentGpu final : public Device {
+ public:
+  explicit AbsentGpu(std::shared_ptr<device::MemorySource> shared) : shared_(std::move(shared)) {}
+
+  // Its rank takes the same of what is shared; all else is its rank's alone.
+  Result<Memory> Allocate(uint64_t bytes, MemoryKind kind, const std::string& what) override {
+    if (shared_ == nullptr) return Absent();
+    if (kind == MemoryKind::pinned) return shared_->Allocate(bytes, kind, what);
+    return Memory(nullptr, 0, kind, /*host_visible=*/false, nullptr);
+  }
+  Result<std::unique_ptr<Executable>> MakeKernel(const plan::Kernel&, std::span<const OperandType>,
+                                                 std::span<const OperandType>) override {
+    return Absent();
+  }
+  Result<std::unique_ptr<Executable>> MakeUpload(std::unique_ptr<device::Source>) override {
+    return Absent();
+  }
+  Result<std::unique_ptr<Queue>> OpenQueue(const device::QueueOptions&) override {
+    return Absent();
+  }
+  bool queues_host_waits() const override { return false; }
+  bool queues_communicate() const override { return true; }
+  bool host_reaches_memory() const override { return false; }
+  bool Reaches(const Device&) const override { return false; }
+
+ private:
+  static Status Absent() {
+    return Status(StatusCode::kInternal, "something was asked of a GPU of another rank");
+  }
+  Status Upload(std::byte*, const void*, uint64_t) override { return Absent(); }
+  Status Download(void*, const std::byte*, uint64_t) override { return Absent(); }
+
+  const std::shared_ptr<device::MemorySource> shared_;
+};
+
+}  // namespace
+
+std::unique_ptr<device::Device> MakeAbsentGpu(std::shared_ptr<device::MemorySource> shared) {
+  return std::make_unique<AbsentGpu>(std::move(shared));
+}
+
+}  // namespace cgraph::engine

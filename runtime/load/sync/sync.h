@@ -1,0 +1,42 @@
+// Sync: the signals and waits of a proved graph that have anything left to do.
+//
+// One in-order queue (queue_map.h) follows the certificate, so a wait for a signal of the same
+// queue is over before it is reached. A round is submitted only when the round `depth` before it is
+// over everywhere, so a wait that looks back that far is over as well. A lane that neither works
+// nor waits (the caller's lane of inputs) signals nothing that the submission has not said. A lane
+// that neither works nor signals (the caller's lane of outputs, where results lie in place already)
+// has nothing to wait for. With one execution in progress at a time, the last two hold for the
+// beginning of every lane and for the end of every queue.
+//
+// The signals and waits that are left are those that two queues really need.
+#ifndef CGRAPH_RUNTIME_LOAD_SYNC_SYNC_H_
+#define CGRAPH_RUNTIME_LOAD_SYNC_SYNC_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "runtime/plan/plan.h"
+
+namespace cgraph::engine {
+
+struct SyncNeeds {
+  std::vector<bool> signal;  // per event
+  std::vector<bool> wait;    // per entry of graph.waits
+};
+
+struct SyncQuery {
+  const plan::Graph* graph = nullptr;
+  const std::vector<std::vector<uint32_t>>* queues = nullptr;  // their instructions, in order
+  const std::vector<uint32_t>* queue_of = nullptr;             // of each instruction
+  const std::vector<bool>* has_work = nullptr;  // anything to do besides signalling and waiting
+  uint32_t depth = 1;
+};
+
+SyncNeeds FindSyncNeeds(const SyncQuery& query);
+
+// Keeps everything: for plans that are not proved.
+SyncNeeds KeepAllSync(const plan::Graph& graph);
+
+}  // namespace cgraph::engine
+
+#endif  // CGRAPH_RUNTIME_LOAD_SYNC_SYNC_H_

@@ -1,0 +1,140 @@
+#include "runtime/load/weights/weights.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "runtime/device/memory.h"
+#include "runtime/plan/kinds.h"
+
+namespace cgraph::engine {
+namespace {
+
+// A slice of a weight file, read when the start graph runs.
+class FileSource : public device::Source {
+ public:
+  FileSource(std::shared_ptr<files::Safetensors> file, const plan::WeightFile& slice,
+             std::atomic<bool>* unreadable)
+      : file_(std::move(file)), slice_(slice), unreadable_(unreadable) {}
+
+  Status Read(std::span<uint8_t> to) override {
+    Status status = file_->Read(slice_.tensor, slice_.first, slice_.count, to);
+    if (status.code() == StatusCode::kNotFound) *unreadable_ = true;
+    return status;
+  }
+
+ private:
+  std::shared_ptr<files::Safetensors> file_;
+  const plan::WeightFile& slice_;
+  std::atomic<bool>* const unreadable_;
+};
+
+// A slice that rank 0 has sent.
+class SentSource : public device::Source {
+ public:
+  explicit SentSource(const std::vector<uint8_t>& bytes) : bytes_(bytes) {}
+
+  Status Read(std::span<uint8_t> to) override {
+    if (to.size() != bytes_.size()) {
+      return Status(StatusCode::kInternal, "a slice of weights has another size than was sent");
+    }
+    device::CopyBytes(to.data(), bytes_.data(), bytes_.size());
+    return Status::Ok();
+  }
+
+ private:
+  const std::vector<uint8_t>& bytes_;
+};
+
+Result<std::string> WeightPath(const std::string& dir, const std::string& name) {
+  const std::filesystem::path path(name);
+  bool inside = !path.empty() && path.is_relative();
+  for (const auto& part : path) inside &= part != "..";
+  if (!inside) {
+    return Status(
+        StatusCode::kInvalid,
+        fmt::format("the plan loads `{}`, which is not below the weights directory", name));
+  }
+  return (std::filesystem::path(dir) / path).string();
+}
+
+// Says how to mend a program that declares another type than the tensor of its file has.
+std::string SliceMend(plan::DType dtype, const std::vector<int64_t>& dims,
+                      const device::OperandType& out) {
+  const bool reversed = dims.size() == 2 && out.rank == 2 && dims[0] == out.dims[1] &&
+                        dims[1] == out.dims[0] && dims[0] != dims[1];
+  if (reversed) {
+    return fmt::format(
+        "declare the state as the file has it, {}[{}], and multiply by "
+        "matmul(x, w, transpose_b: true), or transpose the tensor in the file",
+        plan::DTypeName(dtype), fmt::join(dims, ", "));
+  }
+  const bool same_shape = std::equal(dims.begin(), dims.end(), out.dims, out.dims + out.rank);
+  if (same_shape) {
+    return fmt::format(
+        "declare the state as {0} and cast where it is used, cast<{1}>(w), or save "
+        "the tensor as {1}",
+        plan::DTypeName(dtype), plan::DTypeName(out.dtype));
+  }
+  return "declare the state as the file has it, or name another tensor in `load`";
+}
+
+}  // namespace
+
+Status CheckSlice(const files::Safetensors::Entry& entry, const plan::WeightFile& slice,
+                  const device::OperandType& out, const std::string& path) {
+  const std::vector<int64_t>& dims = slice.count.empty() ? entry.dims : slice.count;
+  if (entry.dtype == out.dtype &&
+      std::equal(dims.begin(), dims.end(), out.dims, out.dims + out.rank)) {
+    return Status::Ok();
+  }
+  return Status(
+      StatusCode::kInvalid,
+      fmt::format("`{}` in {} is {}[{}], and the program declares {}[{}]; {}", slice.tensor, path,
+                  plan::DTypeName(entry.dtype), fmt::join(dims, ", "), plan::DTypeName(out.dtype),
+                  fmt::join(out.dims, out.dims + out.rank, ", "),
+                  SliceMend(entry.dtype, dims, out)));
+}
+
+Result<std::shared_ptr<files::Safetensors>> Weights::Open(const std::string& name) {
+  auto path = WeightPath(dir_, name);
+  if (!path.ok()) return path.status();
+  std::shared_ptr<files::Safetensors>& file = files_[*path];
+  if (file != nullptr) return file;
+  auto opened = files::Safetensors::Open(*path);
+  if (!opened.ok() && opened.status().code() != StatusCode::kNotFound) return opened.status();
+  if (!opened.ok()) {
+    return Status(StatusCode::kNotFound,
+                  fmt::format("{}; weight files are looked up below `{}` (cgrun --weights DIR)",
+                              opened.status().message(), dir_));
+  }
+  file = std::move(*opened);
+  return file;
+}
+
+Result<std::unique_ptr<device::Source>> Weights::SourceOf(uint32_t weight,
+                                                          const plan::WeightFile& slice,
+                                                          const device::OperandType& out) {
+  auto opened = Open(slice.name);
+  if (first_rank_ != nullptr) {
+    auto sent = first_rank_->Ask(weight, slice, out, opened.ok() ? opened->get() : nullptr);
+    if (!sent.ok()) return sent.status();
+    if (*sent) {
+      sent_bytes_ += (*sent)->size();
+      sent_.push_back(std::make_unique<std::vector<uint8_t>>(std::move(**sent)));
+      return std::unique_ptr<device::Source>(std::make_unique<SentSource>(*sent_.back()));
+    }
+  }
+  if (!opened.ok()) return opened.status();
+  const files::Safetensors& file = **opened;
+  const auto entry = file.entries().find(slice.tensor);
+  if (entry == file.entries().end()) return file.Missing(slice.tensor);
+  CGRAPH_RETURN_IF_ERROR(CheckSlice(entry->second, slice, out, file.path()));
+  read_bytes_ += plan::TensorBytes(out.dtype, std::span(out.dims, out.rank)).value_or(0);
+  return std::unique_ptr<device::Source>(
+      std::make_unique<FileSource>(std::move(*opened), slice, &unreadable_));
+}
+
+}  // namespace cgraph::engine

@@ -1,0 +1,118 @@
+#include "runtime/plan/placement.h"
+
+#include <algorithm>
+
+namespace cgraph::plan {
+
+using namespace plan;
+
+std::vector<uint32_t> BusyDevices(const Plan& plan) {
+  std::vector<bool> busy(plan.devices.size(), false);
+  const auto look = [&](const Graph& graph) {
+    for (uint32_t lane = 0; lane < graph.programs.size(); ++lane) {
+      if (graph.programs[lane].count() != 0) busy[plan.lanes[lane].device()] = true;
+    }
+  };
+  if (plan.start) look(*plan.start);
+  for (const auto& graph : plan.graphs) look(*graph);
+  std::vector<uint32_t> devices;
+  for (uint32_t device = 0; device < busy.size(); ++device) {
+    if (busy[device] && plan.devices[device]->kind != DeviceKind::caller) {
+      devices.push_back(device);
+    }
+  }
+  return devices;
+}
+
+bool HasWorkers(const Plan& plan, uint32_t workers) {
+  return plan.workers == workers &&
+         std::all_of(plan.lanes.begin(), plan.lanes.end(),
+                     [&](const LaneInfo& lane) { return lane.worker() < workers; });
+}
+
+std::vector<uint32_t> InShares(const Plan& plan, const std::vector<uint32_t>& devices,
+                               uint32_t workers) {
+  std::vector<uint32_t> worker_of(plan.devices.size(), 0);
+  for (uint64_t i = 0; i < devices.size(); ++i) {
+    worker_of[devices[i]] = static_cast<uint32_t>(
+        workers > devices.size() ? i + 1 : i * workers / devices.size());
+  }
+  return worker_of;
+}
+
+namespace {
+
+// Returns each device's worker: that of the plan's lanes where they are dealt to so many.
+std::vector<uint32_t> WorkersOfDevices(const Plan& plan, const std::vector<uint32_t>& devices,
+                                       uint32_t workers) {
+  std::vector<uint32_t> worker_of = InShares(plan, devices, workers);
+  if (!HasWorkers(plan, workers)) return worker_of;
+  for (const LaneInfo& lane : plan.lanes) worker_of[lane.device()] = lane.worker();
+  return worker_of;
+}
+
+}  // namespace
+
+Placement Place(const Plan& plan, uint32_t workers, bool merged,
+                const std::map<uint32_t, uint32_t>& gpus) {
+  const std::vector<uint32_t> devices = BusyDevices(plan);
+  const uint32_t most = std::max(1u, static_cast<uint32_t>(devices.size()) + 1);
+  workers = std::clamp(workers, 1u, most);
+
+  Placement placement;
+  placement.workers = workers;
+  placement.merged = merged;
+  const bool as_planned = HasWorkers(plan, workers);
+  const std::vector<uint32_t> worker_of_device = WorkersOfDevices(plan, devices, workers);
+  std::map<uint32_t, uint32_t> worker_of_gpu;
+  for (const auto& [device, gpu] : gpus) worker_of_gpu.emplace(gpu, worker_of_device[device]);
+  for (const LaneInfo& lane : plan.lanes) {
+    const auto gpu = gpus.find(lane.device());
+    const uint32_t worker = gpu != gpus.end() ? worker_of_gpu[gpu->second]
+                            : as_planned      ? lane.worker()
+                                              : worker_of_device[lane.device()];
+    if (merged) {
+      placement.work_queue_of_lane.push_back(worker);
+    } else {
+      placement.work_queue_of_lane.push_back(
+          static_cast<uint32_t>(placement.worker_of_work_queue.size()));
+      placement.worker_of_work_queue.push_back(worker);
+    }
+  }
+  for (uint32_t worker = 0; merged && worker < workers; ++worker) {
+    placement.worker_of_work_queue.push_back(worker);
+  }
+  return placement;
+}
+
+std::vector<std::vector<uint32_t>> WorkQueuesOf(const Placement& placement, const Graph& graph) {
+  std::vector<std::vector<uint32_t>> work_queues(placement.worker_of_work_queue.size());
+  for (uint32_t lane = 0; lane < graph.programs.size(); ++lane) {
+    std::vector<uint32_t>& work_queue = work_queues[placement.work_queue_of_lane[lane]];
+    const Range& range = graph.programs[lane];
+    for (uint32_t i = 0; i < range.count(); ++i) work_queue.push_back(range.first() + i);
+  }
+  if (!placement.merged) return work_queues;
+  for (std::vector<uint32_t>& work_queue : work_queues) {
+    std::stable_sort(work_queue.begin(), work_queue.end(), [&](uint32_t a, uint32_t b) {
+      return graph.instructions[a].certificate_position() <
+             graph.instructions[b].certificate_position();
+    });
+  }
+  return work_queues;
+}
+
+size_t StepEnd(const Placement& placement, const Graph& graph,
+               const std::vector<uint32_t>& work_queue, size_t first) {
+  const Instruction& step = graph.instructions[work_queue[first]];
+  size_t end = first + 1;
+  while (placement.merged && step.kind() == Kind::comm && end < work_queue.size() &&
+         graph.instructions[work_queue[end]].kind() == Kind::comm &&
+         graph.instructions[work_queue[end]].certificate_position() ==
+             step.certificate_position()) {
+    ++end;
+  }
+  return end;
+}
+
+}  // namespace cgraph::plan

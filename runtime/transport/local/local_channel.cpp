@@ -1,0 +1,75 @@
+#include "runtime/transport/local/local_channel.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+namespace cgraph::transport {
+
+Result<std::unique_ptr<LocalChannel>> LocalChannel::Make(const ChannelShape& shape,
+                                                         device::SharedHeap& heap) {
+  const char* const what = "a channel's messages";
+  std::unique_ptr<LocalChannel> channel(new LocalChannel);
+  channel->rendezvous_ = shape.capacity == 0;
+  channel->most_shown_ = channel->rendezvous_ ? std::max(1u, shape.outstanding)
+                                        : std::clamp(shape.outstanding, 1u, shape.capacity);
+  const uint64_t count = std::bit_ceil(channel->most_shown_);
+  const uint64_t spans_each = std::max(1u, shape.spans);
+  device::BumpLayout layout;  // of one message; a span starts at 16
+  layout.Add(shape.message_bytes);
+  layout.Add(16ull * shape.spans);
+  const uint64_t least = channel->rendezvous_ ? 0 : layout.size();
+  CGRAPH_RETURN_IF_ERROR(device::CheckFree(
+      least > UINT64_MAX / 2 / count ? UINT64_MAX : count * (least + sizeof(Slot)), what));
+  const uint64_t each = device::AlignUp(least, device::kLineAlign);
+  auto slots = heap.Make<Slot>(count, what);
+  auto spans = heap.Make<BufferSpan>(count * spans_each, what);
+  auto storage = heap.Make<std::byte>(count * each, what);
+  auto received = heap.Make<Count>(1, what);
+  for (const Status& status : {slots.status(), spans.status(), storage.status(),
+                               received.status()}) {
+    CGRAPH_RETURN_IF_ERROR(status);
+  }
+  channel->slots_ = *slots;
+  channel->received_ = received->data();
+  for (uint64_t i = 0; i < count; ++i) {
+    channel->slots_[i].spans = spans->data() + i * spans_each;
+    if (!channel->rendezvous_) channel->slots_[i].storage = storage->data() + i * each;
+  }
+  return channel;
+}
+
+bool LocalChannel::TrySend(uint64_t n, std::span<const BufferSpan> spans, bool poison) {
+  if (received_->value.load(std::memory_order_acquire) + most_shown_ <= n) return false;
+  Slot& slot = SlotOf(n);
+  slot.poison = poison;
+  slot.count = static_cast<uint32_t>(spans.size());
+  uint64_t at = 0;
+  for (uint32_t i = 0; i < slot.count; ++i) {
+    slot.spans[i] = spans[i];
+    if (rendezvous_ || poison || spans[i].bytes == 0) continue;
+    slot.spans[i].data = slot.storage + at;
+    std::memcpy(slot.spans[i].data, spans[i].data, spans[i].bytes);
+    at = (at + spans[i].bytes + 15) & ~uint64_t{15};
+  }
+  slot.number.store(n + 1, std::memory_order_release);
+  receiver_->Notify();
+  return true;
+}
+
+bool LocalChannel::Receive(uint64_t n, std::span<const BufferSpan> spans) {
+  Slot& slot = SlotOf(n);
+  const bool poison = slot.poison;
+  const uint32_t count = std::min(slot.count, static_cast<uint32_t>(spans.size()));
+  for (uint32_t i = 0; i < count && !poison; ++i) {
+    // The sizes are equal on both sides: the checker compares types, and extents travel before the
+    // values that they measure.
+    const uint64_t bytes = std::min(spans[i].bytes, slot.spans[i].bytes);
+    device::CopyBytes(spans[i].data, slot.spans[i].data, bytes);
+  }
+  received_->value.store(n + 1, std::memory_order_release);
+  sender_->Notify();
+  return poison;
+}
+
+}  // namespace cgraph::transport
