@@ -40,6 +40,10 @@ class [[nodiscard]] Status {
   std::string message_;
 };
 
+// Returns the status of a failed allocation; its message is short enough to need no memory of its
+// own.
+inline Status OutOfMemory() { return Status(StatusCode::kNotFound, "no memory left"); }
+
 // Result: a value, or the status that says why there is none.
 template <typename T>
 class [[nodiscard]] Result {

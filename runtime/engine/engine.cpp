@@ -6,7 +6,7 @@
 #include <new>
 
 #include "runtime/device/cuda_library/callers_context.h"
-#include "runtime/engine/core.h"
+#include "runtime/engine/parts.h"
 #include "runtime/plan/load.h"
 
 namespace cgraph {
@@ -33,7 +33,9 @@ Outputs::~Outputs() {
 
 size_t Outputs::size() const { return run_->outputs.size(); }
 
-const std::string& Outputs::name(size_t i) const { return run_->core->OutputName(run_->graph, i); }
+const std::string& Outputs::name(size_t i) const {
+  return run_->engine->loaded.graphs[run_->graph]->plan->outputs[i]->name;
+}
 
 const device::Tensor& Outputs::operator[](size_t i) const { return run_->outputs[i]; }
 
@@ -45,13 +47,13 @@ const device::Tensor* Outputs::Find(std::string_view name) const {
 }
 
 std::optional<uint32_t> Outputs::gpu(size_t i) const {
-  const device::SharedGpu* gpu = run_->core->GpuOfResult(*run_, i);
+  const device::SharedGpu* gpu = run_->engine->callers_gpus.OfResult(*run_, i);
   return gpu == nullptr ? std::nullopt : std::optional(gpu->number());
 }
 
 Status Outputs::CopyOut(size_t i, void* to) const {
   const device::Tensor& tensor = run_->outputs[i];
-  if (device::SharedGpu* gpu = run_->core->GpuOfResult(*run_, i)) {
+  if (device::SharedGpu* gpu = run_->engine->callers_gpus.OfResult(*run_, i)) {
     return gpu->Fetch(to, tensor.data, tensor.bytes());
   }
   device::CopyBytes(to, tensor.data, tensor.bytes());
@@ -59,7 +61,7 @@ Status Outputs::CopyOut(size_t i, void* to) const {
 }
 
 void Outputs::UsedBy(size_t i, void* stream) const {
-  device::SharedGpu* gpu = run_->core->GpuOfResult(*run_, i);
+  device::SharedGpu* gpu = run_->engine->callers_gpus.OfResult(*run_, i);
   if (gpu == nullptr) return;
   if (auto fence = gpu->MakeFence(stream)) {
     std::lock_guard lock(run_->mutex);
@@ -69,23 +71,23 @@ void Outputs::UsedBy(size_t i, void* stream) const {
 
 Execution::~Execution() {
   if (run_ == nullptr) return;
-  engine::Core& core = *run_->core;
-  if (!core.ended() && !run_->Over()) core.EnsureProgress();
+  engine::Parts& engine = *run_->engine;
+  if (!engine.ending.has_ended() && !run_->Over()) engine.driver.EnsureProgress();
   run_->Unref(spare_ ? 2 : 1);
 }
 
 // Returns the result of an execution that is over, or of an engine that has ended.
 Result<Outputs> Execution::Fetch() {
-  engine::Core& core = *run_->core;
-  if (core.ended()) return core.EndStatus();
-  if (core.several_ranks()) run_->CollectFailures();
+  engine::Parts& engine = *run_->engine;
+  if (engine.ending.has_ended()) return engine.ending.why();
+  if (engine.loaded.several_ranks()) run_->CollectFailures();
   if (run_->failed.load(std::memory_order_acquire)) {  // over: no input is lent, or it is done
-    if (!run_->Done()) core.EnsureProgress();  // the rest of it is still under way
+    if (!run_->Done()) engine.driver.EnsureProgress();  // the rest of it is still under way
     return run_->Error();
   }
   // A device that fails may have let others go on, with memory that holds anything.
-  if (core.has_queues()) core.EndWhereDeviceFailed();
-  if (core.ended()) return core.EndStatus();
+  if (engine.loaded.has_queues) engine.device_failures.EndWhereAny();
+  if (engine.ending.has_ended()) return engine.ending.why();
   if (spare_) {
     spare_ = false;
   } else {
@@ -95,32 +97,33 @@ Result<Outputs> Execution::Fetch() {
 }
 
 Result<Outputs> Execution::Get() {
-  engine::Core& core = *run_->core;
-  const device::CallersContext context(core.uses_gpus());
-  if (!run_->Over()) CGRAPH_RETURN_IF_ERROR(core.CheckCaller());
-  if (run_->lags) CGRAPH_RETURN_IF_ERROR(core.Flush(*run_));
-  core.Await(*run_);
+  engine::Parts& engine = *run_->engine;
+  const device::CallersContext context(engine.callers_gpus.any());
+  if (!run_->Over()) CGRAPH_RETURN_IF_ERROR(engine.submitter.CheckCaller());
+  if (run_->lags) CGRAPH_RETURN_IF_ERROR(engine.submitter.Flush(*run_));
+  engine.driver.Await(*run_);
   return Fetch();
 }
 
 Result<Outputs> Execution::Get(std::chrono::nanoseconds timeout) {
-  engine::Core& core = *run_->core;
-  const device::CallersContext context(core.uses_gpus());
-  if (!run_->Over()) CGRAPH_RETURN_IF_ERROR(core.CheckCaller());
-  if (run_->lags) CGRAPH_RETURN_IF_ERROR(core.Hasten(*run_));
-  if (!run_->Over()) core.AwaitUntil(*run_, DeadlineAfter(timeout));
-  if (core.ended() || run_->Over()) return Fetch();
-  return Status(StatusCode::kTimeout,
-                fmt::format("no result after {} s\n{}",
-                            std::chrono::duration<double>(timeout).count(), core.WaitReport()));
+  engine::Parts& engine = *run_->engine;
+  const device::CallersContext context(engine.callers_gpus.any());
+  if (!run_->Over()) CGRAPH_RETURN_IF_ERROR(engine.submitter.CheckCaller());
+  if (run_->lags) CGRAPH_RETURN_IF_ERROR(engine.submitter.Hasten(*run_));
+  if (!run_->Over()) engine.driver.AwaitUntil(*run_, DeadlineAfter(timeout));
+  if (engine.ending.has_ended() || run_->Over()) return Fetch();
+  return Status(StatusCode::kTimeout, fmt::format("no result after {} s\n{}",
+                                                  std::chrono::duration<double>(timeout).count(),
+                                                  engine.reporter.Text()));
 }
 
 bool Execution::Ready() const {
-  engine::Core& core = *run_->core;
-  if (core.ended() || run_->Over()) return true;
+  engine::Parts& engine = *run_->engine;
+  if (engine.ending.has_ended() || run_->Over()) return true;
   // Where memory for an empty round is short, the round is tried again, here or by the watchdog.
-  if (run_->lags && core.CheckCaller().ok()) static_cast<void>(core.Hasten(*run_).ok());
-  core.EnsureProgress();
+  if (run_->lags && engine.submitter.CheckCaller().ok())
+    static_cast<void>(engine.submitter.Hasten(*run_).ok());
+  engine.driver.EnsureProgress();
   return false;
 }
 
@@ -129,12 +132,12 @@ Result<std::unique_ptr<Engine>> Engine::Load(std::unique_ptr<plan::Plan> plan,
   if (plan == nullptr) return Status(StatusCode::kInvalid, "there is no plan to load");
   const device::CallersContext context(options.gpus);
   std::unique_ptr<Engine> engine(new Engine);
-  auto core = engine::Core::Load(std::move(plan), options);
-  if (!core.ok()) return core.status();
-  engine->core_ = *core;
+  auto parts = engine::Parts::Load(std::move(plan), options);
+  if (!parts.ok()) return parts.status();
+  engine->parts_ = *parts;
   return engine;
 } catch (const std::bad_alloc&) {
-  return engine::OutOfMemory();
+  return OutOfMemory();
 }
 
 Result<std::unique_ptr<Engine>> Engine::LoadFile(const std::string& path,
@@ -143,15 +146,14 @@ Result<std::unique_ptr<Engine>> Engine::LoadFile(const std::string& path,
   if (!plan.ok()) return plan.status();
   return Load(std::move(*plan), options);
 } catch (const std::bad_alloc&) {
-  return engine::OutOfMemory();
+  return OutOfMemory();
 }
 
 Engine::~Engine() {
-  if (core_ == nullptr) return;
-  const device::CallersContext context(core_->uses_gpus());
-  core_->Teardown();
-  core_->JoinWatchdog();
-  core_->Release();
+  if (parts_ == nullptr) return;
+  const device::CallersContext context(parts_->callers_gpus.any());
+  parts_->Teardown();
+  parts_->Release();
 }
 
 Result<Execution> Engine::Execute(std::string_view graph, std::span<const Input> inputs,
@@ -169,63 +171,67 @@ Result<Execution> Engine::Execute(uint32_t graph, std::span<const Input> inputs,
     return Status(StatusCode::kInvalid,
                   fmt::format("the plan has no graph {}, it has {}", graph, plan().graphs.size()));
   }
-  const device::CallersContext context(core_->uses_gpus());
-  auto run = core_->Submit(graph, inputs, when_full);
+  const device::CallersContext context(parts_->callers_gpus.any());
+  auto run = parts_->submitter.Submit(graph, inputs, when_full);
   if (!run.ok()) return run.status();
   return Execution(*run);
 }
 
 Result<void*> Engine::HandoverStream(uint32_t gpu) const {
-  device::SharedGpu* const shared = core_->SharedGpuOf(gpu);
+  device::SharedGpu* const shared = parts_->callers_gpus.Of(gpu);
   if (shared != nullptr) return shared->HandoverStream();
   return Status(StatusCode::kUnsupported,
                 fmt::format("the engine does not run on cuda:{}; it runs on {}", gpu,
-                            core_->SharedGpusText()));
+                            parts_->callers_gpus.Text()));
 }
 
-Status Engine::CheckCaller() const { return core_->CheckCaller(); }
+Status Engine::CheckCaller() const { return parts_->submitter.CheckCaller(); }
 
-const std::vector<Engine::State>& Engine::States() const { return core_->states(); }
+const std::vector<Engine::State>& Engine::States() const { return parts_->states.states(); }
 Status Engine::ReadState(std::string_view name, std::span<uint8_t> to) {
-  const device::CallersContext context(core_->uses_gpus());
-  return core_->ReadState(name, to);
+  const device::CallersContext context(parts_->callers_gpus.any());
+  return parts_->states.Read(name, to);
 }
 Status Engine::WriteState(std::string_view name, std::span<const uint8_t> from) {
-  const device::CallersContext context(core_->uses_gpus());
-  return core_->WriteState(name, from);
+  const device::CallersContext context(parts_->callers_gpus.any());
+  return parts_->states.Write(name, from);
 }
 Result<Engine::Snapshot> Engine::TakeSnapshot() try {
-  const device::CallersContext context(core_->uses_gpus());
-  return core_->TakeSnapshot();
+  const device::CallersContext context(parts_->callers_gpus.any());
+  return parts_->states.TakeSnapshot();
 } catch (const std::bad_alloc&) {
-  return engine::OutOfMemory();
+  return OutOfMemory();
 }
 Result<std::vector<std::string>> Engine::RestoreSnapshot(
     std::span<const Snapshot::Tensor> tensors) try {
-  const device::CallersContext context(core_->uses_gpus());
-  return core_->RestoreSnapshot(tensors);
+  const device::CallersContext context(parts_->callers_gpus.any());
+  return parts_->states.RestoreSnapshot(tensors);
 } catch (const std::bad_alloc&) {
-  return engine::OutOfMemory();
+  return OutOfMemory();
 }
 
 void Engine::Teardown() {
-  const device::CallersContext context(core_->uses_gpus());
-  core_->Teardown();
+  const device::CallersContext context(parts_->callers_gpus.any());
+  parts_->Teardown();
 }
-bool Engine::Ended() const { return core_->ended(); }
-const plan::Plan& Engine::plan() const { return core_->plan(); }
-Status Engine::EndStatus() const { return core_->ended() ? core_->EndStatus() : Status::Ok(); }
+bool Engine::Ended() const { return parts_->ending.has_ended(); }
+const plan::Plan& Engine::plan() const { return *parts_->loaded.plan; }
+Status Engine::EndStatus() const {
+  return parts_->ending.has_ended() ? parts_->ending.why() : Status::Ok();
+}
 
-std::string Engine::WaitReport() const { return core_->WaitReport(); }
-std::string Engine::WaitReportDot() const { return core_->WaitReportDot(); }
-Engine::Stats Engine::GetStats() const { return core_->GetStats(); }
-std::string Engine::NoteOfWorkers() const { return core_->NoteOfWorkers(); }
-std::vector<std::pair<std::string, double>> Engine::Profile() const { return core_->Profile(); }
+std::string Engine::WaitReport() const { return parts_->reporter.Text(); }
+std::string Engine::WaitReportDot() const { return parts_->reporter.Dot(); }
+Engine::Stats Engine::GetStats() const { return parts_->measurements.GetStats(); }
+std::string Engine::NoteOfWorkers() const { return parts_->NoteOfWorkers(); }
+std::vector<std::pair<std::string, double>> Engine::Profile() const {
+  return parts_->measurements.Profile();
+}
 
-plan::GraphTrace Engine::Trace(uint32_t graph) const { return core_->Trace(graph); }
+plan::GraphTrace Engine::Trace(uint32_t graph) const { return parts_->measurements.Trace(graph); }
 
-plan::TraceProcesses Engine::TraceProcesses() const { return core_->TraceProcesses(); }
+plan::TraceProcesses Engine::TraceProcesses() const { return parts_->measurements.Processes(); }
 
-void Engine::ForgetMeasurements() { core_->ForgetMeasurements(); }
+void Engine::ForgetMeasurements() { parts_->measurements.Forget(); }
 
 }  // namespace cgraph

@@ -41,7 +41,7 @@
 namespace cgraph {
 
 namespace engine {
-class Core;
+struct Parts;
 struct ExecutionState;
 }  // namespace engine
 struct Input {
@@ -285,7 +285,7 @@ class Engine {
 
  private:
   Engine() = default;
-  engine::Core* core_ = nullptr;
+  engine::Parts* parts_ = nullptr;
 };
 
 }  // namespace cgraph

@@ -4,15 +4,16 @@
 #include <mutex>
 #include <utility>
 
-#include "runtime/engine/core.h"
+#include "runtime/engine/device_failures.h"
+#include "runtime/engine/run_pool.h"
 
 namespace cgraph::engine {
 
 void ExecutionState::Fail(uint32_t position, Status status, bool device_failed) {
   if (device_failed) {
-    core->EndByDevice(status);
+    device_failures->EndBy(status);
   } else {
-    core->EndWhereDeviceFailed();  // then this error may be one of its consequences
+    device_failures->EndWhereAny();  // then this error may be one of its consequences
   }
   std::lock_guard lock(mutex);
   Keep(position, std::move(status));
@@ -28,7 +29,7 @@ void ExecutionState::Keep(uint32_t position, Status status) {
 
 void ExecutionState::CollectFailures() {
   if (remote_failures.any_set == nullptr) return;
-  core->EndWhereDeviceFailed();  // then the errors may be its consequences
+  device_failures->EndWhereAny();  // then the errors may be its consequences
   std::lock_guard lock(mutex);
   if (collected) return;  // then the frame may be another execution's
   collected = Done();     // and nobody writes any more
@@ -72,7 +73,7 @@ void ExecutionState::Unref(uint32_t count) {
   // one.
   if (refs.load(std::memory_order_acquire) == count ||
       refs.fetch_sub(count, std::memory_order_acq_rel) == count) {
-    core->Return(this);
+    pool->Return(this);
   }
 }
 

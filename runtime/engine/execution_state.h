@@ -15,22 +15,24 @@
 #include "runtime/base/omission.h"
 #include "runtime/base/status.h"
 #include "runtime/base/sync/mutex.h"
-#include "runtime/device/kernel.h"
-#include "runtime/device/memory.h"
 #include "runtime/device/shared_gpu.h"
 #include "runtime/load/failure_slot.h"
+#include "runtime/load/step.h"
 
 namespace cgraph::engine {
 
-class Core;
+struct Parts;
+class DeviceFailures;
+class RunPool;
 
-struct ExecutionState {
+struct ExecutionState final : Run {
   ~ExecutionState() { AwaitUnused(); }
 
-  Core* core = nullptr;
+  Parts* engine = nullptr;
+  DeviceFailures* device_failures = nullptr;  // of the engine
+  RunPool* pool = nullptr;
   uint32_t graph = 0;
   bool lags = false;                    // its last rounds may have to be submitted for it
-  uint64_t execution = 0;               // number among the graph's executions
   bool empty = false;                   // nobody submitted it
   bool lent = false;                    // some input is: not over before nobody reads it
   std::atomic<uint32_t> refs{0};        // the engine's while it is in progress, and the callers'
@@ -51,11 +53,9 @@ struct ExecutionState {
   FailureSlots remote_failures;         // of its frame: what other ranks report
   Mutex mutex;                  // of the three below
   bool collected = false;               // the failures of other ranks, all of them
-  uint32_t program_order = 0;                 // where in program order the error was made
+  uint32_t program_order = 0;           // where in program order the error was made
   Status error;
 
-  std::vector<device::Memory> blocks;   // as LoadedGraph::result_blocks
-  std::vector<device::Tensor> outputs;  // into the blocks; dims are set by `output`
   // What others may still do with results in memory of GPUs that nobody holds any more; under the
   // mutex while somebody does.
   std::vector<std::unique_ptr<device::Fence>> fences;
@@ -84,9 +84,7 @@ struct ExecutionState {
     return (!reads && failed.load(std::memory_order_acquire) && IsFirstError()) || Done();
   }
 
-  // Records an error; of several errors the first in program order is kept. `device_failed`: as a
-  // whole, so memory that was written may hold anything; then the engine ends with the error.
-  void Fail(uint32_t position, Status status, bool device_failed);
+  void Fail(uint32_t position, Status status, bool device_failed) override;
   // Records the errors that other ranks report, until the run is done and all have.
   void CollectFailures();
   Status Error();
@@ -95,7 +93,7 @@ struct ExecutionState {
   bool IsFirstError();
   void Keep(uint32_t position, Status status);  // Fail(), under the mutex
   void Ref() { refs.fetch_add(1, std::memory_order_relaxed); }
-  void Unref(uint32_t count = 1);  // the last one gives the run back to its core
+  void Unref(uint32_t count = 1);  // the last one gives the run back
 };
 
 }  // namespace cgraph::engine

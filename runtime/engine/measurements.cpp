@@ -1,4 +1,5 @@
-// Measurements: how much was executed, how long calls took, which lane did what when.
+#include "runtime/engine/measurements.h"
+
 #include <algorithm>
 #include <chrono>
 #include <map>
@@ -9,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/engine/core.h"
 #include "runtime/load/communication/collectives.h"
 #include "runtime/plan/graph_index.h"
 #include "runtime/plan/print.h"
@@ -17,32 +17,25 @@
 
 namespace cgraph::engine {
 
-Engine::Stats Core::GetStats() {
-  GatherMeasurements();
+Engine::Stats Measurements::GetStats() {
+  ranks_.GatherMeasurements();
   Engine::Stats stats;
-  {
-    std::unique_lock lock(submission_, std::defer_lock);
-    if (!HoldsSubmission()) lock.lock();
-    for (auto& graph : graphs_) Retire(*graph);
-    stats.executions = executions_;
-    stats.errors = errors_;
+  const Submitter::Counts counts = submitter_.GetCounts();
+  stats.executions = counts.executions;
+  stats.errors = counts.errors;
+  stats.allocations = runs_.made();
+  stats.arena_bytes = loaded_.arenas->bytes();
+  stats.workers = static_cast<uint32_t>(workers_.workers.size());
+  stats.ranks = ranks_.Stats();
+  stats.lanes.resize(loaded_.plan->lanes.size());
+  for (uint32_t lane = 0; lane < loaded_.plan->lanes.size(); ++lane) {
+    stats.lanes[lane].name = plan::LaneName(*loaded_.plan, lane);
   }
-  stats.allocations = allocations_.load(std::memory_order_relaxed);
-  stats.arena_bytes = arenas_->bytes();
-  stats.workers = static_cast<uint32_t>(workers_.size());
-  {
-    std::lock_guard lock(report_mutex_);
-    stats.ranks = RankStats();
-  }
-  stats.lanes.resize(plan_->lanes.size());
-  for (uint32_t lane = 0; lane < plan_->lanes.size(); ++lane) {
-    stats.lanes[lane].name = plan::LaneName(*plan_, lane);
-  }
-  stats.gpus = GpusOfMachine();
+  stats.gpus = loaded_.GpusOfMachine();
   stats.communicators = CommunicatorsOnGpus();
-  stats.captures = Captures();
-  for (const auto& graph : graphs_) {
-    const plan::GraphIndex index(*plan_, *graph->plan);
+  stats.captures = CapturesOf(loaded_) + ranks_.CapturesOfOthers();
+  for (const auto& graph : loaded_.graphs) {
+    const plan::GraphIndex index(*loaded_.plan, *graph->plan);
     for (const StepList& program : graph->programs) {
       for (size_t i = 0; i < program.timings.size(); ++i) {
         stats.lanes[index.lane(program.steps[i].instruction)].busy_ns +=
@@ -50,15 +43,12 @@ Engine::Stats Core::GetStats() {
       }
     }
   }
-  for (uint32_t rank = 1; ranks_.control != nullptr && rank < ranks_.count; ++rank) {
-    stats.captures += ranks_.control->states[rank].captures;
-  }
   return stats;
 }
 
-uint32_t Core::Captures() const {
+uint32_t CapturesOf(const LoadedPlan& loaded) {
   uint32_t captures = 0;
-  for (const auto& graph : graphs_) {
+  for (const auto& graph : loaded.graphs) {
     for (const StepList& program : graph->programs) {
       captures += static_cast<uint32_t>(program.segments.size());
     }
@@ -68,40 +58,41 @@ uint32_t Core::Captures() const {
 
 // Returns whether all members are on GPUs, and some on another machine than others or all on this
 // one: of communicators of another machine alone it is not known here who carries them out.
-bool Core::CountsAsOnGpus(const plan::GraphIndex& index,
+bool Measurements::CountsAsOnGpus(const plan::GraphIndex& index,
                           std::span<const plan::CollectivePart> members) const {
   std::set<uint32_t> nodes;
   for (const plan::CollectivePart& part : members) {
     const uint32_t device = index.device(part.instruction);
-    if (!gpus_.contains(device)) return false;
-    nodes.insert(machines_ == nullptr ? ranks_.rank : plan_->devices[device]->node);
+    if (!loaded_.gpus.contains(device)) return false;
+    nodes.insert(loaded_.apart ? loaded_.plan->devices[device]->node : loaded_.rank);
   }
-  return nodes.size() > 1 || nodes.contains(ranks_.rank);
+  return nodes.size() > 1 || nodes.contains(loaded_.rank);
 }
 
-std::vector<Engine::Stats::Communicator> Core::CommunicatorsOnGpus() const {
+std::vector<Engine::Stats::Communicator> Measurements::CommunicatorsOnGpus() const {
   std::map<uint32_t, Engine::Stats::Communicator> found;  // by the plan's number
-  for (const auto& graph : graphs_) {
-    if (gpus_.empty()) break;
-    plan::GraphIndex index(*plan_, *graph->plan);
+  for (const auto& graph : loaded_.graphs) {
+    if (loaded_.gpus.empty()) break;
+    plan::GraphIndex index(*loaded_.plan, *graph->plan);
     index.IndexMessages();
-    static_cast<void>(ForEachCollective(*plan_, index, [&](size_t first, auto members) {
+    static_cast<void>(ForEachCollective(*loaded_.plan, index, [&](size_t first, auto members) {
       if (!CountsAsOnGpus(index, members)) return Status::Ok();
       const uint32_t number = members.front().communicator;
       Engine::Stats::Communicator& communicator = found[number];
       for (const plan::CollectivePart& part : members) {
         if (communicator.members.size() == members.size()) break;
-        communicator.members.push_back(plan::DeviceName(*plan_, index.device(part.instruction)));
+        communicator.members.push_back(
+            plan::DeviceName(*loaded_.plan, index.device(part.instruction)));
       }
       const plan::CommPart& part = graph->plan->parts[members.front().part];
       ++((part.flags() & plan::kIsMessage) != 0 ? communicator.messages : communicator.collectives);
-      communicator.by_library += native_.Of(graph->index, first) != nullptr;
+      communicator.by_library += loaded_.native.Of(graph->index, first) != nullptr;
       return Status::Ok();
     }));
   }
   std::vector<Engine::Stats::Communicator> communicators;
   for (auto& [number, communicator] : found) {
-    communicator.by_library += native_.CountElsewhere(number);
+    communicator.by_library += loaded_.native.CountElsewhere(number);
     communicators.push_back(std::move(communicator));
   }
   return communicators;
@@ -109,15 +100,15 @@ std::vector<Engine::Stats::Communicator> Core::CommunicatorsOnGpus() const {
 
 // A method call's time is the sum of its instructions' times. A method's time is the mean over all
 // its calls and, where an actor has several instances, over each instance's.
-std::vector<std::pair<std::string, double>> Core::Profile() const {
-  GatherMeasurements();
+std::vector<std::pair<std::string, double>> Measurements::Profile() const {
+  ranks_.GatherMeasurements();
   struct Sum {
     double ns = 0;
     uint64_t calls = 0;
   };
   std::map<std::string, Sum> methods;
   std::map<std::string, std::map<std::string, Sum>> instances;  // of a method
-  for (const auto& graph : graphs_) {
+  for (const auto& graph : loaded_.graphs) {
     std::map<uint32_t, Sum> calls;
     for (const StepList& program : graph->programs) {
       for (size_t i = 0; i < program.timings.size(); ++i) {
@@ -130,10 +121,10 @@ std::vector<std::pair<std::string, double>> Core::Profile() const {
     }
     for (const auto& [call, sum] : calls) {
       const plan::Call& at = graph->plan->calls[call];
-      std::string name = plan_->names[at.method()];
+      std::string name = loaded_.plan->names[at.method()];
       std::vector<Sum*> sums;
       if (at.place() != plan::kNone) {
-        const plan::Actor& actor = *plan_->actors[at.place()];
+        const plan::Actor& actor = *loaded_.plan->actors[at.place()];
         const std::string on = actor.name + "." + name;
         name = actor.class_name + "." + name;
         sums.push_back(&instances[name][on]);
@@ -253,16 +244,16 @@ void KeepFirst(uint64_t complete, plan::GraphTrace& trace) {
 }  // namespace
 
 // Times count from the beginning of the first instruction of all.
-plan::GraphTrace Core::Trace(uint32_t graph) const {
+plan::GraphTrace Measurements::Trace(uint32_t graph) const {
   plan::GraphTrace trace{graph, {}};
-  if (graph >= plan_->graphs.size()) return trace;
-  GatherMeasurements();
-  const LoadedGraph& loaded = *graphs_[graph];
-  const plan::GraphIndex index(*plan_, *loaded.plan);
+  if (graph >= loaded_.plan->graphs.size()) return trace;
+  ranks_.GatherMeasurements();
+  const LoadedGraph& loaded = *loaded_.graphs[graph];
+  const plan::GraphIndex index(*loaded_.plan, *loaded.plan);
   uint64_t complete = UINT64_MAX;
-  for (size_t s = 0; s < work_queues_.size(); ++s) {
+  for (size_t s = 0; s < workers_.work_queues.size(); ++s) {
     TraceBuilder builder(loaded.programs[s], index, trace.events);
-    const TraceLog& log = work_queues_[s]->traced();
+    const TraceLog& log = workers_.work_queues[s]->traced();
     const size_t size = log.size();
     for (size_t t = 0; t < size; ++t) {
       if (log[t].graph == graph && log[t].start_ns >= measured_from_) builder.Add(log[t]);
@@ -280,33 +271,27 @@ plan::GraphTrace Core::Trace(uint32_t graph) const {
       *time = (*time - origin) * kPicoseconds;
     }
   }
-  plan::FindActive(*plan_, trace);
+  plan::FindActive(*loaded_.plan, trace);
   return trace;
 }
 
-plan::TraceProcesses Core::TraceProcesses() const {
+plan::TraceProcesses Measurements::Processes() const {
   plan::TraceProcesses processes;
-  if (!several_ranks()) return processes;
-  std::lock_guard lock(report_mutex_);
-  for (uint32_t rank = 0; rank < ranks_.count; ++rank) processes.names.push_back(RankText(rank));
-  for (const uint32_t work_queue : placement_.work_queue_of_lane) {
-    processes.of_lane.push_back(ranks_.of_worker[placement_.worker_of_work_queue[work_queue]]);
+  if (!loaded_.several_ranks()) return processes;
+  for (uint32_t rank = 0; rank < loaded_.ranks; ++rank) {
+    processes.names.push_back(ranks_.TextOf(rank));
+  }
+  for (uint32_t lane = 0; lane < loaded_.plan->lanes.size(); ++lane) {
+    processes.of_lane.push_back(loaded_.rank_of_worker[loaded_.WorkerOfLane(lane)]);
   }
   return processes;
 }
 
-// Brings what other machines have measured.
-void Core::GatherMeasurements() const {
-  if (machines_ != nullptr && ranks_.rank == 0 && (options_.profile || options_.trace)) {
-    machines_->others()->GatherMeasurements();
-  }
-}
-
-void Core::ForgetMeasurements() {
-  if (machines_ != nullptr && ranks_.rank == 0) machines_->others()->ForgetMeasurements();
+void Measurements::Forget() {
+  ranks_.ForgetMeasurements();
   measured_from_ =
       static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
-  for (const auto& graph : graphs_) {
+  for (const auto& graph : loaded_.graphs) {
     for (const StepList& program : graph->programs) {
       for (size_t i = 0; i < program.timings.size(); ++i) {
         program.timings[i].ns.store(0, std::memory_order_relaxed);

@@ -1,36 +1,64 @@
-// RunPool: all runs of an engine. It holds them until the engine is released and no caller holds a
-// result any more.
+// RunPool: all runs of an engine. It makes a few at load, and more only while callers hold more
+// results than ever before. It holds them until the engine is released and no caller holds a result
+// any more.
 #ifndef CGRAPH_RUNTIME_ENGINE_RUN_POOL_H_
 #define CGRAPH_RUNTIME_ENGINE_RUN_POOL_H_
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
+#include "runtime/base/status.h"
 #include "runtime/engine/execution_state.h"
+#include "runtime/execute/workers.h"
+#include "runtime/load/loaded_plan.h"
 
 namespace cgraph::engine {
 
 class RunPool {
  public:
-  // Adds a run and returns it. Add(), TakeReturned() and Close() are under the lock of submission.
-  ExecutionState* Add(std::unique_ptr<ExecutionState> run);
-  // Returns the list of runs that were returned, and empties it.
-  ExecutionState* TakeReturned();
-  // Closes the pool: no run is taken any more, and `free` of them are neither held nor returned.
-  // Returns whether no caller holds one. The pool can go then, or when Return() says so.
-  [[nodiscard]] bool Close(uint64_t free);
+  // `last`: called, on whatever thread, when the last run of a closed pool has come back.
+  RunPool(const LoadedPlan& loaded, const Workers& workers, Parts& engine,
+          DeviceFailures& device_failures, std::function<void()> last)
+      : loaded_(loaded),
+        workers_(workers),
+        engine_(engine),
+        device_failures_(device_failures),
+        last_(std::move(last)) {}
 
-  // Takes back a run that nobody holds any more, from any thread. Returns whether it was the last
-  // one of a closed pool.
-  [[nodiscard]] bool Return(ExecutionState* run);
+  // The following functions are under the lock of submission.
+
+  // Makes so many runs of a graph. kInvalid where there is no memory for their results.
+  Status Reserve(uint32_t graph, uint64_t runs);
+  // Takes a run that nobody holds, and makes one where there is none.
+  Result<ExecutionState*> Take(uint32_t graph);
+  // Takes a run back at once.
+  void Put(ExecutionState* run);
+  // Returns how many runs Take() has made.
+  uint64_t made() const { return made_.load(std::memory_order_relaxed); }
+  // Closes the pool: no run is taken any more. Returns whether no caller holds one: then the pool
+  // can go; otherwise it can when `last` is called.
+  [[nodiscard]] bool Close();
+
+  // Takes back a run that nobody holds any more, from any thread.
+  void Return(ExecutionState* run);
 
  private:
   // Added to the number of runs that callers hold until that is known, when the pool is closed.
   static constexpr uint64_t kBias = 1ull << 62;
 
+  Result<ExecutionState*> Make(uint32_t graph);
+
+  const LoadedPlan& loaded_;
+  const Workers& workers_;
+  Parts& engine_;
+  DeviceFailures& device_failures_;
+  const std::function<void()> last_;
   std::vector<std::unique_ptr<ExecutionState>> runs_;
+  std::vector<ExecutionState*> free_;  // by graph: a list
+  std::atomic<uint64_t> made_{0};
   alignas(128) std::atomic<ExecutionState*> returned_{nullptr};
   std::atomic<uint64_t> held_{kBias};
 };

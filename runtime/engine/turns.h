@@ -1,5 +1,5 @@
 // Turns: the calls of Execute() that wait for room, and which of them may begin. Every function but
-// Wake() is called under the lock of submission.
+// changed() is called under the lock of submission.
 #ifndef CGRAPH_RUNTIME_ENGINE_TURNS_H_
 #define CGRAPH_RUNTIME_ENGINE_TURNS_H_
 
@@ -55,8 +55,8 @@ class Turns {
     changed_.Wait([&] { return ended() || changes_.load(std::memory_order_acquire) != changes; });
     lock.lock();
   }
-  // Wakes the callers in Await(), which look again.
-  void Wake() { changed_.Notify(); }
+  // Notified when the callers in Await() are to look again.
+  EventCount& changed() { return changed_; }
 
  private:
   // Calls visit(caller) for those before `self` whose graph is this one or conflicts with it, until

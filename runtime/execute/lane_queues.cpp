@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "runtime/base/omission.h"
-#include "runtime/engine/execution_state.h"
 
 namespace cgraph::engine {
 namespace {

@@ -1,5 +1,5 @@
 // Worker: a thread that drives work queues. Worker 0 has no thread of its own: a caller that waits
-// for a result drives it (see drive.cpp).
+// for a result drives it (engine/driver.h).
 #ifndef CGRAPH_RUNTIME_EXECUTE_WORKER_H_
 #define CGRAPH_RUNTIME_EXECUTE_WORKER_H_
 
@@ -16,7 +16,15 @@
 
 namespace cgraph::engine {
 
-class Machines;
+// Poller: goes on with the messages of a rank that shares no memory with others.
+class Poller {
+ public:
+  // Returns whether anything has happened.
+  virtual bool Poll() = 0;
+
+ protected:
+  ~Poller() = default;
+};
 
 struct Worker {
   std::vector<WorkQueue*> work_queues;
@@ -24,11 +32,11 @@ struct Worker {
   EventCount* event_count = nullptr;
   device::Memory scratch;
   std::thread thread;
-  Machines* machines = nullptr;  // of the one worker of a rank that goes on with its messages
+  Poller* poller = nullptr;  // of the one worker of a rank that goes on with its messages
 
   // Goes round the work queues once; true when anything was done.
   bool Advance() {
-    bool any = machines != nullptr && PollMachines();
+    bool any = poller != nullptr && poller->Poll();
     for (WorkQueue* work_queue : work_queues) any |= work_queue->Advance();
     return any;
   }
@@ -56,7 +64,7 @@ struct Worker {
         moved();
       } else if (!spinner.Again()) {
         Deadline deadline;
-        if (machines != nullptr) {
+        if (poller != nullptr) {
           const auto now = Clock::now();
           if (!waits_since) waits_since = now;
           deadline = now + NapAfter(now - *waits_since);
@@ -76,7 +84,6 @@ struct Worker {
     constexpr std::chrono::nanoseconds kLongest = std::chrono::milliseconds(10);
     return std::clamp(waited / 64, kShortest, kLongest);
   }
-  bool PollMachines();
 };
 
 }  // namespace cgraph::engine

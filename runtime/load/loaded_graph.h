@@ -7,10 +7,11 @@
 //
 //   Round r is submitted only when round r - depth is finished on every work queue.
 //
-// Submission keeps this by `submitted - retired < frames` (and `in_progress < inflight`): execution
-// r + lag takes the frame of execution r + lag - frames = r - depth, which has to be retired. Waits
-// that look back that far are dropped (load/sync/sync.h), and a frame is filled for its next
-// execution while work queues run, because of this. Debug builds assert it in SubmitRound().
+// The submitter keeps this by `submitted - retired < frames` (and `in_progress < inflight`):
+// execution r + lag takes the frame of execution r + lag - frames = r - depth, which has to be
+// retired. Waits that look back that far are dropped (load/sync/sync.h), and a frame is filled for
+// its next execution while work queues run, because of this. Debug builds assert it in
+// Submitter::SubmitRound().
 #ifndef CGRAPH_RUNTIME_LOAD_LOADED_GRAPH_H_
 #define CGRAPH_RUNTIME_LOAD_LOADED_GRAPH_H_
 
@@ -26,7 +27,6 @@
 #include "runtime/device/device.h"
 #include "runtime/device/semaphore_array.h"
 #include "runtime/device/shared_array.h"
-#include "runtime/engine/execution_state.h"
 #include "runtime/load/step.h"
 #include "runtime/plan/plan.h"
 
@@ -89,7 +89,8 @@ struct LoadedGraph {
   bool flags_unannounced = false;
   device::SharedArray<std::atomic<uint8_t>> poison_bytes;  // of all frames
   std::vector<InputPort> inputs;
-  // GivenExtent: an extent that submission writes (load/sync/instructions_with_work.cpp says when it may).
+  // GivenExtent: an extent that submission writes (load/sync/instructions_with_work.cpp says when
+  // it may).
   struct GivenExtent {
     uint32_t symbol = 0;
     uint32_t tensor = 0;  // of a frame
@@ -117,24 +118,9 @@ struct LoadedGraph {
   std::vector<ResultPlace> results;                 // per output
   std::map<uint32_t, ResultPlace> buffers_on_gpus;  // of results that stay there
   std::vector<uint32_t> conflicts;       // graphs whose executions must be over before this one's
-
-  // Submission: these fields are under the core's lock.
-  uint64_t submitted = 0;       // executions, empty ones among them: the next one's number
-  uint64_t begun = 0;           // behind the last one that was not empty
-  uint64_t retired = 0;         // the first that is not known to be done
-  uint32_t in_progress = 0;     // not retired and not empty
-  uint32_t next_frame = 0;      // of execution `submitted`
-  uint32_t oldest_frame = 0;    // of execution `retired`
-  uint64_t flush_until = 0;     // executions before this one are to be finished by empty rounds
-  ExecutionState* free = nullptr;          // recycled runs
 #if CGRAPH_ASSERTS
   std::span<std::atomic<uint64_t>> rounds_finished;  // per work queue
 #endif
-
-  uint64_t round() const { return submitted - lag; }  // the next one
-  // Returns whether every round that was submitted is known to be finished.
-  bool idle() const { return retired + lag == submitted; }
-  bool full() const { return submitted - retired == frames.size(); }
 
   // Returns the frame that a step of this lag works on, in a round whose own frame is `frame`.
   Frame& FrameOf(uint32_t frame, uint16_t lag) {

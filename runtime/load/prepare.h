@@ -41,6 +41,7 @@ struct Preparation {
   uint32_t rank = 0;                             // this process
   std::span<const uint32_t> rank_of_worker;      // none: this process has all
   Machines* machines = nullptr;                  // where ranks share no memory
+  EventCount* relayer = nullptr;                 // of the worker that goes on with their messages
   const RankView* view = nullptr;                // of ranks that share some
   std::span<const plan::GraphTotals> totals;     // by graph, where there are machines
 };

@@ -23,8 +23,10 @@
 #include <span>
 #include <vector>
 
+#include "runtime/base/status.h"
 #include "runtime/base/sync/semaphore.h"
 #include "runtime/device/kernel.h"
+#include "runtime/device/memory.h"
 #include "runtime/device/operations.h"
 #include "runtime/device/queue.h"
 #include "runtime/load/failure_slot.h"
@@ -142,7 +144,19 @@ struct StepList {
   }
 };
 
-struct ExecutionState;
+// Run: what work queues know of the execution that has a frame.
+struct Run {
+  uint64_t execution = 0;               // number among the graph's executions
+  std::vector<device::Memory> blocks;   // as LoadedGraph::result_blocks
+  std::vector<device::Tensor> outputs;  // into the blocks; dims are set by `output`
+
+  // Records an error; of several errors the first in program order is kept. `device_failed`: as a
+  // whole, so memory that was written may hold anything; then the engine ends with the error.
+  virtual void Fail(uint32_t program_order, Status status, bool device_failed) = 0;
+
+ protected:
+  ~Run() = default;
+};
 
 struct Frame {
   // Patch: an address that differs between executions, because the value lies in the run's output
@@ -176,8 +190,8 @@ struct Frame {
     std::atomic<bool> failed{false};
   };
   Words* words = nullptr;
-  // Of the execution that the frame had last, under the core's lock: whether it failed, and whether
-  // it has left flags behind, since it failed or was empty.
+  // Of the execution that the frame had last, under the lock of submission: whether it failed, and
+  // whether it has left flags behind, since it failed or was empty.
   bool failed = false;
   bool flagged = true;
   std::vector<InputBlock> inputs;  // per port
@@ -185,7 +199,7 @@ struct Frame {
   FailureSlots failures;
   // This is written with each submission, so it is not in a line that workers read at every step.
   // Null at ranks other than the first.
-  alignas(128) ExecutionState* run = nullptr;
+  alignas(128) Run* run = nullptr;
 };
 
 }  // namespace cgraph::engine

@@ -51,7 +51,7 @@ ARROWS = {
     "runtime/load": ["runtime/base", "runtime/cluster", "runtime/device", "runtime/engine",
                      "runtime/execute", "runtime/files", "runtime/native", "runtime/plan",
                      "runtime/transport"],
-    "runtime/execute": ["runtime/base", "runtime/device", "runtime/engine", "runtime/load",
+    "runtime/execute": ["runtime/base", "runtime/device", "runtime/load",
                         "runtime/native", "runtime/plan", "runtime/transport"],
     "runtime/engine": ["runtime/base", "runtime/cluster", "runtime/device", "runtime/execute",
                        "runtime/files", "runtime/load", "runtime/native", "runtime/plan",

@@ -156,4 +156,29 @@ void TellGpus(cluster::Messenger& messenger) {
   SendMessage(messenger, 0, answer, process + own.no_gpus);
 }
 
+Result<device::GpuMap> GpusFor(plan::Plan& plan, const EngineOptions& options) {
+  // GPUs lean on what is proved: an extent is one number everywhere.
+  if (!options.gpus || !options.proved || plan::BusyGpus(plan).empty()) {
+    return device::GpuMap();
+  }
+  const bool one_machine = options.peers == nullptr;
+  if (one_machine && !device::FindGpus().usable.ok()) {
+    if (options.require_gpus) return device::FindGpus().usable;
+    return device::GpuMap();
+  }
+  if (!options.gpu_map.empty()) return options.gpu_map;
+  auto machines = FindMachines(plan, options.peers);
+  if (!machines.ok()) return machines.status();
+  auto mapped = plan::MapDevices(plan, "", *machines);
+  if (!mapped.ok()) return mapped.status();
+  if (options.require_gpus && !mapped->left_to_cores.empty()) {
+    const plan::WithoutGpus first =
+        plan::ByReason(plan, mapped->left_to_cores, *machines).front();
+    return Status(StatusCode::kNotFound,
+                  fmt::format("{} would run on CPU threads: {}",
+                              plan::NamesOf(plan, first.gpus), first.why));
+  }
+  return std::move(mapped->on_gpus);
+}
+
 }  // namespace cgraph::engine

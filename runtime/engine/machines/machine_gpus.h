@@ -26,6 +26,11 @@ Result<std::vector<std::string>> DescribeMachines(cluster::Peers& peers);
 // Answers rank 0 at another rank.
 void TellGpus(cluster::Messenger& messenger);
 
+// Returns the GPU of each device of the plan that runs on one, of this machine or, where there are
+// `options.peers`, of its node's. kNotFound where the options require more GPUs than there are;
+// kInvalid where they are shared out as no machine can.
+Result<device::GpuMap> GpusFor(plan::Plan& plan, const EngineOptions& options);
+
 }  // namespace cgraph::engine
 
 #endif  // CGRAPH_RUNTIME_ENGINE_MACHINES_MACHINE_GPUS_H_

@@ -8,7 +8,6 @@
 
 #include "runtime/base/omission.h"
 #include "runtime/base/text.h"
-#include "runtime/engine/core.h"
 #include "runtime/cluster/message.h"
 
 namespace cgraph::engine {
@@ -23,18 +22,18 @@ constexpr std::chrono::microseconds kTransferPause{100};
 
 }  // namespace
 
-Machines::Machines(Core& core, cluster::Peers& peers, uint32_t first_tag,
+Machines::Machines(const EngineView& engine, cluster::Peers& peers, uint32_t first_tag,
                    std::vector<uint32_t> weights)
-    : core_(core),
+    : engine_(engine),
       messenger_(peers.messenger),
       next_tag_(first_tag),
       agreement_(
-          messenger_, [this] { return was_interrupted_ = Interrupted(); }, core.LoadPatience(),
+          messenger_, [this] { return was_interrupted_ = Interrupted(); }, engine.load_patience,
           [&peers](const std::vector<uint32_t>& ranks) { return peers.NamesOf(ranks); }) {
   if (messenger_.rank() == 0) {
-    others_.emplace(core, peers, agreement_);
+    others_.emplace(engine, peers, agreement_);
   } else {
-    reporter_.emplace(core, messenger_, agreement_, std::move(weights));
+    reporter_.emplace(engine, messenger_, agreement_, std::move(weights));
   }
 }
 
@@ -52,7 +51,7 @@ Result<uint32_t> Machines::NewTags(uint64_t count) {
 }
 
 bool Machines::Interrupted() const {
-  return messenger_.given_up() || core_.ended() || (others_ && others_->AnyFailed());
+  return messenger_.given_up() || engine_.ending.has_ended() || (others_ && others_->AnyFailed());
 }
 
 bool Machines::GivesUp() {
@@ -80,8 +79,9 @@ bool Machines::PollOnce(bool positions) {
   for (transport::Channel* channel : relays_) any |= channel->Relay();
   if (reporter_) reporter_->SendAnswers();
   // Workers that wait for a message to leave are not notified of that otherwise.
-  for (size_t w = 0; w < core_.workers_.size() && any; ++w) {
-    if (core_.IsHere(static_cast<uint32_t>(w))) core_.workers_[w]->event_count->Notify();
+  for (size_t w = 0; w < engine_.workers.workers.size() && any; ++w) {
+    if (engine_.loaded.IsHere(static_cast<uint32_t>(w)))
+      engine_.workers.workers[w]->event_count->Notify();
   }
   return any;
 }

@@ -19,10 +19,10 @@
 #include <vector>
 
 #include "runtime/base/status.h"
-#include "runtime/base/sync/event_count.h"
 #include "runtime/cluster/agreement.h"
 #include "runtime/cluster/launcher.h"
 #include "runtime/cluster/messenger.h"
+#include "runtime/engine/machines/engine_view.h"
 #include "runtime/engine/machines/other_ranks.h"
 #include "runtime/engine/machines/rank_reporter.h"
 #include "runtime/plan/plan.h"
@@ -30,13 +30,11 @@
 
 namespace cgraph::engine {
 
-class Core;
-
-class Machines {
+class Machines final : public Poller {
  public:
   // `first_tag`: from which on no tag was used before, so that late messages of another engine are
   // none of this one's. `weights`: as RankReporter gets them; nothing at rank 0.
-  Machines(Core& core, cluster::Peers& peers, uint32_t first_tag,
+  Machines(const EngineView& engine, cluster::Peers& peers, uint32_t first_tag,
            std::vector<uint32_t> weights = {});
 
   cluster::Messenger& messenger() { return messenger_; }
@@ -45,10 +43,7 @@ class Machines {
   // Rank 0, as this rank asks it for weights; null at rank 0.
   FirstRank* first_rank() { return reporter_ ? &reporter_->first_rank() : nullptr; }
 
-  // The event count of who goes on with messages, which queues' signals notify, and the channels
-  // whose host's part it does; set and added at load.
-  EventCount* relayer() const { return relayer_; }
-  void SetRelayer(EventCount* relayer) { relayer_ = relayer; }
+  // Called at load: adds a channel whose host's part is done by who goes on with messages.
   void AddRelay(transport::Channel* channel) { relays_.push_back(channel); }
   // Returns the first of `count` tags that nobody else has; the same at all ranks, which ask for
   // the same ones in the same order. kUnsupported where the wire has no more.
@@ -67,7 +62,7 @@ class Machines {
   // Goes on with messages and, at ranks other than the first, reports to rank 0. Returns
   // whether anything has happened. A worker calls it, the polling one of its rank; while it does
   // not, since it is inside a kernel or nobody drives it, a thread does, from time to time.
-  bool Poll();
+  bool Poll() override;
   Status StartThread();
   void EndThread();
 
@@ -76,10 +71,9 @@ class Machines {
   bool PollOnce(bool positions);
   void RunThread();
 
-  Core& core_;
+  const EngineView& engine_;
   cluster::Messenger& messenger_;
   uint32_t next_tag_;
-  EventCount* relayer_ = nullptr;
   std::vector<transport::Channel*> relays_;  // of ends on queues
   cluster::Agreement agreement_;
   std::atomic<bool> loading_{true};

@@ -5,7 +5,6 @@
 #include <string>
 #include <string_view>
 
-#include "runtime/engine/core.h"
 #include "runtime/cluster/message.h"
 #include "runtime/engine/machines/other_ranks.h"
 #include "runtime/engine/machines/rank_reporter.h"
@@ -64,8 +63,8 @@ void OtherRanks::GatherMeasurements() {
 void OtherRanks::ForgetMeasurements() { SendToAll({.kind = cluster::MachineMessage::kForget}); }
 
 void OtherRanks::OnTimings(const cluster::MachineMessage& message, std::string_view text) {
-  if (message.graph >= core_.graphs_.size()) return;
-  std::vector<StepList>& programs = core_.graphs_[message.graph]->programs;
+  if (message.graph >= engine_.loaded.graphs.size()) return;
+  std::vector<StepList>& programs = engine_.loaded.graphs[message.graph]->programs;
   if (message.work_queue >= programs.size()) return;
   const std::span<Timing> timings = programs[message.work_queue].timings;
   for (size_t i = 0; i < timings.size() && text.size() >= (i + 1) * sizeof(cluster::TimedStep);
@@ -79,17 +78,17 @@ void OtherRanks::OnTimings(const cluster::MachineMessage& message, std::string_v
 
 void OtherRanks::OnTrace(uint32_t from, const cluster::MachineMessage& message,
                          std::string_view text) {
-  if (message.work_queue >= core_.work_queues_.size()) return;
+  if (message.work_queue >= engine_.workers.work_queues.size()) return;
   const auto offset = static_cast<uint64_t>(clocks_[from].offset_ns);
   for (; text.size() >= sizeof(TracedStep); text.remove_prefix(sizeof(TracedStep))) {
     TracedStep traced;
     std::memcpy(&traced, text.data(), sizeof(traced));
     traced.start_ns -= offset;
     traced.end_ns -= offset;
-    const bool known = traced.graph < core_.graphs_.size() &&
-                       traced.step < core_.graphs_[traced.graph]
+    const bool known = traced.graph < engine_.loaded.graphs.size() &&
+                       traced.step < engine_.loaded.graphs[traced.graph]
                                          ->programs[message.work_queue].steps.size();
-    if (known) core_.work_queues_[message.work_queue]->AddTraced(traced);
+    if (known) engine_.workers.work_queues[message.work_queue]->AddTraced(traced);
   }
 }
 
@@ -109,12 +108,12 @@ void RankReporter::SendAnswers() {
 }
 
 void RankReporter::SendMeasurements() {
-  traced_.resize(core_.work_queues_.size());
+  traced_.resize(engine_.workers.work_queues.size());
   for (uint32_t w = 0; w < traced_.size(); ++w) {
-    if (!core_.IsHere(core_.placement_.worker_of_work_queue[w])) continue;
-    for (uint32_t g = 0; g < core_.graphs_.size(); ++g) {
+    if (!engine_.loaded.HasWorkQueue(w)) continue;
+    for (uint32_t g = 0; g < engine_.loaded.graphs.size(); ++g) {
       std::string text;
-      for (const Timing& timing : core_.graphs_[g]->programs[w].timings) {
+      for (const Timing& timing : engine_.loaded.graphs[g]->programs[w].timings) {
         const cluster::TimedStep timed{timing.ns.load(std::memory_order_relaxed),
                               timing.count.load(std::memory_order_relaxed)};
         text.append(reinterpret_cast<const char*>(&timed), sizeof(timed));
@@ -123,7 +122,7 @@ void RankReporter::SendMeasurements() {
       SendMessage(messenger_, 0,
            {.kind = cluster::MachineMessage::kTimings, .graph = g, .work_queue = w}, text);
     }
-    const TraceLog& log = core_.work_queues_[w]->traced();
+    const TraceLog& log = engine_.workers.work_queues[w]->traced();
     std::string text;
     for (const size_t size = log.size(); traced_[w] < size; ++traced_[w]) {
       text.append(reinterpret_cast<const char*>(&log[traced_[w]]), sizeof(TracedStep));

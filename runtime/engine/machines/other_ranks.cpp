@@ -7,7 +7,6 @@
 
 #include "runtime/base/omission.h"
 #include "runtime/base/ranges.h"
-#include "runtime/engine/core.h"
 #include "runtime/engine/machines/plan_message.h"
 
 namespace cgraph::engine {
@@ -21,8 +20,9 @@ static_assert(kSilence > 2 * cluster::kAliveInterval);
 
 }  // namespace
 
-OtherRanks::OtherRanks(Core& core, cluster::Peers& peers, cluster::Agreement& agreement)
-    : core_(core),
+OtherRanks::OtherRanks(const EngineView& engine, cluster::Peers& peers,
+                       cluster::Agreement& agreement)
+    : engine_(engine),
       peers_(peers),
       messenger_(peers.messenger),
       agreement_(agreement),
@@ -101,8 +101,8 @@ bool OtherRanks::AnyFailed() const {
 }
 
 bool OtherRanks::AnswerWeightQuestions() {
-  return core_.kernels_ != nullptr &&
-         questions_.Answer(messenger_, *core_.plan_, core_.kernels_->weights());
+  return engine_.loaded.kernels != nullptr &&
+         questions_.Answer(messenger_, *engine_.loaded.plan, engine_.loaded.kernels->weights());
 }
 
 Status OtherRanks::JoinRefusal(Status own, bool interrupted) {
@@ -142,7 +142,7 @@ void OtherRanks::OnLost(const cluster::Supervision::Lost& lost) {
     }
   }
   if (!Omits(Omission::kGiveUp)) messenger_.GiveUp();
-  if (started) core_.EndWithout(lost.rank, lost.process.Text(), lost.how);
+  if (started) engine_.lost(lost.rank, lost.process.Text(), lost.how);
 }
 
 void OtherRanks::End() {
@@ -162,13 +162,13 @@ void OtherRanks::End() {
 
 void OtherRanks::OnFailure(uint32_t from, const cluster::MachineMessage& message,
                            std::string_view text) {
-  if (message.graph >= core_.graphs_.size()) return;
-  LoadedGraph& graph = *core_.graphs_[message.graph];
+  if (message.graph >= engine_.loaded.graphs.size()) return;
+  LoadedGraph& graph = *engine_.loaded.graphs[message.graph];
   if (message.frame >= graph.frames.size()) return;
   Frame& frame = graph.frames[message.frame];
   if (message.work_queue >= frame.failures.slots.size()) return;
   // What fails while states are initialised is mostly a file, which is on that machine.
-  const bool start = message.graph >= core_.plan_->graphs.size();
+  const bool start = message.graph >= engine_.loaded.plan->graphs.size();
   frame.failures.slots[message.work_queue].Set(
       message.failure.program_order,
       start ? fmt::format("node[{}] ({}): {}", from, peers_.ProcessOf(from).Text(), text) : text);
@@ -196,7 +196,7 @@ std::string OtherRanks::SilentRanks() const {
     text += fmt::format(
         "rank {} ({}: {}) has told nothing for {:.1f} s: it is stopped by a "
         "signal, or its machine cannot be reached\n",
-        rank, peers_.ProcessOf(rank).Text(), core_.DevicesOf(rank),
+        rank, peers_.ProcessOf(rank).Text(), engine_.loaded.DevicesOf(rank),
         std::chrono::duration<double>(*silence).count());
   }
   if (others.empty()) return text;
@@ -219,10 +219,10 @@ void OtherRanks::OnLoaded(uint32_t from, const cluster::MachineMessage& message,
 }
 
 void OtherRanks::OnHeads(const cluster::MachineMessage& message, std::string_view text) {
-  if (message.work_queue >= core_.work_queues_.size()) return;
+  if (message.work_queue >= engine_.workers.work_queues.size()) return;
   std::vector<device::Head> heads(text.size() / sizeof(device::Head));
   if (!heads.empty()) std::memcpy(heads.data(), text.data(), heads.size() * sizeof(device::Head));
-  core_.work_queues_[message.work_queue]->SetHeads(std::move(heads));
+  engine_.workers.work_queues[message.work_queue]->SetHeads(std::move(heads));
 }
 
 bool OtherRanks::OnMessage(uint32_t from, std::span<const std::byte>) {
@@ -246,9 +246,9 @@ bool OtherRanks::Dispatch(uint32_t from, std::span<const std::byte> bytes) {
       OnLoaded(from, message, text);
       break;
     case cluster::MachineMessage::kProgress:
-      if (message.work_queue < core_.work_queues_.size()) {
+      if (message.work_queue < engine_.workers.work_queues.size()) {
         const auto& [done, at, round] = message.progress;
-        core_.work_queues_[message.work_queue]->SetProgress({done, at, round});
+        engine_.workers.work_queues[message.work_queue]->SetProgress({done, at, round});
       }
       break;
     case cluster::MachineMessage::kFailure:
@@ -258,7 +258,7 @@ bool OtherRanks::Dispatch(uint32_t from, std::span<const std::byte> bytes) {
       OnHeads(message, text);
       break;
     case cluster::MachineMessage::kDeviceFailed:
-      core_.EndByDevice(Status(message.code, std::string(text)));
+      engine_.device_failed(Status(message.code, std::string(text)));
       break;
     case cluster::MachineMessage::kAlive:
       break;

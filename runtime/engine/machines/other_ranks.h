@@ -24,7 +24,8 @@
 #include "runtime/cluster/refusals.h"
 #include "runtime/cluster/state_request.h"
 #include "runtime/cluster/supervision.h"
-#include "runtime/engine/engine.h"
+#include "runtime/engine/machines/engine_view.h"
+#include "runtime/engine/options.h"
 #include "runtime/cluster/message.h"
 #include "runtime/engine/machines/sent_weights.h"
 #include "runtime/plan/node_parts.h"
@@ -32,12 +33,10 @@
 
 namespace cgraph::engine {
 
-class Core;
-
 class OtherRanks final : private cluster::Listener {
  public:
   // `agreement`: what ranks agree on while they load the plan; gets the messages about it.
-  OtherRanks(Core& core, cluster::Peers& peers, cluster::Agreement& agreement);
+  OtherRanks(const EngineView& engine, cluster::Peers& peers, cluster::Agreement& agreement);
 
   // Has each rank load its part of the plan, with devices on these GPUs. `first_tag`: of the
   // engine's own messages.
@@ -98,7 +97,7 @@ class OtherRanks final : private cluster::Listener {
   void AlignClocks();
   bool AskAll(cluster::MachineMessage::Kind kind);
 
-  Core& core_;
+  const EngineView& engine_;
   cluster::Peers& peers_;
   cluster::Messenger& messenger_;
   cluster::Agreement& agreement_;

@@ -4,7 +4,6 @@
 #include <string_view>
 
 #include "runtime/base/omission.h"
-#include "runtime/engine/core.h"
 
 namespace cgraph::engine {
 namespace {
@@ -16,13 +15,14 @@ constexpr auto kPositionInterval = std::chrono::milliseconds(20);
 
 }  // namespace
 
-RankReporter::RankReporter(Core& core, cluster::Messenger& messenger, cluster::Agreement& agreement,
-                           std::vector<uint32_t> weights)
-    : core_(core),
+RankReporter::RankReporter(const EngineView& engine, cluster::Messenger& messenger,
+                           cluster::Agreement& agreement, std::vector<uint32_t> weights)
+    : engine_(engine),
       messenger_(messenger),
       agreement_(agreement),
       first_rank_(
-          messenger, std::move(weights), [this] { return core_.ended(); }, core.LoadPatience()) {}
+          messenger, std::move(weights), [this] { return engine_.ending.has_ended(); },
+          engine.load_patience) {}
 
 void RankReporter::Dispatch(std::span<const std::byte> bytes) {
   const auto [message, text] = cluster::ReadMessage(bytes);
@@ -34,7 +34,7 @@ void RankReporter::Dispatch(std::span<const std::byte> bytes) {
       agreement_.OnMessage(0, text);
       break;
     case cluster::MachineMessage::kRound:
-      core_.AcceptRound(message.graph, message.round, text);
+      engine_.rounds.Accept(message.graph, message.round, text);
       break;
     case cluster::MachineMessage::kClock:
       asked_clock_.store(message.question, std::memory_order_release);
@@ -43,14 +43,14 @@ void RankReporter::Dispatch(std::span<const std::byte> bytes) {
       asked_measurements_.store(message.question, std::memory_order_release);
       break;
     case cluster::MachineMessage::kForget:
-      core_.ForgetMeasurements();
+      engine_.forget();
       break;
     case cluster::MachineMessage::kStates:
       states_ = text;
       asked_states_.store(true, std::memory_order_seq_cst);
       break;
     case cluster::MachineMessage::kEnd:
-      core_.End(Status(StatusCode::kClosed, "rank 0 has ended the engine"));
+      engine_.ending.End(Status(StatusCode::kClosed, "rank 0 has ended the engine"));
       break;
     // These come while there is no engine, or go to rank 0.
     case cluster::MachineMessage::kNone:
@@ -86,10 +86,10 @@ void RankReporter::ReportAlive() {
 void RankReporter::ReportProgress(bool positions) {
   std::unique_lock lock(report_mutex_, std::try_to_lock);
   if (!lock.owns_lock()) return;
-  reported_.resize(core_.work_queues_.size());
+  reported_.resize(engine_.workers.work_queues.size());
   for (uint32_t w = 0; w < reported_.size(); ++w) {
-    if (!core_.IsHere(core_.placement_.worker_of_work_queue[w])) continue;
-    const WorkQueue& work_queue = *core_.work_queues_[w];
+    if (!engine_.loaded.HasWorkQueue(w)) continue;
+    const WorkQueue& work_queue = *engine_.workers.work_queues[w];
     const WorkQueue::Progress progress = work_queue.progress();
     Reported& reported = reported_[w];
     if (const uint64_t failures = work_queue.failures();
@@ -115,10 +115,10 @@ void RankReporter::ReportProgress(bool positions) {
 // Reports where the work queue's queues are, while something that was issued to them is not over:
 // the work queue itself is through with it then.
 void RankReporter::ReportHeads(uint32_t work_queue) {
-  if (!core_.work_queues_[work_queue]->has_queues()) return;
-  std::unique_lock queues(core_.report_mutex_, std::try_to_lock);
+  if (!engine_.workers.work_queues[work_queue]->has_queues()) return;
+  std::unique_lock queues(engine_.queues, std::try_to_lock);
   if (!queues.owns_lock()) return;  // they are being closed
-  const WorkQueue& from = *core_.work_queues_[work_queue];
+  const WorkQueue& from = *engine_.workers.work_queues[work_queue];
   Reported& reported = reported_[work_queue];
   const bool pending = from.pushed() != from.done();
   const auto now = Clock::now();
@@ -134,15 +134,15 @@ void RankReporter::ReportHeads(uint32_t work_queue) {
 // Reports the failures that the work queue has noted since the last time; before them that of a
 // device, whose consequence they may be.
 void RankReporter::ReportFailures(uint32_t work_queue) {
-  for (const auto& device : core_.devices_) {
+  for (const auto& device : engine_.loaded.devices) {
     const Status failure = device->Failure();
     if (failure.ok()) continue;
     SendMessage(messenger_, 0,
                 {.kind = cluster::MachineMessage::kDeviceFailed, .code = failure.code()},
                 failure.message());
   }
-  for (uint32_t g = 0; g < core_.graphs_.size(); ++g) {
-    std::vector<Frame>& frames = core_.graphs_[g]->frames;
+  for (uint32_t g = 0; g < engine_.loaded.graphs.size(); ++g) {
+    std::vector<Frame>& frames = engine_.loaded.graphs[g]->frames;
     for (uint32_t f = 0; f < frames.size(); ++f) {
       const FailureSlot& slot = frames[f].failures.slots[work_queue];
       uint64_t& reported = reported_[work_queue].versions[{g, f}];

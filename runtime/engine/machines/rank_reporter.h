@@ -21,18 +21,17 @@
 #include "runtime/cluster/messenger.h"
 #include "runtime/cluster/state_request.h"
 #include "runtime/cluster/message.h"
+#include "runtime/engine/machines/engine_view.h"
 #include "runtime/engine/machines/sent_weights.h"
 
 namespace cgraph::engine {
-
-class Core;
 
 class RankReporter {
  public:
   // `agreement`: what ranks agree on while they load the plan; gets the messages about it.
   // `weights`: the numbers in the whole plan of the slices of weights in this rank's part.
-  RankReporter(Core& core, cluster::Messenger& messenger, cluster::Agreement& agreement,
-               std::vector<uint32_t> weights);
+  RankReporter(const EngineView& engine, cluster::Messenger& messenger,
+               cluster::Agreement& agreement, std::vector<uint32_t> weights);
 
   // Hears a message of rank 0. Sends nothing: SendAnswers() does that.
   void Dispatch(std::span<const std::byte> message);
@@ -67,7 +66,7 @@ class RankReporter {
   void ReportHeads(uint32_t work_queue);
   void SendMeasurements();
 
-  Core& core_;
+  const EngineView& engine_;
   cluster::Messenger& messenger_;
   cluster::Agreement& agreement_;
   AskedFirstRank first_rank_;

@@ -12,11 +12,11 @@
 
 #include <fmt/format.h>
 
-#include "runtime/engine/core.h"
 #include "runtime/engine/machines/machine_gpus.h"
 #include "runtime/engine/machines/machines.h"
 #include "runtime/cluster/message.h"
 #include "runtime/engine/machines/plan_message.h"
+#include "runtime/engine/parts.h"
 
 namespace cgraph::engine {
 namespace {
@@ -66,50 +66,51 @@ class Inbox final : private cluster::Listener {
   std::deque<std::vector<std::byte>> messages_;
 };
 
-}  // namespace
-
-// Serves one engine, until it has ended or could not be loaded.
-void Core::ServeMachine(cluster::Peers& peers, PlanMessage told,
-                        const std::function<void(RankReporter&)>& begun) {
-  Core* core = new Core(std::move(told.part.plan), told.options);
-  core->placement_ = std::move(told.placement);
-  core->totals_ = std::move(told.totals);
-  core->machines_ =
-      std::make_unique<Machines>(*core, peers, told.first_tag, std::move(told.part.weights));
-  RankReporter& reporter = *core->machines_->reporter();
+// Serves one engine, whose plan is a part of the plan, until it has ended or could not be loaded.
+// Calls `begun` as soon as messages about the engine are heard.
+void ServeEngine(cluster::Peers& peers, PlanMessage told,
+                 const std::function<void(RankReporter&)>& begun) {
+  Parts* parts = new Parts(std::move(told.part.plan), told.options);
+  LoadedPlan& loaded = parts->loaded;
+  loaded.placement = std::move(told.placement);
+  loaded.totals = std::move(told.totals);
+  parts->ranks.Join(parts->view, told.first_tag, std::move(told.part.weights));
+  Machines& machines = *parts->ranks.machines();
   Messenger& messenger = peers.messenger;
-  begun(reporter);
-  core->ranks_.rank = messenger.rank();
-  core->ranks_.count = messenger.count();
+  const auto ended = [parts] { return parts->ending.has_ended(); };
+  begun(*machines.reporter());
   Status status;
   try {
-    status = core->LoadRank();
-    if (status.ok()) status = core->StartWorkers();
-    if (status.ok()) status = core->machines_->StartThread();
+    status = parts->LoadRank();
+    if (status.ok()) parts->workers.Start(loaded, ended);
+    if (status.ok()) status = machines.StartThread();
   } catch (const std::bad_alloc&) {
     status = OutOfMemory();
   } catch (const std::system_error& error) {
     status = Status(StatusCode::kNotFound,
                     fmt::format("a rank needs {} threads, and the system made fewer: {}",
-                                core->workers_.size() + 1, error.code().message()));
+                                parts->workers.workers.size() + 1, error.code().message()));
   }
-  const auto [read_bytes, sent_bytes] = core->WeightBytes();
-  reporter.ReportLoaded(status, read_bytes, sent_bytes);
-  const auto until = [core] { return core->ended() || core->IsAsked(); };
-  while (status.ok() && !core->ended()) {
-    if (Worker* worker = core->PollingWorker(); worker != nullptr) {
-      worker->Drive(core->yields_, until);
+  const auto [read_bytes, sent_bytes] = parts->ranks.WeightBytes();
+  machines.reporter()->ReportLoaded(status, read_bytes, sent_bytes);
+  StateAccess& states = parts->state_access;
+  const auto until = [&] { return ended() || states.IsAsked(); };
+  while (status.ok() && !ended()) {
+    if (Worker* worker = parts->workers.First(loaded); worker != nullptr) {
+      worker->Drive(parts->workers.yields, until);
     } else {
       PollUntil(messenger, until);
     }
-    if (core->IsAsked() && !core->ended()) core->Answer();
+    if (states.IsAsked() && !ended()) states.Answer();
   }
-  PollUntil(messenger, [&] { return core->ended(); });
-  core->Teardown();
+  PollUntil(messenger, ended);
+  parts->Teardown();
   // What the workers have sent has left before the memory that it is in goes.
   PollUntil(messenger, [&] { return messenger.AllSent(); });
-  core->Release();
+  parts->Release();
 }
+
+}  // namespace
 
 int ServeMachine(cluster::Peers& peers, const std::function<std::string()>& describe,
                  const std::function<void(int)>& ending) {
@@ -134,8 +135,8 @@ int ServeMachine(cluster::Peers& peers, const std::function<std::string()>& desc
     std::vector<std::byte>().swap(bytes);
     if (told.ok()) {
       told->options.peers = &peers;
-      Core::ServeMachine(peers, std::move(*told),
-                         [&](RankReporter& reporter) { inbox.PassOnTo(&reporter); });
+      ServeEngine(peers, std::move(*told),
+                  [&](RankReporter& reporter) { inbox.PassOnTo(&reporter); });
       inbox.PassOnTo(nullptr);
     } else {
       SendMessage(messenger, 0,

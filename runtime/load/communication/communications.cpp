@@ -146,7 +146,7 @@ class Maker {
     const uint32_t own = from_rank == p_.rank ? from : to;
     std::optional<transport::QueueEnd> queue_end;
     if (RankOf(own) == p_.rank && LaneCommunicates(own)) {
-      queue_end = {&Host(), &DeviceOfLane(own), p_.machines->relayer()};
+      queue_end = {&Host(), &DeviceOfLane(own), p_.relayer};
     }
     auto channel = transport::MakeMessageChannel(shape, p_.machines->messenger(), tag, from_rank,
                                                to_rank, queue_end);

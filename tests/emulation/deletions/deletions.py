@@ -22,8 +22,8 @@ from table import DELETIONS
 TREE = pathlib.Path(__file__).resolve().parents[3]
 TARGETS = ["cgc", "cgrun", "cgraph_cuda", "cgraph_emulated_driver", "cgraph_emulated_nccl",
            "cgraph_emulated_nvrtc", "cgraph_emulated_cublaslt", "device_test", "kernels_cuda_test",
-           "poisoned_products_test", "steady_state_emulated_test", "transport_test", "messages_test",
-           "emulated_engine_test", "broken_queues_test", "endless_kernel_test",
+           "poisoned_products_test", "steady_state_emulated_test", "transport_test",
+           "messages_test", "emulated_engine_test", "broken_queues_test", "endless_kernel_test",
            "cgraph_gpu_trial", "cgraph_trial"]
 SECONDS = 240  # for one test: a run that hangs ends in a time-out of its own
 

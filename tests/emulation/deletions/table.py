@@ -11,7 +11,7 @@ TABLE = "runtime/device/cuda/device/poison_table.cpp"
 NCCL = "runtime/device/cuda/collectives/nccl_communicator.cpp"
 NATIVE = "runtime/load/communication/native_collectives.cpp"
 GPU = "runtime/device/cuda/gpu/gpu.cpp"
-HANDOVER = "runtime/engine/handover.cpp"
+HANDOVER = "runtime/engine/callers_gpus.cpp"
 CODE = "runtime/device/cuda/kernels/device_code.h"
 PRODUCT = "runtime/device/cuda/kernels/matmul/library_product.cpp"
 QUEUED = "runtime/transport/queued/"
@@ -186,8 +186,8 @@ DELETIONS = [
      "  CGRAPH_RETURN_IF_ERROR(ended);\n  return SettleAll(kWhat);\n}\n\nStatus "
      "NcclCommunicator::RegisterRank", "  return ended;\n}\n\nStatus "
      "NcclCommunicator::RegisterRank"),
-    ("deregistering memory before it is freed", "runtime/engine/teardown.cpp",
-     "  native_.Deregister();\n", ""),
+    ("deregistering memory before it is freed", "runtime/engine/parts.cpp",
+     "  loaded.native.Deregister();\n", ""),
     # Inputs and results in memory of GPUs that the program uses, too.
     ("waiting for what makes an input", HANDOVER,
      "    CGRAPH_RETURN_IF_ERROR(gpu->AwaitHandover());\n", ""),
@@ -195,7 +195,7 @@ DELETIONS = [
      "return known == CUDA_SUCCESS && owner == ordinal_;", "return false && owner == 0;"),
     ("noting who still reads a result", "runtime/engine/engine.cpp",
      "    run_->fences.push_back(std::move(fence));\n", ""),
-    ("waiting for who still reads a result", "runtime/engine/submit.cpp",
+    ("waiting for who still reads a result", "runtime/engine/run_pool.cpp",
      "  run->AwaitUnused();\n", "  run->fences.clear();\n"),
     ("putting back the caller's context", "runtime/device/cuda_library/callers_context.cpp",
      "  if (kept_) Functions()->set(context_);\n", ""),
@@ -206,16 +206,16 @@ DELETIONS = [
      "const CUresult passed = launcher_.PassPoison(call);",
      "const CUresult passed = CUDA_SUCCESS;"),
     # The engine.
-    ("ending collectives before queues are closed", "runtime/engine/teardown.cpp",
-     "    for (auto& work_queue : work_queues_) work_queue->AbortCollectives();\n", ""),
+    ("ending collectives before queues are closed", "runtime/engine/parts.cpp",
+     "    for (auto& work_queue : workers.work_queues) work_queue->AbortCollectives();\n", ""),
     ("the host waits before it issues", "runtime/load/prepare.cpp",
      "step.queue = held ? 0 : SlotOf(instruction);",
      "if (held) continue;\n      step.queue = SlotOf(instruction);"),
     ("an entry is over when its streams are", "runtime/execute/lane_queues.cpp",
      "if (!Omits(Omission::kOneQueue, opened.number)) over = std::min(over, opened.over->value());",
      "if (&opened == &queues_[0]) over = std::min(over, opened.over->value());"),
-    ("making what recordings launch", "runtime/engine/core.cpp",
-     "  return FinishRecordings(graphs_);", "  return Status::Ok();"),
+    ("making what recordings launch", "runtime/execute/workers.cpp",
+     "  return FinishRecordings(loaded.graphs);", "  return Status::Ok();"),
     ("an entry's signals", "runtime/execute/lane_queues.cpp",
      "for (Opened& opened : queues_) opened.queue->Signal(opened.over, number);",
      "for (Opened& opened : queues_) opened.over->Signal(number);"),

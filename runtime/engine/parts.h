@@ -1,0 +1,95 @@
+// Parts: what an engine is made of, each with its own lock where it has one, in the order in which
+// they need each other; and how the engine begins and ends.
+//
+// It ends in three steps. Ending::End() makes every later call fail, and wakes who waits.
+// Teardown() waits until nothing runs any more, here and at other ranks. Release() gives up what no
+// result needs. The parts outlive their Engine for as long as results are held.
+#ifndef CGRAPH_RUNTIME_ENGINE_PARTS_H_
+#define CGRAPH_RUNTIME_ENGINE_PARTS_H_
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "runtime/base/status.h"
+#include "runtime/engine/callers_gpus.h"
+#include "runtime/engine/device_failures.h"
+#include "runtime/engine/driver.h"
+#include "runtime/engine/ending.h"
+#include "runtime/engine/machines/engine_view.h"
+#include "runtime/engine/measurements.h"
+#include "runtime/engine/options.h"
+#include "runtime/engine/ranks.h"
+#include "runtime/engine/report/reporter.h"
+#include "runtime/engine/rounds.h"
+#include "runtime/engine/run_pool.h"
+#include "runtime/engine/states/state_access.h"
+#include "runtime/engine/states/state_store.h"
+#include "runtime/engine/submitter.h"
+#include "runtime/engine/watchdog.h"
+#include "runtime/execute/workers.h"
+#include "runtime/load/loaded_plan.h"
+#include "runtime/plan/plan.h"
+
+namespace cgraph::engine {
+
+struct Parts {
+  // At rank 0, or where there are no others: loads the plan and starts what runs it. As
+  // Engine::Load().
+  static Result<Parts*> Load(std::unique_ptr<plan::Plan> plan, const EngineOptions& options);
+  // At another rank: of the engine whose plan this is, or whose part.
+  Parts(std::unique_ptr<plan::Plan> plan, const EngineOptions& options);
+  // Loads the plan at a rank other than the first, once Ranks has joined the others and the GPUs
+  // are known.
+  Status LoadRank();
+
+  // Says what it costs that there are more workers than cores; "" where it costs nothing.
+  std::string NoteOfWorkers() const;
+  void Teardown();
+  void Release();  // after Teardown: the parts go with the last run that a caller holds
+  // At a rank other than the first, which shares memory: closes the queues, and lets go of memory
+  // of other ranks.
+  void CloseRank();
+
+  const EngineOptions options;
+  Ending ending;
+  Ranks ranks;
+  LoadedPlan loaded;
+  Workers workers;
+  DeviceFailures device_failures;
+  RoundReceiver rounds;
+  RunPool runs;
+  Driver driver;
+  CallersGpus callers_gpus;
+  Submitter submitter;
+  Reporter reporter;
+  StateAccess state_access;
+  StateStore states;
+  Measurements measurements;
+  Watchdog watchdog;
+  const EngineView view;  // of ranks that share no memory
+
+ private:
+  friend class std::default_delete<Parts>;
+  ~Parts() = default;
+
+  Status TryLoadPlan();
+  Status LoadPlan();
+  Status LoadShared();
+  Status StartThreads();
+  Status RunStartGraph();
+  void BeginRound(Frame& frame);
+  void CloseQueues();
+  void TellAbandoned(std::string kernels) const;
+  void FreeGraphs();
+
+  std::mutex teardown_;
+  bool torn_down_ = false;
+  // Made with the parts, since there may be no memory left when they are torn down.
+  Status closed_{StatusCode::kClosed, "the engine was torn down"};
+};
+
+}  // namespace cgraph::engine
+
+#endif  // CGRAPH_RUNTIME_ENGINE_PARTS_H_

@@ -1,0 +1,202 @@
+#include "runtime/engine/states/state_store.h"
+
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "runtime/base/kinds/native.h"
+#include "runtime/base/text.h"
+#include "runtime/plan/booleans.h"
+
+namespace cgraph::engine {
+
+using native::Storing;
+
+namespace {
+
+// Returns the name of an object in a snapshot: "stage[0].native object".
+std::string ObjectName(const std::string& place) { return place + "." + kNativeObjectState; }
+
+}  // namespace
+
+void StateStore::List(const plan::Plan& plan) {
+  for (uint32_t a = 0; a < plan.actors.size(); ++a) {
+    const plan::Actor& actor = *plan.actors[a];
+    for (const auto& each : actor.states) {
+      const plan::State& state = *each;
+      if (state.name == kNativeObjectState) {  // of no use to anybody else
+        objects_.push_back({actor.name, {a, state.offset}});
+        continue;
+      }
+      states_.push_back({actor.name + "." + state.name, state.dtype, state.dims, state.bytes});
+      places_.push_back({a, state.offset});
+    }
+  }
+}
+
+// Finds a state of so many bytes by its name.
+Result<size_t> StateStore::Find(std::string_view name, uint64_t bytes) const {
+  const auto found = std::find_if(states_.begin(), states_.end(),
+                                  [&](const Engine::State& state) { return state.name == name; });
+  if (found == states_.end()) {
+    std::vector<std::string> names;
+    for (const Engine::State& state : states_) names.push_back(state.name);
+    return Status(StatusCode::kNotFound,
+                  fmt::format("the plan has no state `{}`{}", name, DidYouMeanHint(name, names)));
+  }
+  if (bytes != found->bytes) {
+    return Status(StatusCode::kInvalid,
+                  fmt::format("state `{}` has {} bytes, not {}", name, found->bytes, bytes));
+  }
+  return found - states_.begin();
+}
+
+// Checks what a state is set to, which has its size.
+Status StateStore::CheckElements(size_t state, std::span<const uint8_t> bytes) const {
+  if (plan::ValidElements(states_[state].dtype, bytes)) return Status::Ok();
+  return Status(StatusCode::kInvalid, fmt::format("state `{}` was given {}", states_[state].name,
+                                                  plan::kWrongBooleans));
+}
+
+Status StateStore::Read(std::string_view name, std::span<uint8_t> to) {
+  CGRAPH_RETURN_IF_ERROR(submitter_.CheckCaller());
+  Submitter::Idle idle(submitter_);
+  const auto state = Find(name, to.size());
+  if (!state.ok()) return state.status();
+  CGRAPH_RETURN_IF_ERROR(idle.Await());
+  const auto [actor, offset] = places_[*state];
+  return access_.CopyOut(actor, offset, to);
+}
+
+Status StateStore::Write(std::string_view name, std::span<const uint8_t> from) {
+  CGRAPH_RETURN_IF_ERROR(submitter_.CheckCaller());
+  Submitter::Idle idle(submitter_);
+  const auto state = Find(name, from.size());
+  if (!state.ok()) return state.status();
+  CGRAPH_RETURN_IF_ERROR(CheckElements(*state, from));
+  if (ending_.has_ended()) return ending_.why();
+  CGRAPH_RETURN_IF_ERROR(idle.Await());
+  const auto [actor, offset] = places_[*state];
+  return access_.CopyIn(actor, offset, from);
+}
+
+Result<Engine::Snapshot> StateStore::TakeSnapshot() {
+  CGRAPH_RETURN_IF_ERROR(submitter_.CheckCaller());
+  Submitter::Idle idle(submitter_);
+  CGRAPH_RETURN_IF_ERROR(idle.Await());
+  idle.CallLibraries();
+  Engine::Snapshot snapshot;
+  for (size_t s = 0; s < states_.size(); ++s) {
+    auto& tensor = snapshot.tensors.emplace_back();
+    tensor = {states_[s].name, states_[s].dtype, states_[s].dims, {}};
+    tensor.bytes.resize(states_[s].bytes);
+    const auto [actor, offset] = places_[s];
+    CGRAPH_RETURN_IF_ERROR(access_.CopyOut(actor, offset, tensor.bytes));
+  }
+  for (const Object& object : objects_) {
+    auto stored = Do(object, Task::kSave);
+    if (!stored.ok()) return stored.status();
+    if (stored->storing == Storing::kImpossible) {
+      snapshot.unsaved.push_back({object.place_name, std::move(stored->why_not)});
+    }
+    if (stored->storing != Storing::kPossible) continue;
+    const auto size = static_cast<int64_t>(stored->bytes.size());
+    snapshot.tensors.push_back(
+        {ObjectName(object.place_name), plan::DType::u8, {size}, std::move(stored->bytes)});
+  }
+  return snapshot;
+}
+
+Result<std::vector<std::string>> StateStore::RestoreSnapshot(
+    std::span<const Engine::Snapshot::Tensor> tensors) {
+  CGRAPH_RETURN_IF_ERROR(submitter_.CheckCaller());
+  Submitter::Idle idle(submitter_);
+  if (ending_.has_ended()) return ending_.why();
+  CGRAPH_RETURN_IF_ERROR(idle.Await());
+  idle.CallLibraries();
+  auto all = Assign(tensors);
+  if (!all.ok()) return all.status();
+  CGRAPH_RETURN_IF_ERROR(RestoreObjects(*all));
+  for (const auto& [state, tensor] : all->states) {
+    const auto [actor, offset] = places_[state];
+    CGRAPH_RETURN_IF_ERROR(access_.CopyIn(actor, offset, tensor->bytes));
+  }
+  return std::move(all->absent);
+}
+
+// Finds for each tensor what it is to set, and what no tensor sets.
+Result<StateStore::Restoring> StateStore::Assign(std::span<const Tensor> tensors) {
+  Restoring all;
+  std::map<std::string_view, const Tensor*> given;
+  for (const auto& tensor : tensors) given[tensor.name] = &tensor;
+  const auto take = [&](const std::string& name) -> const Tensor* {
+    const auto found = given.extract(name);
+    return found.empty() ? nullptr : found.mapped();
+  };
+  for (size_t s = 0; s < states_.size(); ++s) {
+    const auto* tensor = take(states_[s].name);
+    if (tensor == nullptr) {
+      all.absent.push_back(states_[s].name);
+    } else if (tensor->bytes.size() != states_[s].bytes) {
+      return Status(StatusCode::kInvalid,
+                    fmt::format("state `{}` has {} bytes, not {}", tensor->name, states_[s].bytes,
+                                tensor->bytes.size()));
+    } else {
+      CGRAPH_RETURN_IF_ERROR(CheckElements(s, tensor->bytes));
+      all.states.push_back({s, tensor});
+    }
+  }
+  for (const Object& object : objects_) {
+    const std::string name = ObjectName(object.place_name);
+    if (const auto* tensor = take(name)) {
+      all.objects.push_back({&object, tensor});
+      continue;
+    }
+    const auto stored = Do(object, Task::kLook);
+    if (!stored.ok()) return stored.status();
+    if (stored->storing == Storing::kPossible) all.absent.push_back(name);
+  }
+  if (given.empty()) return all;
+  return Status(StatusCode::kInvalid, fmt::format("the plan has neither a state nor an object `{}`",
+                                                  given.begin()->first));
+}
+
+Status StateStore::RestoreObjects(const Restoring& all) {
+  std::vector<std::vector<uint8_t>> before;
+  for (const auto& [object, tensor] : all.objects) {
+    auto stored = Do(*object, Task::kSave);
+    if (!stored.ok()) return stored.status();
+    if (stored->storing != Storing::kPossible) {
+      return Status(
+          StatusCode::kInvalid,
+          fmt::format(
+              "the object of {} cannot be restored: {}", object->place_name,
+              stored->storing == Storing::kNothing ? "the place has none" : stored->why_not));
+    }
+    before.push_back(std::move(stored->bytes));
+  }
+  for (size_t i = 0; i < all.objects.size(); ++i) {
+    const auto& [object, tensor] = all.objects[i];
+    auto restored = Do(*object, Task::kRestore, tensor->bytes);
+    if (!restored.ok()) return PutBack(all, i + 1, before, restored.status());
+  }
+  return Status::Ok();
+}
+
+// Puts the first objects into the state in which they were.
+Status StateStore::PutBack(const Restoring& all, size_t count,
+                           const std::vector<std::vector<uint8_t>>& before, Status why) {
+  for (size_t i = 0; i < count; ++i) {
+    const auto restored = Do(*all.objects[i].first, Task::kRestore, before[i]);
+    if (restored.ok()) continue;
+    ending_.End(Status(StatusCode::kFailed,
+                       fmt::format("{}; and what it kept before cannot be put back, so the engine "
+                                   "has ended: {}",
+                                   why.message(), restored.status().message())));
+    return ending_.why();
+  }
+  return why;
+}
+
+}  // namespace cgraph::engine

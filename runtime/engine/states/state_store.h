@@ -1,0 +1,80 @@
+// StateStore: the states of actors, and what objects of native code keep, between executions. All
+// of them are of one moment: nothing is submitted while they are read or set. What is set is set
+// whole: objects come first, since a library may refuse the bytes; states are copies, which fail
+// where a device has failed, and then the engine is over.
+#ifndef CGRAPH_RUNTIME_ENGINE_STATES_STATE_STORE_H_
+#define CGRAPH_RUNTIME_ENGINE_STATES_STATE_STORE_H_
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "runtime/base/status.h"
+#include "runtime/engine/ending.h"
+#include "runtime/engine/engine.h"
+#include "runtime/engine/states/state_access.h"
+#include "runtime/engine/submitter.h"
+#include "runtime/plan/plan.h"
+
+namespace cgraph::engine {
+
+class StateStore {
+ public:
+  StateStore(StateAccess& access, Submitter& submitter, Ending& ending)
+      : access_(access), submitter_(submitter), ending_(ending) {}
+
+  // Called at load: finds the states and objects of the plan.
+  void List(const plan::Plan& plan);
+
+  // As the functions of Engine.
+  const std::vector<Engine::State>& states() const { return states_; }
+  Status Read(std::string_view name, std::span<uint8_t> to);
+  Status Write(std::string_view name, std::span<const uint8_t> from);
+  Result<Engine::Snapshot> TakeSnapshot();
+  Result<std::vector<std::string>> RestoreSnapshot(
+      std::span<const Engine::Snapshot::Tensor> tensors);
+
+ private:
+  using Tensor = Engine::Snapshot::Tensor;
+  using Task = StateAccess::Task;
+  // Place: where bytes lie: the actor, and the offset in its states.
+  struct Place {
+    uint32_t actor = 0;
+    uint64_t offset = 0;
+  };
+  struct Object {
+    std::string place_name;  // "stage[0]"
+    Place number;            // by which the process that has it finds it
+  };
+  // Restoring: where tensors of a snapshot go.
+  struct Restoring {
+    std::vector<std::pair<size_t, const Tensor*>> states;
+    std::vector<std::pair<const Object*, const Tensor*>> objects;
+    std::vector<std::string> absent;  // what no tensor sets
+  };
+
+  Result<size_t> Find(std::string_view name, uint64_t bytes) const;
+  Status CheckElements(size_t state, std::span<const uint8_t> bytes) const;
+  Result<Restoring> Assign(std::span<const Tensor> tensors);
+  Status RestoreObjects(const Restoring& all);
+  Status PutBack(const Restoring& all, size_t count,
+                 const std::vector<std::vector<uint8_t>>& before, Status why);
+  Result<native::StoredObject> Do(const Object& object, Task task,
+                                  std::span<const uint8_t> bytes = {}) {
+    return access_.DoWithObject(object.number.actor, object.number.offset, task, bytes);
+  }
+
+  StateAccess& access_;
+  Submitter& submitter_;
+  Ending& ending_;
+  std::vector<Engine::State> states_;
+  std::vector<Place> places_;  // of these
+  std::vector<Object> objects_;
+};
+
+}  // namespace cgraph::engine
+
+#endif  // CGRAPH_RUNTIME_ENGINE_STATES_STATE_STORE_H_

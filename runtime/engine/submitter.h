@@ -1,0 +1,164 @@
+// Submitter: takes executions in. Their inputs are checked and copied into a frame, and one entry
+// goes to every work queue that has work in the graph. All of it is under one lock, so that every
+// work queue sees the same order of all graphs.
+#ifndef CGRAPH_RUNTIME_ENGINE_SUBMITTER_H_
+#define CGRAPH_RUNTIME_ENGINE_SUBMITTER_H_
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <span>
+#include <thread>
+#include <vector>
+
+#include "runtime/base/status.h"
+#include "runtime/base/sync/mutex.h"
+#include "runtime/engine/callers_gpus.h"
+#include "runtime/engine/driver.h"
+#include "runtime/engine/ending.h"
+#include "runtime/engine/engine.h"
+#include "runtime/engine/execution_state.h"
+#include "runtime/engine/machines/other_ranks.h"
+#include "runtime/engine/run_pool.h"
+#include "runtime/engine/turns.h"
+#include "runtime/execute/workers.h"
+#include "runtime/load/loaded_plan.h"
+#include "runtime/native/running_call.h"
+
+namespace cgraph::engine {
+
+class Submitter {
+ public:
+  Submitter(const EngineOptions& options, const LoadedPlan& loaded, const Workers& workers,
+            const CallersGpus& gpus, RunPool& runs, Driver& driver, Ending& ending)
+      : options_(options),
+        loaded_(loaded),
+        workers_(workers),
+        gpus_(gpus),
+        runs_(runs),
+        driver_(driver),
+        ending_(ending) {}
+
+  // Called at load, of the loaded plan. `others`: where ranks share no memory.
+  Status Prepare(OtherRanks* others);
+
+  // Submits an execution. The caller gets two references: one for the Execution, one for its first
+  // Outputs.
+  Result<ExecutionState*> Submit(uint32_t graph, std::span<const Input> inputs, WhenFull when_full);
+  // Submit the empty rounds that a run (of a graph with lags) needs to be finished. Flush() drives
+  // until there is room for them; Hasten() leaves that to the fallback driver and never blocks.
+  Status Flush(const ExecutionState& run);
+  Status Hasten(const ExecutionState& run);
+  // Submits the rounds that Hasten() and Look() left to the fallback driver.
+  void FlushWanted();
+
+  // Fails inside a method that this engine calls, and where a library saves or restores an object
+  // for it: a wait for the engine would be one for itself there.
+  Status CheckCaller() const {
+    const bool inside = native::IsInsideCall() ||
+                        library_caller_.load(std::memory_order_relaxed) != std::thread::id();
+    return inside ? CheckCallerInside() : Status::Ok();
+  }
+
+  // Idle: while it lives, its thread holds the lock, and no execution is in flight where ok().
+  // Another thread's executions are waited for, and none begins meanwhile. Not ok(): the engine has
+  // ended, or the wait was interrupted.
+  class Idle {
+   public:
+    explicit Idle(Submitter& submitter) : submitter_(submitter), lock_(submitter.lock_) {}
+    ~Idle() { submitter_.library_caller_.store({}, std::memory_order_relaxed); }
+    Idle(const Idle&) = delete;
+    Status Await() { return submitter_.AwaitIdle(); }
+    // From now on libraries are called by this thread, which must not call the engine.
+    void CallLibraries() {
+      submitter_.library_caller_.store(std::this_thread::get_id(), std::memory_order_relaxed);
+    }
+
+   private:
+    Submitter& submitter_;
+    std::lock_guard<Mutex> lock_;
+  };
+
+  // What the watchdog sees of a graph. Where nobody submits the last rounds of an execution and
+  // nothing has been submitted since `submitted_before`, the fallback driver does.
+  struct Seen {
+    uint64_t retired = 0, submitted = 0;
+    bool pending = false;  // some round is not finished
+  };
+  Seen Look(uint32_t graph, uint64_t submitted_before);
+
+  struct Counts {
+    uint64_t executions = 0, errors = 0;
+  };
+  Counts GetCounts();
+  // The execution of the start graph is none of the caller's: forgets it, once it is over.
+  void RetireStart();
+
+  // Once the engine has ended: waits until no caller is submitting any more; and gives up the runs
+  // that are in progress.
+  void AwaitCallers();
+  void DropRuns();
+
+ private:
+  // Progress: how far a graph is.
+  struct Progress {
+    uint64_t submitted = 0;    // executions, empty ones among them: the next one's number
+    uint64_t begun = 0;        // behind the last one that was not empty
+    uint64_t retired = 0;      // the first that is not known to be done
+    uint32_t in_progress = 0;  // not retired and not empty
+    uint32_t next_frame = 0;   // of execution `submitted`
+    uint32_t oldest_frame = 0;  // of execution `retired`
+    uint64_t flush_until = 0;  // executions before this one are to be finished by empty rounds
+    LoadedGraph* graph = nullptr;
+
+    uint64_t round() const { return submitted - graph->lag; }  // the next one
+    // Returns whether every round that was submitted is known to be finished.
+    bool idle() const { return retired + graph->lag == submitted; }
+    bool full() const { return submitted - retired == graph->frames.size(); }
+    ExecutionState* RunOf(uint32_t frame) const {
+      return static_cast<ExecutionState*>(graph->frames[frame].run);
+    }
+    void Advance(uint32_t& frame) const {
+      if (++frame == graph->frames.size()) frame = 0;
+    }
+  };
+
+  // All under the lock.
+  Status BeginEmpty(Progress& at);
+  Status AwaitCapacity(Progress& at, WhenFull when_full, bool& waited);
+  Status TryCapacity(Progress& at, WhenFull when_full, Turns::Caller& self, bool& listed);
+  Progress* Conflicting(const Progress& at);
+  Status AwaitOldest(Progress& at, bool interruptible = false);
+  void Retire(Progress& at);
+  Status SubmitEmpty(Progress& at);
+  void SubmitRound(Progress& at, ExecutionState* run);
+  void AssertSubmittable(const Progress& at, const ExecutionState& run) const;
+  Status FlushUntil(Progress& at, uint64_t until, bool interruptible = false);
+  Status AwaitIdle();
+  Status DriveToIdle();
+  Status CheckCallerInside() const;
+  bool IsLibraryCaller() const {
+    return library_caller_.load(std::memory_order_relaxed) == std::this_thread::get_id();
+  }
+
+  const EngineOptions& options_;
+  const LoadedPlan& loaded_;
+  const Workers& workers_;
+  const CallersGpus& gpus_;
+  RunPool& runs_;
+  Driver& driver_;
+  Ending& ending_;
+  OtherRanks* others_ = nullptr;
+
+  Mutex lock_;
+  Turns turns_;
+  std::vector<Progress> progress_;    // by graph
+  std::vector<const Input*> given_;   // per port, of the Submit() in progress
+  Counts counts_;
+  // Who holds the lock while libraries save and restore objects.
+  std::atomic<std::thread::id> library_caller_{};
+};
+
+}  // namespace cgraph::engine
+
+#endif  // CGRAPH_RUNTIME_ENGINE_SUBMITTER_H_

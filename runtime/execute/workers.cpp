@@ -1,0 +1,117 @@
+#include "runtime/execute/workers.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include "runtime/base/omission.h"
+#include "runtime/execute/finish_recordings.h"
+
+namespace cgraph::engine {
+namespace {
+
+// Lets other processes read what is traced of a work queue.
+Status ShareTrace(device::SharedHeap& heap, WorkQueue& work_queue) {
+  auto count = heap.Make<std::atomic<uint64_t>>(1, "a trace");
+  auto steps = heap.Make<TracedStep>(TraceLog::kMostSteps, "a trace");
+  for (const Status& status : {count.status(), steps.status()}) CGRAPH_RETURN_IF_ERROR(status);
+  work_queue.ShareTrace({count->data(), *steps});
+  return Status::Ok();
+}
+
+Status ShareHeads(device::SharedHeap& heap, WorkQueue& work_queue) {
+  auto heads = heap.Make<SharedHeads>(1, "where queues are");
+  if (!heads.ok()) return heads.status();
+  work_queue.ShareHeads(heads->data());
+  return Status::Ok();
+}
+
+}  // namespace
+
+Status Workers::Make(LoadedPlan& loaded, const Settings& settings) {
+  for (EventCount& event_count : loaded.event_counts) {
+    workers.push_back(std::make_unique<Worker>());
+    workers.back()->event_count = &event_count;
+  }
+  if (Worker* first = First(loaded)) first->poller = settings.poller;
+  uint32_t entries = 0;
+  for (const auto& graph : loaded.graphs) entries += static_cast<uint32_t>(graph->frames.size());
+  const std::vector<uint32_t>& worker_of = loaded.placement.worker_of_work_queue;
+  CGRAPH_RETURN_IF_ERROR(device::CheckFree(
+      uint64_t{worker_of.size()} * std::bit_ceil(uint64_t{entries} + 1) * sizeof(uint64_t),
+      fmt::format("the inboxes of {} work queues for {} executions", worker_of.size(), entries)));
+  uint32_t here = 0;
+  for (uint32_t w = 0; w < workers.size(); ++w) {
+    if (!loaded.IsHere(w)) continue;
+    ++here;
+    auto scratch = device::Memory::Allocate(loaded.kernels->most_scratch(), "a kernel's scratch");
+    if (!scratch.ok()) return scratch.status();
+    workers[w]->scratch = std::move(*scratch);
+  }
+  for (uint32_t s = 0; s < worker_of.size(); ++s) {
+    Worker& worker = *workers[worker_of[s]];
+    auto shared = WorkQueue::Share(*loaded.heap, entries);
+    if (!shared.ok()) return shared.status();
+    work_queues.push_back(std::make_unique<WorkQueue>(loaded.plan.get(), s, &loaded.graphs, *shared,
+                                                      worker.scratch.data(), worker.event_count,
+                                                      workers[0]->event_count));
+    WorkQueue& work_queue = *work_queues.back();
+    work_queue.Measure(settings.profile, settings.trace);
+    if (loaded.region != nullptr && settings.trace) {
+      CGRAPH_RETURN_IF_ERROR(ShareTrace(*loaded.heap, work_queue));
+    }
+    if (loaded.among_gpu_ranks()) {
+      CGRAPH_RETURN_IF_ERROR(ShareHeads(*loaded.heap, work_queue));
+      if (settings.on_begin) work_queue.OnBegin(settings.on_begin);
+    }
+    worker.work_queues.push_back(&work_queue);
+  }
+  yields = (loaded.apart ? std::max(1u, here) : workers.size()) > settings.cores;
+  return Status::Ok();
+}
+
+Status Workers::OpenQueues(LoadedPlan& loaded, const Settings& settings) {
+  const std::vector<QueueMap::Queue>& queues = loaded.queue_map.queues;
+  auto ends = device::SemaphoreArray::Make(*loaded.devices.front(), queues.size(),
+                                           "the ends of queues");
+  if (!ends.ok()) return ends.status();
+  queue_ends = std::move(*ends);
+  for (size_t q = 0; q < queues.size(); ++q) {
+    const QueueMap::Queue& at = queues[q];
+    if (at.slot == 0 || !loaded.HasWorkQueue(at.work_queue)) continue;
+    auto queue = loaded.devices[at.device]->OpenQueue(
+        {queues[at.work_queue].event_count, loaded.kernels->most_scratch(),
+         settings.profile || settings.trace, settings.stall_timeout});
+    if (!queue.ok()) return queue.status();
+    const auto number = static_cast<uint32_t>(q - work_queues.size());
+    work_queues[at.work_queue]->AddQueue(number, std::move(*queue), &queue_ends[q]);
+  }
+  for (auto& work_queue : work_queues) CGRAPH_RETURN_IF_ERROR(work_queue->Record());
+  return FinishRecordings(loaded.graphs);
+}
+
+void Workers::Start(const LoadedPlan& loaded, std::function<bool()> until) {
+  const Worker* first = First(loaded);
+  for (uint32_t w = 0; w < workers.size(); ++w) {
+    Worker* worker = workers[w].get();
+    if (!loaded.IsHere(w) || worker == first) continue;
+    worker->thread = std::thread([this, worker, until] { worker->Drive(yields, until); });
+  }
+}
+
+void Workers::Join() {
+  for (auto& worker : workers) {
+    if (worker->thread.joinable() && !Omits(Omission::kEndWorkers)) worker->thread.join();
+  }
+}
+
+Worker* Workers::First(const LoadedPlan& loaded) const {
+  for (uint32_t w = 0; w < workers.size(); ++w) {
+    if (loaded.IsHere(w)) return workers[w].get();
+  }
+  return nullptr;
+}
+
+}  // namespace cgraph::engine
