@@ -16,10 +16,14 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <span>
 
+#include "runtime/base/kinds/collective.h"
 #include "runtime/base/status.h"
 #include "runtime/device/memory.h"
+#include "runtime/plan/plan.h"
 
 namespace cgraph::device {
 
@@ -53,6 +57,32 @@ class Communicator {
   // the queues are closed. False where the library has not ended it by then, which is as if a queue
   // could not be closed (Queue::Close).
   virtual bool Close(std::chrono::nanoseconds /*stall_timeout*/) { return true; }
+};
+
+class Device;
+
+// Communicators: a device that makes communicators with others of its backend.
+class Communicators {
+ public:
+  virtual ~Communicators() = default;
+  // Returns whether communicators that this device is the first of carry out collectives of this
+  // kind on elements of this type.
+  virtual bool CarriesOut(CollectiveKind kind, std::optional<Reduction> reduction,
+                          plan::DType dtype) const = 0;
+  // Makes the communicator of these devices, by rank, which is number `number` of the plan; this
+  // device is the first of them. The same arguments give the same communicator. Null where the
+  // backend has none for them. kFailed with the error of the backend's library.
+  virtual Result<std::shared_ptr<Communicator>> MakeCommunicator(
+      uint32_t number, std::span<Device* const> members) = 0;
+  // The same of devices that several processes serve: each joins with its own. `units`: by rank, a
+  // number of the physical device. What a process would do is said first; all join or none, by one
+  // id, which one of them has made (`makes_id`). `members`: by rank, null for another process's.
+  virtual Result<CommunicatorOffer> OfferCommunicator(uint32_t number,
+                                                      std::span<const uint32_t> units,
+                                                      bool makes_id) = 0;
+  virtual Result<std::shared_ptr<Communicator>> JoinCommunicator(
+      uint32_t number, std::span<Device* const> members, std::span<const uint32_t> units,
+      const CommunicatorId& id) = 0;
 };
 
 }  // namespace cgraph::device

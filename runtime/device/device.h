@@ -3,6 +3,10 @@
 // At load the engine asks a device for the memory of its arenas, for executables, and for a queue
 // per lane. Everything that runs afterwards is an operation of a queue (queue.h).
 //
+// What only some devices do is a facet, which a device returns or has none of: communicators
+// (communicator.h), memory that other processes reach (shared_memory.h), code of others for its
+// queues (foreign_code.h), a GPU that the program uses, too (shared_gpu.h).
+//
 // An *immediate* device does its work on the issuing thread: nothing is ever pending. The worker
 // that drives its lanes may then run operations itself, in the order in which it would issue them,
 // without a queue in between (operations.h): all lanes of a worker are one in-order queue. The CPU
@@ -13,19 +17,18 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
-#include "runtime/base/kinds/collective.h"
 #include "runtime/base/status.h"
 #include "runtime/device/communicator.h"
 #include "runtime/device/executable.h"
-#include "runtime/device/exported_memory.h"
+#include "runtime/device/foreign_code.h"
 #include "runtime/device/memory.h"
 #include "runtime/device/queue.h"
-#include "runtime/device/queue_code.h"
 #include "runtime/device/shared_gpu.h"
+#include "runtime/device/shared_memory.h"
 #include "runtime/device/tensor.h"
 #include "runtime/plan/plan.h"
 
@@ -58,27 +61,31 @@ struct GraphLayout {
   uint32_t steps = 0;                    // tags of its operations have lower steps
 };
 
+// What a device is like. The engine chooses by it how steps are issued and what carries values.
+struct DeviceTraits {
+  bool immediate = false;
+  // Whether waits for a signal of the host's may be issued to queues. Else the issuer itself waits
+  // for it before it issues what is behind, so that nothing of a queue hangs on the host.
+  bool queues_host_waits = true;
+  // Whether queues carry out communications by themselves, between their own waits and signals.
+  // Else the host drives them.
+  bool queues_communicate = false;
+  // Whether instructions of the host's lanes may touch this device's memory where it lies.
+  bool host_reaches_memory = true;
+  // Whether queues can record launches and issue them as one (Queue::recorder).
+  bool queues_record = false;
+};
+
 class Device {
  public:
+  explicit Device(const DeviceTraits& traits = {}) : traits_(traits) {}
   virtual ~Device() = default;
+
+  const DeviceTraits& traits() const { return traits_; }
 
   // Returns zeroed memory (memory.h). kInvalid, with `what`, when it is more than is free or than
   // the system gives.
   virtual Result<Memory> Allocate(uint64_t bytes, MemoryKind kind, const std::string& what) = 0;
-
-  // Make a block of this device's memory, of the kind `shareable`, one that a device of another
-  // process reads: Export where it was allocated, Import at the reader, which gives a handle on the
-  // same bytes, at an address of this device's. The block stays until all readers have dropped
-  // theirs. kUnsupported, with why, where the two cannot.
-  virtual Result<ExportedMemory> Export(const Memory&) {
-    return Status(StatusCode::kUnsupported, "this device's memory is its process's alone");
-  }
-  virtual Result<Memory> Import(const ExportedMemory&) {
-    return Status(StatusCode::kUnsupported, "this device reads memory of its process alone");
-  }
-  // Of the caller's device: lets the queues of this process reach host memory that another process
-  // has taken of what all share. kInvalid, with `what`, where the system refuses.
-  virtual Status Reach(std::byte*, uint64_t, const std::string&) { return Status::Ok(); }
 
   // Copies between the host and this device's memory; done when it returns. No operation may be at
   // work on that memory. kFailed with the device's error.
@@ -104,54 +111,9 @@ class Device {
   // Makes an executable that fills its one output from `source`; it fails where the source does.
   // The CPU never refuses to make one.
   virtual Result<std::unique_ptr<Executable>> MakeUpload(std::unique_ptr<Source> source) = 0;
-  // Of devices whose memory the host does not reach: makes an executable that lets code of the host
-  // give a queue its work. It is never recorded. kUnsupported where no other code can.
-  virtual Result<std::unique_ptr<Executable>> MakeQueueCode(std::unique_ptr<QueueCode>) {
-    return Status(StatusCode::kUnsupported, "code of others gives this device's queues no work");
-  }
-  // Makes the device current in the calling thread, for code of others that uses what such code has
-  // taken of it, as CUDA's context is. False where nothing of it may be used or freed any more,
-  // since a kernel was abandoned.
-  virtual bool MakeCurrent() { return true; }
 
-  virtual bool immediate() const { return false; }
-  // Whether waits for a signal of the host's may be issued to queues. Else the issuer itself waits
-  // for it before it issues what is behind, so that nothing of a queue hangs on the host.
-  virtual bool queues_host_waits() const { return true; }
-  // Whether queues carry out communications by themselves, between their own waits and signals.
-  // Else the host drives them.
-  virtual bool queues_communicate() const { return false; }
-  // Whether instructions of the host's lanes may touch this device's memory where it lies.
-  virtual bool host_reaches_memory() const { return true; }
   // Whether queues of this device may read the memory of another one of its backend where it lies.
   virtual bool Reaches(const Device&) const { return true; }
-  // Whether queues can record launches and issue them as one.
-  virtual bool queues_record() const { return false; }
-  // Returns whether communicators that this device is the first of carry out collectives of this
-  // kind on elements of this type.
-  virtual bool CarriesOut(CollectiveKind, std::optional<Reduction>, plan::DType) const {
-    return false;
-  }
-  // Makes the communicator of these devices, by rank, which is number `number` of the plan; this
-  // device is the first of them. The same arguments give the same communicator. Null where the
-  // backend has none for them. kFailed with the error of the backend's library.
-  virtual Result<std::shared_ptr<Communicator>> MakeCommunicator(uint32_t /*number*/,
-                                                                 std::span<Device* const>) {
-    return std::shared_ptr<Communicator>();
-  }
-  // The same of devices that several processes serve: each joins with its own. `units`: by rank, a
-  // number of the physical device. What a process would do is said first; all join or none, by one
-  // id, which one of them has made (`makes_id`). `members`: by rank, null for another process's.
-  virtual Result<CommunicatorOffer> OfferCommunicator(uint32_t /*number*/,
-                                                      std::span<const uint32_t> /*units*/,
-                                                      bool /*makes_id*/) {
-    return CommunicatorOffer();
-  }
-  virtual Result<std::shared_ptr<Communicator>> JoinCommunicator(
-      uint32_t /*number*/, std::span<Device* const> /*members*/,
-      std::span<const uint32_t> /*units*/, const CommunicatorId& /*id*/) {
-    return std::shared_ptr<Communicator>();
-  }
   // Called at load, once per graph, after its executables and before its queues are made.
   // kInvalid when there is no memory for its poison flags.
   virtual Status AddGraph(const GraphLayout&) { return Status::Ok(); }
@@ -163,8 +125,6 @@ class Device {
   virtual Status Failure() const { return Status::Ok(); }
   // Returns whether queues may read this host memory of the caller's while the caller goes on.
   virtual bool CanLend(const void*) const { return true; }
-  // Returns the GPU that this device is on, where the program may use it, too; else null.
-  virtual std::shared_ptr<SharedGpu> shared_gpu() const { return nullptr; }
   // kInvalid when there is no memory for the scratch.
   virtual Result<std::unique_ptr<Queue>> OpenQueue(const QueueOptions& options) = 0;
   // The event count of this device's own thread, which is notified when something that its queues
@@ -172,9 +132,18 @@ class Device {
   // notified.
   virtual EventCount* event_count() { return nullptr; }
 
+  // The facets; null: this device has none.
+  virtual Communicators* communicators() { return nullptr; }
+  virtual SharedMemory* shared_memory() { return nullptr; }
+  virtual HostReach* host_reach() { return nullptr; }
+  virtual ForeignCode* foreign_code() { return nullptr; }
+  virtual std::shared_ptr<SharedGpu> shared_gpu() const { return nullptr; }
+
  private:
   virtual Status Upload(std::byte* to, const void* from, uint64_t bytes) = 0;
   virtual Status Download(void* to, const std::byte* from, uint64_t bytes) = 0;
+
+  const DeviceTraits traits_;
 };
 
 }  // namespace cgraph::device

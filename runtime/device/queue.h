@@ -159,6 +159,19 @@ class Recording {
   virtual Status Finish() { return Status::Ok(); }
 };
 
+// Recorder: a queue that records (DeviceTraits::queues_record). What is issued to the queue between
+// the first two calls is not done, but recorded: launches whose operands and extents are the same
+// whenever their frame is used.
+class Recorder {
+ public:
+  virtual ~Recorder() = default;
+  virtual void BeginRecording() = 0;
+  // Returns the recording, which is to be finished. kFailed with what could not be recorded.
+  virtual Result<std::unique_ptr<Recording>> EndRecording() = 0;
+  // Issues a recording. The tag is that of its first operation; the others have its round.
+  virtual void Replay(Recording& recording, const Tag& tag) = 0;
+};
+
 // Head: the position of a queue, as other threads see it.
 struct Head {
   Tag tag;  // of the first operation that is not known to be over
@@ -191,7 +204,7 @@ class Queue {
   virtual void Wait(const TimelineSemaphore* semaphore, uint64_t value, const Tag& tag) = 0;
   virtual void Signal(TimelineSemaphore* semaphore, uint64_t value) = 0;
 
-  // Of queues whose device makes communicators (Device::MakeCommunicator). Collectives begin when
+  // Of queues whose device makes communicators (Device::communicators). Collectives begin when
   // EndCollectives is called: those since its last call are one group, whose members wait for no
   // other part of the group.
   virtual void Collect(const device::Collect&) {}
@@ -204,15 +217,8 @@ class Queue {
   // Returns whether an operation would look at poison flags: false where nothing sets them.
   virtual bool Looks(const device::Operation&) const { return true; }
 
-  // Of queues that record (Device::queues_record). What is issued between the two calls is not
-  // done, but recorded: launches whose operands and extents are the same whenever their frame is
-  // used. EndRecording: kFailed with what could not be recorded. The recording is to be finished.
-  virtual void BeginRecording() {}
-  virtual Result<std::unique_ptr<Recording>> EndRecording() {
-    return Status(StatusCode::kUnsupported, "this queue records nothing");
-  }
-  // Issues a recording. The tag is that of its first operation; the others have its round.
-  virtual void Replay(Recording&, const Tag&) {}
+  // Null: this queue records nothing.
+  virtual Recorder* recorder() { return nullptr; }
 
   // Appends the reports of operations since the last call, and gives a queue without a thread of
   // its own the chance to go on. True when anything has moved. A failed operation is reported no

@@ -220,8 +220,10 @@ Status Parts::RunStartGraph() {
 // memory for results since the last one, and an execution that has failed leaves flags in the GPUs'
 // own memory.
 void Parts::BeginRound(Frame& frame) {
-  if (const std::span<std::byte> grown = loaded.region->TakeGrown(); !grown.empty()) {
-    Status reached = loaded.devices.front()->Reach(grown.data(), grown.size(), "results");
+  const std::span<std::byte> grown = loaded.region->TakeGrown();
+  device::HostReach* const host = loaded.devices.front()->host_reach();
+  if (!grown.empty() && host != nullptr) {
+    Status reached = host->Reach(grown.data(), grown.size(), "results");
     if (!reached.ok()) ranks.TellDeviceFailure(reached);
   }
   if (frame.words->failed.load(std::memory_order_relaxed)) {

@@ -183,11 +183,11 @@ Status LaneQueues::Record(uint32_t graph, StepList& program, std::span<Frame> fr
   for (Segment& segment : program.segments) {
     device::Queue& queue = *queues_[program.steps[segment.steps.front()].queue - 1].queue;
     for (Frame& frame : frames) {
-      queue.BeginRecording();
+      queue.recorder()->BeginRecording();
       for (uint32_t step : segment.steps) {
         Issue(program.steps[step], {graph, step, 0}, program, frame);
       }
-      auto recording = queue.EndRecording();
+      auto recording = queue.recorder()->EndRecording();
       if (!recording.ok()) return recording.status();
       segment.recordings.push_back(std::move(*recording));
     }
@@ -199,7 +199,7 @@ void LaneQueues::Replay(const Segment& segment, const device::Tag& tag, const St
                         const Frame& frame) {
   if (frame.words->empty.load(std::memory_order_relaxed)) return;  // all of it is poisoned
   device::Queue& queue = *queues_[program.steps[segment.steps.front()].queue - 1].queue;
-  queue.Replay(*segment.recordings[frame.bindings.frame], tag);
+  queue.recorder()->Replay(*segment.recordings[frame.bindings.frame], tag);
 }
 
 void LaneQueues::EndEntry(uint64_t number) {

@@ -148,7 +148,8 @@ bool Arenas::MayStayUntouched(const LoadedGraph& graph, uint32_t arena) const {
   const plan::Arena& of = graph.plan->arenas[arena];
   const device::Device& device = *devices_[of.device()];
   return of.space() == plan::Space::input && of.bytes() >= kLeastReserved &&
-         KindOf(graph, arena) == plan::Memory::plain && device.immediate() && device.CanLend(this);
+         KindOf(graph, arena) == plan::Memory::plain && device.traits().immediate &&
+         device.CanLend(this);
 }
 
 void Arenas::LayOutGraph(LoadedGraph& graph, std::vector<BlockAddress>& places) {

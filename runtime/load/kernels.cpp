@@ -61,7 +61,7 @@ Result<device::Executable*> Kernels::For(const plan::Graph& graph, uint32_t inst
   const std::string place = actor == plan::kNone ? "" : plan_->actors[actor]->name;
   const bool native = at.kind() == plan::Kind::call &&
                       !plan_->kernels[at.subject()]->library.empty() &&
-                      !(*devices_)[device]->host_reaches_memory();
+                      !(*devices_)[device]->traits().host_reaches_memory;
   if (native) key += place;  // its object is not among the operands
   if (auto found = made_.find(key); found != made_.end()) return found->second;
   if (at.kind() == plan::Kind::call && native::MakesObject(*plan_->kernels[at.subject()]) &&
@@ -103,15 +103,19 @@ Result<std::unique_ptr<device::Executable>> Kernels::MakeNative(
     const plan::Kernel& kernel, uint32_t number, const std::string& place,
     std::span<const device::OperandType> inputs, std::span<const device::OperandType> outputs) {
   device::Device& device = *(*devices_)[number];
-  if (device.host_reaches_memory()) {
+  if (device.traits().host_reaches_memory) {
     auto made = native::MakeKernel(kernel, inputs, outputs, native_);
     if (!made.ok()) return made.status();
     return std::unique_ptr<device::Executable>(std::move(*made));
   }
+  device::ForeignCode* const foreign = device.foreign_code();
+  if (foreign == nullptr) {
+    return Status(StatusCode::kUnsupported, "code of others gives this device's queues no work");
+  }
   auto made = native::MakeQueueCode(kernel, inputs, outputs,
-                                    {place, [&device] { return device.MakeCurrent(); }}, native_);
+                                    {place, [foreign] { return foreign->MakeCurrent(); }}, native_);
   if (!made.ok()) return made.status();
-  return device.MakeQueueCode(std::move(*made));
+  return foreign->MakeQueueCode(std::move(*made));
 }
 
 Result<device::Executable*> Kernels::Keep(Result<std::unique_ptr<device::Executable>> kernel,

@@ -79,7 +79,7 @@ Status OpenDevices(const LoadContext& context, LoadedPlan& loaded) {
   if (loaded.heap == nullptr) {
     loaded.heap = std::make_unique<device::SharedHeap>(*loaded.devices.front());
   }
-  for (const auto& device : loaded.devices) loaded.has_queues |= !device->immediate();
+  for (const auto& device : loaded.devices) loaded.has_queues |= !device->traits().immediate;
   return Status::Ok();
 }
 

@@ -88,7 +88,7 @@ class Preparer {
     for (uint32_t flag = 0; flag < poison_flags_.count; ++flag) {
       const uint32_t setter = poison_flags_.setters[flag];
       if (!poison_flags_.may_fail[flag] || setter == plan::kNone) continue;
-      out_.flags_unannounced |= !(*p_.devices)[setter]->immediate();
+      out_.flags_unannounced |= !(*p_.devices)[setter]->traits().immediate;
     }
   }
 
@@ -203,7 +203,7 @@ class Preparer {
       step.op = Op::kWait;
       step.instruction = instruction;
       const bool held = host_signals_[graph_.waits[w].event()] &&
-                        !DeviceOf(instruction).queues_host_waits();
+                        !DeviceOf(instruction).traits().queues_host_waits;
       step.queue = held ? 0 : SlotOf(instruction);
       TimelineSemaphore& semaphore = out_.events[graph_.waits[w].event()];
       if (step.queue == 0) {
@@ -361,7 +361,7 @@ class Preparer {
     const plan::Instruction& at = graph_.instructions[step.instruction];
     const bool may = p_.capture && !p_.profile && step.op == Op::kCall && at.capture_id() != 0 &&
                      at.kind() == Kind::call && step.queue != 0 && IsHere(work_queue_) &&
-                     DeviceOf(step.instruction).queues_record();
+                     DeviceOf(step.instruction).traits().queues_record;
     const std::tuple key(at.capture_id(), step.queue, step.lag);
     if (!may || step.native || !IsFixed(program, step)) {
       segment_of_.erase(key);

@@ -15,7 +15,7 @@ QueueMap MapQueues(const plan::Plan& plan, const plan::Placement& placement,
   for (uint32_t lane = 0; lane < plan.lanes.size(); ++lane) {
     const uint32_t work_queue = placement.work_queue_of_lane[lane];
     const uint32_t device = plan.lanes[lane].device();
-    if (devices[device]->immediate()) {
+    if (devices[device]->traits().immediate) {
       map.of_lane.push_back(work_queue);
       continue;
     }

@@ -15,7 +15,7 @@ Status CheckReach(const Preparation& preparation, const plan::GraphIndex& index,
     const uint32_t value = graph.operands[o];
     const uint32_t arena = graph.buffers[graph.values[value].buffer()].arena();
     const uint32_t device = graph.arenas[arena].device();
-    if ((*preparation.devices)[device]->host_reaches_memory()) continue;
+    if ((*preparation.devices)[device]->traits().host_reaches_memory) continue;
     return Status(StatusCode::kUnsupported,
                   fmt::format("{} is on {} and touches memory of {}, a GPU that no thread of the "
                               "host reaches; copy on a lane of the GPU",

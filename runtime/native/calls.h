@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "runtime/base/kinds/native.h"
-#include "runtime/device/queue_code.h"
+#include "runtime/device/foreign_code.h"
 #include "runtime/device/tensor.h"
 #include "runtime/native/library.h"
 #include "runtime/native/objects.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "runtime/device/kernel.h"
-#include "runtime/device/queue_code.h"
+#include "runtime/device/foreign_code.h"
 #include "runtime/native/library.h"
 #include "runtime/native/objects.h"
 

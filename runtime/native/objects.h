@@ -17,8 +17,8 @@ namespace cgraph::native {
 
 class Library;
 
-// Makes an object's device current in the calling thread (device::Device::MakeCurrent), as for its
-// methods, before it is saved, restored or ended; false where that must not be done any more.
+// Makes an object's device current in the calling thread (device::ForeignCode::MakeCurrent), as for
+// its methods, before it is saved, restored or ended; false where that must not be done any more.
 // Empty: on the CPU.
 using MakeCurrent = std::function<bool()>;
 

@@ -54,7 +54,8 @@ class UploadKernel : public Kernel {
 
 class CpuDevice : public Device {
  public:
-  explicit CpuDevice(std::shared_ptr<MemorySource> source) : source_(std::move(source)) {}
+  explicit CpuDevice(std::shared_ptr<MemorySource> source)
+      : Device({.immediate = true}), source_(std::move(source)) {}
 
   Result<Memory> Allocate(uint64_t bytes, MemoryKind kind, const std::string& what) override {
     if (source_ != nullptr) return source_->Allocate(bytes, kind, what);
@@ -73,7 +74,6 @@ class CpuDevice : public Device {
   Result<std::unique_ptr<Executable>> MakeUpload(std::unique_ptr<Source> source) override {
     return std::unique_ptr<Executable>(std::make_unique<UploadKernel>(std::move(source)));
   }
-  bool immediate() const override { return true; }
   Result<std::unique_ptr<Queue>> OpenQueue(const QueueOptions& options) override {
     auto scratch = Memory::Allocate(options.scratch, "a kernel's scratch");
     if (!scratch.ok()) return scratch.status();

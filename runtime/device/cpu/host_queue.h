@@ -14,7 +14,7 @@
 
 namespace cgraph::device {
 
-class HostQueue : public Queue {
+class HostQueue : public Queue, public Recorder {
  public:
   HostQueue(const QueueOptions& options, Memory scratch)
       : on_report_(options.on_report), measured_(options.measured), scratch_(std::move(scratch)) {}
@@ -30,6 +30,7 @@ class HostQueue : public Queue {
     Append(SignalTo{semaphore, value});
   }
   std::optional<device::Head> Head() override;
+  Recorder* recorder() override { return this; }
   void BeginRecording() override { recorded_ = std::make_unique<Recorded>(); }
   Result<std::unique_ptr<Recording>> EndRecording() override {
     return std::unique_ptr<Recording>(std::move(recorded_));

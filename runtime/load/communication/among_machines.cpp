@@ -129,8 +129,8 @@ class CommunicatorsAmongMachines {
   Status Offer() {
     for (const auto& [number, members] : candidates_) {
       if (!HasOwn(members) || counts_[number] == 0) continue;
-      auto offer =
-          OwnOf(members).OfferCommunicator(number, UnitsOf(members), IsHere(members.front()));
+      auto offer = OwnOf(members).communicators()->OfferCommunicator(number, UnitsOf(members),
+                                                                     IsHere(members.front()));
       if (!offer.ok()) return offer.status();
       said_.push_back({number, counts_[number], offer->joins, offer->id});
     }
@@ -194,7 +194,8 @@ class CommunicatorsAmongMachines {
     for (uint32_t member : members) {
       devices.push_back(IsHere(member) ? devices_[member].get() : nullptr);
     }
-    auto made = OwnOf(members).JoinCommunicator(number, devices, UnitsOf(members), id);
+    auto made = OwnOf(members).communicators()->JoinCommunicator(number, devices,
+                                                                 UnitsOf(members), id);
     if (made.ok()) made_.emplace(number, *made);
     return made.status();
   }

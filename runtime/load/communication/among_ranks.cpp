@@ -88,7 +88,8 @@ class CommunicatorsAmongRanks {
       return Status::Ok();
     }
     if (!std::exchange(known.offered, true)) {
-      auto offer = device.OfferCommunicator(number, UnitsOf(members), view_.IsHere(members[0]));
+      auto offer = device.communicators()->OfferCommunicator(number, UnitsOf(members),
+                                                             view_.IsHere(members[0]));
       if (!offer.ok()) return offer.status();
       known.offer = *offer;
     }
@@ -134,7 +135,7 @@ class CommunicatorsAmongRanks {
     device::CommunicatorId id;
     const auto place = static_cast<size_t>(std::distance(known_.begin(), at));
     std::memcpy(&id, ids_[view_.rank_of_device[members[0]]].data() + place * sizeof id, sizeof id);
-    auto made = own->JoinCommunicator(number, devices, UnitsOf(members), id);
+    auto made = own->communicators()->JoinCommunicator(number, devices, UnitsOf(members), id);
     if (made.ok()) known.made = *made;
     return made;
   }

@@ -108,7 +108,7 @@ class CommStepMaker {
         p_.plan, &out_, work_queue_, static_cast<uint32_t>(program_.steps.size()),
         step.operands.count, program_.most_spans);
     step.group = group.get();
-    step.queued = DeviceOf(step.instruction).queues_communicate();
+    step.queued = DeviceOf(step.instruction).traits().queues_communicate;
     program_.groups.push_back(std::move(group));
   }
 
@@ -180,7 +180,7 @@ class CommStepMaker {
     part.targets = AddPartOperands(part, p);
     if (made_.queued_channel[graph_.parts[p].subject()]) {
       const plan::Message& send = index_.sends(graph_.parts[p].subject())[part.message];
-      if (DeviceOf(instruction).queues_communicate()) {
+      if (DeviceOf(instruction).traits().queues_communicate) {
         part.sources = AddOthersOperands(part, send);
       }
       part.checks = program_.AddChecks(Joined(p, send.part));

@@ -164,7 +164,9 @@ class Maker {
   device::Device& DeviceOfLane(uint32_t lane) const {
     return *(*p_.devices)[p_.plan->lanes[lane].device()];
   }
-  bool LaneCommunicates(uint32_t lane) const { return DeviceOfLane(lane).queues_communicate(); }
+  bool LaneCommunicates(uint32_t lane) const {
+    return DeviceOfLane(lane).traits().queues_communicate;
+  }
 
   // Returns whether each of these devices may read the memory of all others.
   bool ReachEachOther(const std::vector<uint32_t>& devices) const {

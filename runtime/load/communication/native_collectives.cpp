@@ -25,7 +25,7 @@ Status NativeCollectives::Find(const plan::Plan& plan,
     return FindAmongRanks(plan, devices, graphs, view, *this);
   }
   const bool communicates = std::any_of(devices.begin(), devices.end(), [](const auto& device) {
-    return device->queues_communicate();
+    return device->traits().queues_communicate;
   });
   for (const auto& graph : graphs) {
     uses_.emplace_back(graph->plan->arenas.size(), false);
@@ -54,11 +54,11 @@ Status NativeCollectives::FindOne(LoadedGraph& graph, const plan::GraphIndex& in
   for (const plan::CollectivePart& part : parts) {
     const uint32_t device = index.device(part.instruction);
     on.push_back(devices[device].get());
-    if (!on.back()->queues_communicate() || elsewhere[device]) return Status::Ok();
+    if (!on.back()->traits().queues_communicate || elsewhere[device]) return Status::Ok();
   }
   const transport::CollectiveShape shape = ShapeOf(*graph.plan, parts);
   if (!transport::CarriesOut(*on.front(), shape)) return Status::Ok();
-  auto communicator = on.front()->MakeCommunicator(parts.front().communicator, on);
+  auto communicator = on.front()->communicators()->MakeCommunicator(parts.front().communicator, on);
   if (!communicator.ok()) return communicator.status();
   if (*communicator == nullptr) return Status::Ok();
   Add(index, parts, {&graph, first, shape.kind, shape.root, std::move(*communicator), {}});

@@ -15,7 +15,11 @@ using device::Queue;
 
 class AbsentGpu final : public Device {
  public:
-  explicit AbsentGpu(std::shared_ptr<device::MemorySource> shared) : shared_(std::move(shared)) {}
+  explicit AbsentGpu(std::shared_ptr<device::MemorySource> shared)
+      : Device({.queues_host_waits = false,
+                .queues_communicate = true,
+                .host_reaches_memory = false}),
+        shared_(std::move(shared)) {}
 
   // Its rank takes the same of what is shared; all else is its rank's alone.
   Result<Memory> Allocate(uint64_t bytes, MemoryKind kind, const std::string& what) override {
@@ -33,9 +37,6 @@ class AbsentGpu final : public Device {
   Result<std::unique_ptr<Queue>> OpenQueue(const device::QueueOptions&) override {
     return Absent();
   }
-  bool queues_host_waits() const override { return false; }
-  bool queues_communicate() const override { return true; }
-  bool host_reaches_memory() const override { return false; }
   bool Reaches(const Device&) const override { return false; }
 
  private:

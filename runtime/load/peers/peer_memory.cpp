@@ -44,7 +44,9 @@ Status PeerMemory::Open(const Devices& devices, std::span<const device::Memory* 
   exported_.resize(devices.size());
   for (uint32_t owner : exporters_) {
     if (!view.IsHere(owner) || blocks[owner] == nullptr || blocks[owner]->size() == 0) continue;
-    auto exported = devices[owner]->Export(*blocks[owner]);
+    device::SharedMemory* const memory = devices[owner]->shared_memory();
+    if (memory == nullptr) continue;
+    auto exported = memory->Export(*blocks[owner]);
     if (exported.ok()) exported_[owner] = {true, *exported};
   }
   const auto all =
@@ -62,7 +64,9 @@ Status PeerMemory::Open(const Devices& devices, std::span<const device::Memory* 
 void PeerMemory::Import(const Devices& devices, const RankView& view) {
   for (const auto& [reader, owner] : pairs_) {
     if (!view.IsHere(reader) || !exported_[owner].any) continue;
-    auto memory = devices[reader]->Import(exported_[owner].memory);
+    device::SharedMemory* const reads = devices[reader]->shared_memory();
+    if (reads == nullptr) continue;
+    auto memory = reads->Import(exported_[owner].memory);
     if (memory.ok()) imported_.emplace(Pair{reader, owner}, std::move(*memory));
   }
 }

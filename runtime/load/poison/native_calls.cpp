@@ -40,7 +40,7 @@ class NativeCallFinder {
   bool IsNative(uint32_t i) const {
     const plan::Instruction& at = graph_.instructions[i];
     return at.kind() == plan::Kind::call && !index_.plan().kernels[at.subject()]->library.empty() &&
-           !devices_[index_.device(i)]->host_reaches_memory();
+           !devices_[index_.device(i)]->traits().host_reaches_memory;
   }
 
   void FindGiven() {
@@ -74,7 +74,7 @@ class NativeCallFinder {
 
   void Forget(uint32_t flag) {
     const uint32_t setter = poison_flags_.setters[flag];
-    const bool host = setter != plan::kNone && devices_[setter]->immediate();
+    const bool host = setter != plan::kNone && devices_[setter]->traits().immediate;
     if (poison_flags_.may_fail[flag] && !host) known_[flag] = false;
   }
 

@@ -104,10 +104,11 @@ class NativeCollective : public UnhostedCollective {
 
 }  // namespace
 
-bool CarriesOut(const device::Device& first, const CollectiveShape& shape) {
-  return !shape.tensors.empty() &&
+bool CarriesOut(device::Device& first, const CollectiveShape& shape) {
+  device::Communicators* const communicators = first.communicators();
+  return communicators != nullptr && !shape.tensors.empty() &&
          std::all_of(shape.tensors.begin(), shape.tensors.end(), [&](const auto& tensor) {
-           return first.CarriesOut(shape.kind, shape.reduction, tensor.dtype);
+           return communicators->CarriesOut(shape.kind, shape.reduction, tensor.dtype);
          });
 }
 

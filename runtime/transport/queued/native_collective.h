@@ -20,7 +20,7 @@ namespace cgraph::transport {
 
 // Returns whether a communicator whose first member is this device would carry out all of this
 // collective.
-bool CarriesOut(const device::Device& first, const CollectiveShape& shape);
+bool CarriesOut(device::Device& first, const CollectiveShape& shape);
 
 // Which members of a collective among several machines are here.
 struct MembersHere {

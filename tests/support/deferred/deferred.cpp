@@ -23,11 +23,10 @@ class DeferredDevice : public Device {
  public:
   DeferredDevice(std::shared_ptr<Machine> machine, std::unique_ptr<Device> cpu, bool host_visible,
                  bool communicates, bool records)
-      : machine_(std::move(machine)),
+      : Device({.queues_communicate = communicates, .queues_record = records}),
+        machine_(std::move(machine)),
         cpu_(std::move(cpu)),
-        host_visible_(host_visible),
-        communicates_(communicates),
-        records_(records) {}
+        host_visible_(host_visible) {}
 
   Result<Memory> Allocate(uint64_t bytes, MemoryKind kind, const std::string& what) override {
     auto memory = cpu_->Allocate(bytes, kind, what);
@@ -51,8 +50,6 @@ class DeferredDevice : public Device {
     return std::unique_ptr<Queue>(
         std::make_unique<DeferredQueue>(options, std::move(*scratch), machine_));
   }
-  bool queues_communicate() const override { return communicates_; }
-  bool queues_record() const override { return records_; }
   EventCount* event_count() override { return machine_->event_count(); }
 
  private:
@@ -74,8 +71,7 @@ class DeferredDevice : public Device {
 
   std::shared_ptr<Machine> machine_;
   std::unique_ptr<Device> cpu_;
-  bool host_visible_;
-  const bool communicates_, records_;
+  const bool host_visible_;
 };
 
 class DeferredBackend : public Backend {

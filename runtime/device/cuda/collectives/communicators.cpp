@@ -8,7 +8,7 @@
 
 namespace cgraph::cuda {
 
-bool Communicators::Allowed(const Nccl& nccl, const Key& key) const {
+bool NcclCommunicators::Allowed(const Nccl& nccl, const Key& key) const {
   const std::vector<int>& ordinals = key.second;
   const std::set<int> distinct(ordinals.begin(), ordinals.end());
   if (ordinals.size() < 2) return false;
@@ -27,7 +27,7 @@ bool Communicators::Allowed(const Nccl& nccl, const Key& key) const {
   return first;
 }
 
-Result<std::shared_ptr<NcclCommunicator>> Communicators::Of(
+Result<std::shared_ptr<NcclCommunicator>> NcclCommunicators::Of(
     uint32_t number, std::vector<std::shared_ptr<Gpu>> gpus) {
   Key key{number, {}};
   for (const auto& gpu : gpus) key.second.push_back(gpu->ordinal());
@@ -41,7 +41,7 @@ Result<std::shared_ptr<NcclCommunicator>> Communicators::Of(
   return Make(**nccl, std::move(key), std::move(gpus), id);
 }
 
-Result<std::shared_ptr<NcclCommunicator>> Communicators::Make(
+Result<std::shared_ptr<NcclCommunicator>> NcclCommunicators::Make(
     const Nccl& nccl, Key key, std::vector<std::shared_ptr<Gpu>> gpus, const NcclId& id) {
   std::vector<uint64_t> free;
   for (const auto& gpu : gpus) free.push_back(gpu != nullptr ? gpu->FreeBytes() : 0);
@@ -54,7 +54,7 @@ Result<std::shared_ptr<NcclCommunicator>> Communicators::Make(
   return communicator;
 }
 
-Result<device::CommunicatorOffer> Communicators::Offer(uint32_t number,
+Result<device::CommunicatorOffer> NcclCommunicators::Offer(uint32_t number,
                                                        std::span<const uint32_t> units,
                                                        bool makes_id) {
   device::CommunicatorOffer offer;
@@ -71,7 +71,7 @@ Result<device::CommunicatorOffer> Communicators::Offer(uint32_t number,
   return offer;
 }
 
-Result<std::shared_ptr<NcclCommunicator>> Communicators::Join(
+Result<std::shared_ptr<NcclCommunicator>> NcclCommunicators::Join(
     uint32_t number, std::vector<std::shared_ptr<Gpu>> gpus, std::span<const uint32_t> units,
     const device::CommunicatorId& id) {
   const Result<const Nccl*> nccl = Nccl::Get();
@@ -81,7 +81,7 @@ Result<std::shared_ptr<NcclCommunicator>> Communicators::Join(
   return Make(**nccl, {number, {units.begin(), units.end()}}, std::move(gpus), copy);
 }
 
-Status Communicators::Failure() const {
+Status NcclCommunicators::Failure() const {
   for (const auto& [key, communicator] : made_) {
     if (communicator->aborted()) return {StatusCode::kFailed, communicator->why_aborted()};
   }

@@ -15,7 +15,7 @@
 
 namespace cgraph::cuda {
 
-class Communicators {
+class NcclCommunicators {
  public:
   // Returns the plan's communicator `number` on these GPUs, by rank; makes it the first time. Null
   // where NCCL is not there or has none for them: two ranks on one GPU, unless the environment asks
@@ -23,7 +23,7 @@ class Communicators {
   // GPU. kFailed with NCCL's error.
   Result<std::shared_ptr<NcclCommunicator>> Of(uint32_t number,
                                                std::vector<std::shared_ptr<Gpu>> gpus);
-  // The same of GPUs that several processes serve (Device::OfferCommunicator): whether this one
+  // The same of GPUs that several processes serve (device::Communicators): whether this one
   // would join, and its communicator, in which the GPUs of others are null. `units`: the GPUs'
   // ordinals, by rank.
   Result<device::CommunicatorOffer> Offer(uint32_t number, std::span<const uint32_t> units,

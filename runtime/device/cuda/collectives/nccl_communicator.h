@@ -34,8 +34,8 @@ class NcclCommunicator : public device::Communicator {
   // Makes an id, for one communicator.
   static Status NewId(const Nccl& nccl, NcclId& id);
   // Makes and connects the ranks, on these GPUs, which differ unless NCCL may have two ranks on one
-  // (Communicators::Of); null: another process's, one at least is not. What waits for others ends
-  // where `gives_up` returns true, if there is such a function. kFailed with NCCL's error.
+  // (NcclCommunicators::Of); null: another process's, one at least is not. What waits for others
+  // ends where `gives_up` returns true, if there is such a function. kFailed with NCCL's error.
   static Result<std::shared_ptr<NcclCommunicator>> Make(const Nccl& nccl,
                                                         std::vector<std::shared_ptr<Gpu>> gpus,
                                                         const NcclId& id,

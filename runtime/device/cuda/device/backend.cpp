@@ -101,7 +101,7 @@ class CudaBackend : public Backend {
   AmongProcesses among_;
   std::shared_ptr<PinnedSource> pinned_;
   std::map<uint32_t, std::shared_ptr<Gpu>> gpus_;
-  std::shared_ptr<Communicators> communicators_ = std::make_shared<Communicators>();
+  std::shared_ptr<NcclCommunicators> communicators_ = std::make_shared<NcclCommunicators>();
   std::unique_ptr<Backend> cpu_ = MakeCpuBackend();
 };
 

@@ -28,9 +28,9 @@ constexpr auto kPause = std::chrono::microseconds(50);
 
 }  // namespace
 
-Result<std::unique_ptr<CudaDevice>> CudaDevice::Make(std::string name, std::shared_ptr<Gpu> gpu,
-                                                     std::shared_ptr<Communicators> communicators,
-                                                     Shared shared) {
+Result<std::unique_ptr<CudaDevice>> CudaDevice::Make(
+    std::string name, std::shared_ptr<Gpu> gpu, std::shared_ptr<NcclCommunicators> communicators,
+    Shared shared) {
   std::unique_ptr<CudaDevice> device(
       new CudaDevice(std::move(name), std::move(gpu), std::move(communicators), std::move(shared)));
   for (const auto& [name, function] : {std::pair("pass_poison", &device->pass_poison_),

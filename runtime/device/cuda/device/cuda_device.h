@@ -20,7 +20,10 @@ namespace cgraph::cuda {
 
 class CudaQueue;
 
-class CudaDevice : public device::Device {
+class CudaDevice : public device::Device,
+                   public device::Communicators,
+                   public device::SharedMemory,
+                   public device::ForeignCode {
  public:
   // Where several processes serve a plan: what they share of host memory (else null), and what is
   // called when this device fails as a whole.
@@ -31,7 +34,7 @@ class CudaDevice : public device::Device {
   // `name`: the plan's, as gpu[0]. `communicators`: of all devices of the engine. kUnsupported when
   // the kernels of this library lack one that every device needs.
   static Result<std::unique_ptr<CudaDevice>> Make(std::string name, std::shared_ptr<Gpu> gpu,
-                                                  std::shared_ptr<Communicators> communicators,
+                                                  std::shared_ptr<NcclCommunicators> communicators,
                                                   Shared shared);
   ~CudaDevice() override;
 
@@ -52,10 +55,6 @@ class CudaDevice : public device::Device {
       std::unique_ptr<device::QueueCode> code) override;
   bool MakeCurrent() override;
   Result<std::unique_ptr<device::Queue>> OpenQueue(const device::QueueOptions& options) override;
-  bool queues_host_waits() const override { return false; }
-  bool host_reaches_memory() const override { return false; }
-  bool queues_communicate() const override { return true; }
-  bool queues_record() const override { return true; }
   bool Reaches(const device::Device& other) const override;
   bool CarriesOut(CollectiveKind kind, std::optional<Reduction> reduction,
                   plan::DType dtype) const override {
@@ -73,6 +72,9 @@ class CudaDevice : public device::Device {
   Status ClearPoison(const device::Bindings& bindings) override;
   // A GPU's queues read what the driver has pinned; the host's devices know (host_device.h).
   bool CanLend(const void*) const override { return false; }
+  device::Communicators* communicators() override { return this; }
+  device::SharedMemory* shared_memory() override { return this; }
+  device::ForeignCode* foreign_code() override { return this; }
   std::shared_ptr<device::SharedGpu> shared_gpu() const override { return gpu_; }
   Status Failure() const override;
 
@@ -117,8 +119,12 @@ class CudaDevice : public device::Device {
     uint32_t steps = 0;  // most of any program
   };
   CudaDevice(std::string name, std::shared_ptr<Gpu> gpu,
-             std::shared_ptr<Communicators> communicators, Shared shared)
-      : logical_name_(std::move(name)),
+             std::shared_ptr<NcclCommunicators> communicators, Shared shared)
+      : Device({.queues_host_waits = false,
+                .queues_communicate = true,
+                .host_reaches_memory = false,
+                .queues_record = true}),
+        logical_name_(std::move(name)),
         gpu_(std::move(gpu)),
         communicators_(std::move(communicators)),
         shared_(std::move(shared)) {}
@@ -133,7 +139,7 @@ class CudaDevice : public device::Device {
   mutable std::mutex failure_mutex_;
   Status failure_;  // the first; under failure_mutex_
   std::shared_ptr<Gpu> gpu_;
-  std::shared_ptr<Communicators> communicators_;
+  std::shared_ptr<NcclCommunicators> communicators_;
   const Shared shared_;
   CUfunction pass_poison_ = nullptr;
   CUfunction show_poison_ = nullptr;

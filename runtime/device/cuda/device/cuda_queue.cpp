@@ -245,7 +245,7 @@ void CudaQueue::Poison(const device::Operation& operation) {
   Check(SetFlag(operation), operation, "passing errors on");
 }
 
-// The queues of a GPU communicate by themselves (Device::queues_communicate).
+// The queues of a GPU communicate by themselves (DeviceTraits::queues_communicate).
 void CudaQueue::Communicate(const device::Communicate& communicate) {
   std::lock_guard lock(mutex_);
   Report report;

@@ -31,7 +31,7 @@ namespace cgraph::cuda {
 class CudaDevice;
 class CudaGraph;
 
-class CudaQueue : public device::Queue {
+class CudaQueue : public device::Queue, public device::Recorder {
  public:
   // kFailed with the driver's error, kInvalid when there is no memory.
   static Result<std::unique_ptr<CudaQueue>> Open(CudaDevice& device,
@@ -51,6 +51,7 @@ class CudaQueue : public device::Queue {
   void EndCollectives() override;
   void Poison(const device::Operation& operation) override;
   bool Looks(const device::Operation& operation) const override;
+  device::Recorder* recorder() override { return this; }
   void BeginRecording() override;
   Result<std::unique_ptr<device::Recording>> EndRecording() override;
   void Replay(device::Recording& recording, const device::Tag& tag) override;

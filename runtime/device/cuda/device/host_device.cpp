@@ -7,18 +7,22 @@ namespace {
 
 using namespace device;
 
-class HostDevice : public Device {
+class HostDevice : public Device, public HostReach {
  public:
   HostDevice(std::shared_ptr<Gpu> gpu, std::unique_ptr<Device> cpu,
              std::shared_ptr<PinnedSource> shared)
-      : gpu_(std::move(gpu)), cpu_(std::move(cpu)), shared_(std::move(shared)) {}
+      : Device(cpu->traits()),
+        gpu_(std::move(gpu)),
+        cpu_(std::move(cpu)),
+        shared_(std::move(shared)) {}
 
   Result<Memory> Allocate(uint64_t bytes, MemoryKind kind, const std::string& what) override {
     if (shared_ != nullptr) return shared_->Allocate(bytes, kind, what);
     return AllocatePinned(gpu_, bytes, kind, what);
   }
+  HostReach* host_reach() override { return shared_ != nullptr ? this : nullptr; }
   Status Reach(std::byte* data, uint64_t bytes, const std::string& what) override {
-    return shared_ != nullptr ? shared_->Register(data, bytes, what) : Status::Ok();
+    return shared_->Register(data, bytes, what);
   }
   Result<std::unique_ptr<Executable>> MakeKernel(const plan::Kernel& kernel,
                                                  std::span<const OperandType> inputs,
@@ -28,7 +32,6 @@ class HostDevice : public Device {
   Result<std::unique_ptr<Executable>> MakeUpload(std::unique_ptr<Source> source) override {
     return cpu_->MakeUpload(std::move(source));
   }
-  bool immediate() const override { return cpu_->immediate(); }
   Result<std::unique_ptr<Queue>> OpenQueue(const QueueOptions& options) override {
     return cpu_->OpenQueue(options);
   }

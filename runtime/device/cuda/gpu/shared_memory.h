@@ -11,7 +11,7 @@
 
 #include "runtime/base/status.h"
 #include "runtime/device/cuda/gpu/gpu.h"
-#include "runtime/device/exported_memory.h"
+#include "runtime/device/shared_memory.h"
 #include "runtime/device/memory.h"
 
 namespace cgraph::cuda {

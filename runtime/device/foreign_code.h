@@ -1,13 +1,16 @@
-// QueueCode: code of the host that gives a queue its work in the device's own terms, as a method in
-// native code does that launches kernels on a CUDA stream.
-#ifndef CGRAPH_RUNTIME_DEVICE_QUEUE_CODE_H_
-#define CGRAPH_RUNTIME_DEVICE_QUEUE_CODE_H_
+// Code of the host that gives a queue its work in the device's own terms, such as a method in native
+// code that launches kernels on a CUDA stream.
+#ifndef CGRAPH_RUNTIME_DEVICE_FOREIGN_CODE_H_
+#define CGRAPH_RUNTIME_DEVICE_FOREIGN_CODE_H_
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 
+#include "runtime/base/status.h"
+#include "runtime/device/executable.h"
 #include "runtime/device/tensor.h"
 
 namespace cgraph::device {
@@ -37,6 +40,19 @@ class QueueCode {
   virtual std::optional<int64_t> stored() const { return std::nullopt; }
 };
 
+// ForeignCode: a device whose memory the host does not reach, and to whose queues code of the host
+// gives work.
+class ForeignCode {
+ public:
+  virtual ~ForeignCode() = default;
+  // Makes an executable that calls the code. It is never recorded.
+  virtual Result<std::unique_ptr<Executable>> MakeQueueCode(std::unique_ptr<QueueCode> code) = 0;
+  // Makes the device current in the calling thread, for code that uses what it has taken of the
+  // device, as CUDA's context is. False where nothing of it may be used or freed any more, since a
+  // kernel was abandoned.
+  virtual bool MakeCurrent() = 0;
+};
+
 }  // namespace cgraph::device
 
-#endif  // CGRAPH_RUNTIME_DEVICE_QUEUE_CODE_H_
+#endif  // CGRAPH_RUNTIME_DEVICE_FOREIGN_CODE_H_
