@@ -28,7 +28,7 @@
 #include "runtime/command/outcome/wait_graph.h"
 #include "runtime/command/phases.h"
 #include "runtime/command/run/calls.h"
-#include "runtime/device/cuda_library/cuda_library.h"
+#include "runtime/device/gpus.h"
 #include "runtime/engine/engine.h"
 #include "runtime/engine/states/saved_states.h"
 #include "runtime/plan/check.h"

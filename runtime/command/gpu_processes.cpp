@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 
 #include "runtime/cluster/shared/control.h"
-#include "runtime/device/cuda_library/cuda_library.h"
+#include "runtime/device/gpus.h"
 #include "runtime/plan/load.h"
 #include "runtime/plan/placement.h"
 

@@ -15,7 +15,7 @@
 #include "runtime/base/terminal.h"
 #include "runtime/base/text.h"
 #include "runtime/cluster/supervision.h"
-#include "runtime/device/cuda_library/cuda_library.h"
+#include "runtime/device/gpus.h"
 #include "runtime/engine/machines/machine_gpus.h"
 #include "runtime/plan/device_map.h"
 #include "runtime/plan/print.h"

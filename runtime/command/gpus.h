@@ -9,7 +9,7 @@
 #include "runtime/cluster/launcher.h"
 #include "runtime/command/messages.h"
 #include "runtime/command/options.h"
-#include "runtime/device/cuda_library/interface.h"
+#include "runtime/device/gpus.h"
 #include "runtime/plan/plan.h"
 
 namespace cgraph::command {

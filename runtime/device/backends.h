@@ -1,19 +1,19 @@
 // Backends: open the devices of a plan.
 //
 // A backend serves the devices of one kind of machinery for one engine. It says of each device of a
-// plan whether it serves that device and, if not, why. The registry holds a factory per backend; an
+// plan whether it serves that device and, if not, why. The registry holds a maker per backend; an
 // engine makes all backends and asks them in turn, the last registered first.
 #ifndef CGRAPH_RUNTIME_DEVICE_BACKENDS_H_
 #define CGRAPH_RUNTIME_DEVICE_BACKENDS_H_
 
 #include <functional>
 #include <memory>
-#include <string>
 #include <string_view>
 #include <vector>
 
 #include "runtime/base/status.h"
 #include "runtime/device/device.h"
+#include "runtime/device/gpus.h"
 #include "runtime/plan/plan.h"
 
 namespace cgraph::device {
@@ -28,23 +28,52 @@ class Backend {
   virtual Result<std::unique_ptr<Device>> Open(const plan::Plan& plan, uint32_t device) = 0;
 };
 
+// What the backends of a process need to know that serves a plan together with others.
+struct AmongProcesses {
+  // That all processes of the machine share: of host devices, and of the kind pinned. Null: none.
+  std::shared_ptr<MemorySource> memory;
+  // Called when a device has failed as a whole, before anybody can see what has come of it.
+  std::function<void(const Status&)> failed;
+  // Returns whether others are gone, for whom nobody is to wait any more.
+  std::function<bool()> gives_up;
+};
+
+// What an engine tells the backends of its plan's devices.
+struct Assignment {
+  GpuMap gpus;           // of the devices that this process serves on GPUs
+  AmongProcesses among;  // empty: no other process serves devices of the plan
+};
+
+// A kind of backend, as it is registered.
+struct BackendKind {
+  // Makes the backend of an engine; null where it has nothing to do for this one. kNotFound when
+  // something must be installed, kUnsupported when this machine cannot do it.
+  std::function<Result<std::unique_ptr<Backend>>(const Assignment&)> make;
+  // Of a backend for GPUs, which lives as long as the process: it is made where the assignment has
+  // GPUs and they are this platform's. Null: always.
+  GpuPlatform* gpus = nullptr;
+};
+
 class BackendRegistry {
  public:
-  using Maker = std::function<std::unique_ptr<Backend>()>;
-
-  // Returns the registry of this process: the CPU's backend and those that were added.
+  // Returns the registry of this process: the backends of the CPU and of CUDA, and those that were
+  // added.
   static BackendRegistry& Get();
 
-  void Add(Maker maker) { makers_.push_back(std::move(maker)); }
+  // At most CallersContext::kMostPlatforms have GPUs.
+  void Add(BackendKind kind);
+  const std::vector<GpuPlatform*>& platforms() const { return platforms_; }
 
+  // Returns the backends of an engine, in the order in which they are asked.
+  Result<std::vector<std::unique_ptr<Backend>>> MakeAll(const Assignment& assignment) const;
   // Returns a device for each device of the plan. kUnsupported with every backend's reason when
-  // none serves one; where one serves it and cannot open it, the status of its Open(). `first`, if
-  // any, is asked before the others.
-  Result<std::vector<std::unique_ptr<Device>>> OpenAll(
-      const plan::Plan& plan, std::unique_ptr<Backend> first = nullptr) const;
+  // none serves one; where one serves it and cannot open it, the status of its Open().
+  Result<std::vector<std::unique_ptr<Device>>> OpenAll(const plan::Plan& plan,
+                                                       const Assignment& assignment = {}) const;
 
  private:
-  std::vector<Maker> makers_;
+  std::vector<BackendKind> kinds_;
+  std::vector<GpuPlatform*> platforms_;
 };
 
 // Makes the backend that serves every logical device of this machine in ordinary memory, `gpu[i]`

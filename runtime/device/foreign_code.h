@@ -1,5 +1,5 @@
-// Code of the host that gives a queue its work in the device's own terms, such as a method in native
-// code that launches kernels on a CUDA stream.
+// Code of the host that gives a queue its work in the device's own terms, such as a method in
+// native code that launches kernels on a CUDA stream.
 #ifndef CGRAPH_RUNTIME_DEVICE_FOREIGN_CODE_H_
 #define CGRAPH_RUNTIME_DEVICE_FOREIGN_CODE_H_
 

@@ -5,7 +5,7 @@
 #include <mutex>
 #include <new>
 
-#include "runtime/device/cuda_library/callers_context.h"
+#include "runtime/device/gpus.h"
 #include "runtime/engine/parts.h"
 #include "runtime/plan/load.h"
 

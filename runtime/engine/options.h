@@ -13,7 +13,7 @@
 #include "runtime/base/kinds/limits.h"
 #include "runtime/base/status.h"
 #include "runtime/base/usage_text.h"
-#include "runtime/device/cuda_library/interface.h"
+#include "runtime/device/gpus.h"
 
 namespace cgraph {
 

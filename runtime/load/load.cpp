@@ -8,7 +8,7 @@
 #include "runtime/base/assert.h"
 #include "runtime/base/death.h"
 #include "runtime/device/backends.h"
-#include "runtime/device/cuda_library/cuda_library.h"
+#include "runtime/device/gpus.h"
 #include "runtime/load/communication/among_machines.h"
 #include "runtime/load/peers/absent_gpu.h"
 #include "runtime/load/prepare.h"
@@ -43,16 +43,9 @@ Status OpenAbsent(const LoadContext& context, LoadedPlan& loaded) {
     if (loaded.IsElsewhere(device)) loaded.devices[device] = MakeAbsentGpu();
   }
   if (loaded.region == nullptr || loaded.gpus.empty()) return Status::Ok();
-  const auto cpu = device::MakeCpuBackend(loaded.region);
-  for (uint32_t device = 0; device < loaded.devices.size(); ++device) {
-    const bool on_gpu = loaded.gpus.contains(device);
-    if (on_gpu && loaded.view.rank_of_device[device] != loaded.rank) {
-      loaded.devices[device] = MakeAbsentGpu(loaded.region);
-    } else if (!on_gpu && loaded.plan->devices[device]->kind == plan::DeviceKind::gpu) {
-      auto opened = cpu->Open(*loaded.plan, device);  // on threads, whose memory all ranks share
-      if (!opened.ok()) return opened.status();
-      loaded.devices[device] = std::move(*opened);
-    }
+  for (const auto& [device, gpu] : loaded.gpus) {
+    const bool here = loaded.view.rank_of_device[device] == loaded.rank;
+    if (!here) loaded.devices[device] = MakeAbsentGpu(loaded.region);
   }
   loaded.heap = std::make_unique<device::SharedHeap>(*loaded.devices.front());
   loaded.exchange =
@@ -64,15 +57,9 @@ Status OpenAbsent(const LoadContext& context, LoadedPlan& loaded) {
 
 Status OpenDevices(const LoadContext& context, LoadedPlan& loaded) {
   context.Tell("opening devices");
-  std::unique_ptr<device::Backend> first;
-  if (loaded.region != nullptr) first = device::MakeCpuBackend(loaded.region);
-  if (const device::GpuMap own = loaded.OwnGpus(); !own.empty()) {
-    auto cuda =
-        device::MakeCudaBackend(own, loaded.several_ranks() ? &context.among : nullptr);
-    if (!cuda.ok()) return cuda.status();
-    first = std::move(*cuda);
-  }
-  auto devices = device::BackendRegistry::Get().OpenAll(*loaded.plan, std::move(first));
+  device::Assignment assignment{loaded.OwnGpus(), {}};
+  if (loaded.several_ranks()) assignment.among = context.among;
+  auto devices = device::BackendRegistry::Get().OpenAll(*loaded.plan, assignment);
   if (!devices.ok()) return devices.status();
   loaded.devices = std::move(*devices);
   CGRAPH_RETURN_IF_ERROR(OpenAbsent(context, loaded));

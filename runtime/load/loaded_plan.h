@@ -13,7 +13,7 @@
 #include "runtime/base/sync/event_count.h"
 #include "runtime/cluster/shared/exchange.h"
 #include "runtime/cluster/shared/region.h"
-#include "runtime/device/cuda_library/interface.h"
+#include "runtime/device/gpus.h"
 #include "runtime/device/device.h"
 #include "runtime/device/shared_heap.h"
 #include "runtime/load/arenas.h"

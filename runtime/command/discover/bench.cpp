@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "runtime/device/cuda_library/cuda_library.h"
+#include "runtime/device/backends.h"
 
 namespace cgraph::command {
 namespace {
@@ -78,17 +78,9 @@ Result<std::unique_ptr<Bench>> Bench::Open(uint32_t gpus, std::chrono::nanosecon
     bench->plan_->devices[i]->kind = plan::DeviceKind::gpu;
     map[i] = i - 1;
   }
-  std::unique_ptr<Backend> backend = MakeCpuBackend();
-  if (gpus > 0) {
-    auto made = MakeCudaBackend(map);
-    if (!made.ok()) return made.status();
-    backend = std::move(*made);
-  }
-  for (uint32_t i = 0; i <= gpus; ++i) {
-    auto opened = backend->Open(*bench->plan_, i);
-    if (!opened.ok()) return opened.status();
-    bench->devices_.push_back(std::move(*opened));
-  }
+  auto opened = BackendRegistry::Get().OpenAll(*bench->plan_, {map, {}});
+  if (!opened.ok()) return opened.status();
+  bench->devices_ = std::move(*opened);
   const uint32_t queues = 2 * (gpus + 1);
   auto semaphores = SemaphoreArray::Make(*bench->devices_[0], queues, "semaphores");
   if (!semaphores.ok()) return semaphores.status();

@@ -6,7 +6,7 @@
 
 #include "runtime/command/discover/bench.h"
 #include "runtime/command/discover/discover.h"
-#include "runtime/device/cuda_library/cuda_library.h"
+#include "runtime/device/gpus.h"
 #include "runtime/device/memory.h"
 
 namespace cgraph::command {

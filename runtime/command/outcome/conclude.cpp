@@ -17,7 +17,7 @@
 #include "runtime/base/text.h"
 #include "runtime/command/messages.h"
 #include "runtime/command/outcome/wait_graph.h"
-#include "runtime/device/cuda_library/cuda_library.h"
+#include "runtime/device/gpus.h"
 #include "runtime/engine/states/saved_states.h"
 #include "runtime/plan/print.h"
 #include "runtime/plan/trace.h"

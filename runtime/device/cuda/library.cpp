@@ -16,11 +16,10 @@ void cgraph_cuda_warnings(std::vector<std::string>& warnings) {
   warnings = cgraph::cuda::TakeWarnings();
 }
 
-cgraph::device::Backend* cgraph_cuda_backend(const cgraph::device::GpuMap& gpus,
-                                             const cgraph::device::AmongProcesses* among,
+cgraph::device::Backend* cgraph_cuda_backend(const cgraph::device::Assignment& assignment,
                                              cgraph::Status& error) {
   const auto driver = cgraph::cuda::Driver::Get();
-  if (driver.ok()) return cgraph::cuda::MakeCudaBackend(**driver, gpus, among).release();
+  if (driver.ok()) return cgraph::cuda::MakeCudaBackend(**driver, assignment).release();
   error = driver.status();
   return nullptr;
 }

@@ -4,6 +4,8 @@
 #include <dlfcn.h>
 
 #include <atomic>
+#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -12,6 +14,7 @@
 #include <fmt/format.h>
 
 #include "runtime/base/library_path.h"
+#include "runtime/device/cuda_library/interface.h"
 
 namespace cgraph::device {
 namespace {
@@ -87,37 +90,69 @@ const Result<CudaFunctions>& LoadedCuda() {
   return opened;
 }
 
-}  // namespace
+// Of the driver, as cuda.h declares them.
+struct ContextFunctions {
+  int (*get)(void**) = nullptr;  // cuCtxGetCurrent
+  int (*set)(void*) = nullptr;   // cuCtxSetCurrent
+};
 
-const GpuReport& FindGpus() {
-  static const GpuReport report = [] {
-    GpuReport found;
-    const Result<CudaFunctions>& library = LoadedCuda();
-    if (library.ok()) (*library).report(found);
-    else found.usable = library.status();
-    return found;
-  }();
-  return report;
+// Null where nobody of the process has opened the driver: then no thread has a context.
+const ContextFunctions* Contexts() {
+  static std::atomic<const ContextFunctions*> known{nullptr};
+  if (const ContextFunctions* functions = known.load(std::memory_order_acquire)) return functions;
+  void* const driver = dlopen(kDriver, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+  if (driver == nullptr) return nullptr;
+  static const ContextFunctions functions = {
+      reinterpret_cast<int (*)(void**)>(dlsym(driver, "cuCtxGetCurrent")),
+      reinterpret_cast<int (*)(void*)>(dlsym(driver, "cuCtxSetCurrent"))};
+  if (functions.get == nullptr || functions.set == nullptr) return nullptr;
+  known.store(&functions, std::memory_order_release);
+  return &functions;
 }
 
-std::vector<GpuLibrary> FindGpuLibraries() {
-  std::vector<GpuLibrary> libraries;
-  if (const Result<CudaFunctions>& ours = LoadedCuda(); ours.ok()) (*ours).libraries(libraries);
-  return libraries;
-}
+class CudaPlatform : public GpuPlatform {
+ public:
+  const GpuReport& Find() override {
+    static const GpuReport report = [] {
+      GpuReport found;
+      const Result<CudaFunctions>& library = LoadedCuda();
+      if (library.ok()) (*library).report(found);
+      else found.usable = library.status();
+      return found;
+    }();
+    return report;
+  }
+  std::vector<GpuLibrary> FindLibraries() override {
+    std::vector<GpuLibrary> libraries;
+    if (const Result<CudaFunctions>& ours = LoadedCuda(); ours.ok()) (*ours).libraries(libraries);
+    return libraries;
+  }
+  std::vector<std::string> TakeWarnings() override {
+    std::vector<std::string> warnings;
+    if (is_loaded) (*LoadedCuda()).warnings(warnings);
+    return warnings;
+  }
+  // A thread that has not asked for a GPU yet has no context; nor has one before the driver begins.
+  std::optional<void*> CurrentContext() override {
+    if (Contexts() == nullptr) return std::nullopt;
+    void* context = nullptr;
+    return Contexts()->get(&context) == 0 ? context : nullptr;
+  }
+  void SetCurrentContext(void* context) override { Contexts()->set(context); }
+};
 
-std::vector<std::string> TakeGpuWarnings() {
-  std::vector<std::string> warnings;
-  if (is_loaded) (*LoadedCuda()).warnings(warnings);
-  return warnings;
-}
-
-Result<std::unique_ptr<Backend>> MakeCudaBackend(const GpuMap& gpus, const AmongProcesses* among) {
-  if (!FindGpus().usable.ok()) return FindGpus().usable;
+Result<std::unique_ptr<Backend>> MakeCudaBackend(const Assignment& assignment) {
   Status error;
-  std::unique_ptr<Backend> backend((*LoadedCuda()).backend(gpus, among, error));
+  std::unique_ptr<Backend> backend((*LoadedCuda()).backend(assignment, error));
   if (backend == nullptr) return error;
   return backend;
+}
+
+}  // namespace
+
+BackendKind CudaBackends() {
+  static CudaPlatform platform;
+  return {MakeCudaBackend, &platform};
 }
 
 }  // namespace cgraph::device

@@ -11,7 +11,7 @@
 
 #include "runtime/base/sync/cores.h"
 #include "runtime/cluster/supervision.h"
-#include "runtime/device/cuda_library/cuda_library.h"
+#include "runtime/device/gpus.h"
 #include "runtime/engine/machines/machines.h"
 #include "runtime/cluster/message.h"
 

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "runtime/base/status.h"
-#include "runtime/device/cuda_library/interface.h"
+#include "runtime/device/gpus.h"
 #include "runtime/device/device.h"
 #include "runtime/load/communication/native_collectives.h"
 #include "runtime/load/loaded_graph.h"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "runtime/cluster/shared/exchange.h"
-#include "runtime/device/cuda_library/interface.h"
+#include "runtime/device/gpus.h"
 
 namespace cgraph::engine {
 

@@ -60,9 +60,8 @@ void cgraph_cuda_warnings(std::vector<std::string>& warnings) {
   if (const char* warning = std::getenv("FAKE_WARNING")) warnings = {warning};
 }
 
-device::Backend* cgraph_cuda_backend(const device::GpuMap& gpus, const device::AmongProcesses*,
-                                     Status& error) {
-  if (std::getenv("FAKE_REFUSAL") == nullptr) return new FakeBackend(gpus);
+device::Backend* cgraph_cuda_backend(const device::Assignment& assignment, Status& error) {
+  if (std::getenv("FAKE_REFUSAL") == nullptr) return new FakeBackend(assignment.gpus);
   error = {StatusCode::kUnsupported, std::getenv("FAKE_REFUSAL")};
   return nullptr;
 }

@@ -197,8 +197,8 @@ DELETIONS = [
      "    run_->fences.push_back(std::move(fence));\n", ""),
     ("waiting for who still reads a result", "runtime/engine/run_pool.cpp",
      "  run->AwaitUnused();\n", "  run->fences.clear();\n"),
-    ("putting back the caller's context", "runtime/device/cuda_library/callers_context.cpp",
-     "  if (kept_) Functions()->set(context_);\n", ""),
+    ("putting back the caller's context", "runtime/device/cuda_library/cuda_library.cpp",
+     "{ Contexts()->set(context); }", "{ static_cast<void>(context); }"),
     # Products by cuBLASLt.
     ("a product for a state that may be poisoned", PRODUCT,
      "    if (in_state_ && call.guard.looks) return own_->Launch(call);\n", ""),

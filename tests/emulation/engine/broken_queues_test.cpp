@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/device/cuda_library/cuda_library.h"
+#include "runtime/device/backends.h"
 #include "runtime/device/queue.h"
 #include "runtime/device/semaphore_array.h"
 #include "runtime/plan/plan.h"
@@ -37,11 +37,10 @@ struct TwoGpus {
   TwoGpus() {
     for (uint32_t i = 0; i < 3; ++i) plan.devices.push_back(std::make_unique<plan::Device>());
     for (uint32_t i = 1; i < 3; ++i) plan.devices[i]->kind = plan::DeviceKind::gpu;
-    auto made = device::MakeCudaBackend({{1, 0}, {2, 1}});
-    REQUIRE(made.ok());
-    backend = std::move(*made);
-    host = std::move(*backend->Open(plan, 0));
-    for (uint32_t i = 0; i < 2; ++i) gpus[i] = std::move(*backend->Open(plan, i + 1));
+    auto opened = device::BackendRegistry::Get().OpenAll(plan, {{{1, 0}, {2, 1}}, {}});
+    REQUIRE(opened.ok());
+    host = std::move((*opened)[0]);
+    for (uint32_t i = 0; i < 2; ++i) gpus[i] = std::move((*opened)[i + 1]);
     semaphores = std::move(*device::SemaphoreArray::Make(*host, 5, "semaphores"));
   }
   std::unique_ptr<device::Queue> Open(int gpu) {
@@ -49,7 +48,6 @@ struct TwoGpus {
   }
 
   plan::Plan plan;
-  std::unique_ptr<device::Backend> backend;
   std::unique_ptr<device::Device> host, gpus[2];
   device::SemaphoreArray semaphores;
   EventCount event_count;  // of whoever issues

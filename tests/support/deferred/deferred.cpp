@@ -150,11 +150,13 @@ void DeferAllEngines(uint64_t seed) {
   deferring = true;
   alike = false;
   static const bool added = [] {
-    BackendRegistry::Get().Add(
-        [] {
-          if (!deferring) return MakeCpuBackend();
-          return MakeDeferredBackend(NextOptions());
-        });
+    BackendRegistry::Get().Add({[](const Assignment& assignment) {
+      // GPUs and memory that processes share are no business of it.
+      const bool others = !assignment.gpus.empty() || assignment.among.memory != nullptr;
+      std::unique_ptr<Backend> none;
+      if (!deferring || others) return Result<std::unique_ptr<Backend>>(std::move(none));
+      return Result<std::unique_ptr<Backend>>(MakeDeferredBackend(NextOptions()));
+    }});
     return true;
   }();
   (void)added;

@@ -18,11 +18,9 @@ using namespace device;
 
 class CudaBackend : public Backend {
  public:
-  CudaBackend(const Driver& driver, const GpuMap& gpu_of_device, const AmongProcesses* among)
-      : driver_(driver), gpu_of_device_(gpu_of_device) {
-    if (among == nullptr) return;
-    among_ = *among;
-    communicators_->GiveUpWhere(among->gives_up);
+  CudaBackend(const Driver& driver, const Assignment& assignment)
+      : driver_(driver), gpu_of_device_(assignment.gpus), among_(assignment.among) {
+    communicators_->GiveUpWhere(among_.gives_up);
   }
 
   std::string_view name() const override { return "cuda"; }
@@ -98,7 +96,7 @@ class CudaBackend : public Backend {
 
   const Driver& driver_;
   const GpuMap gpu_of_device_;
-  AmongProcesses among_;
+  const AmongProcesses among_;
   std::shared_ptr<PinnedSource> pinned_;
   std::map<uint32_t, std::shared_ptr<Gpu>> gpus_;
   std::shared_ptr<NcclCommunicators> communicators_ = std::make_shared<NcclCommunicators>();
@@ -107,9 +105,8 @@ class CudaBackend : public Backend {
 
 }  // namespace
 
-std::unique_ptr<Backend> MakeCudaBackend(const Driver& driver, const GpuMap& gpu_of_device,
-                                         const AmongProcesses* among) {
-  return std::make_unique<CudaBackend>(driver, gpu_of_device, among);
+std::unique_ptr<Backend> MakeCudaBackend(const Driver& driver, const Assignment& assignment) {
+  return std::make_unique<CudaBackend>(driver, assignment);
 }
 
 }  // namespace cgraph::cuda

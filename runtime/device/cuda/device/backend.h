@@ -7,14 +7,11 @@
 
 #include "runtime/device/backends.h"
 #include "runtime/device/cuda/driver/driver.h"
-#include "runtime/device/cuda_library/interface.h"
 
 namespace cgraph::cuda {
 
-// `among`: null where no other process serves devices of the plan.
 std::unique_ptr<device::Backend> MakeCudaBackend(const Driver& driver,
-                                                 const device::GpuMap& gpu_of_device,
-                                                 const device::AmongProcesses* among);
+                                                 const device::Assignment& assignment);
 
 }  // namespace cgraph::cuda
 

@@ -10,7 +10,6 @@
 #include <thread>
 
 #include "runtime/device/backends.h"
-#include "runtime/device/cuda_library/cuda_library.h"
 #include "runtime/device/semaphore_array.h"
 #include "runtime/device/shared_array.h"
 #include "tests/support/deferred/deferred.h"
@@ -32,7 +31,10 @@ struct Candidate {
 std::vector<Candidate> Candidates() {
   std::vector<Candidate> candidates = {{"cpu", [] { return MakeCpuBackend(); }, ""}};
   if (const Status& usable = FindGpus().usable; usable.ok()) {
-    candidates.push_back({"cuda", [] { return std::move(*MakeCudaBackend({{1, 0}})); }, ""});
+    candidates.push_back({"cuda", [] {
+      auto made = BackendRegistry::Get().MakeAll({{{1, 0}}, {}});
+      return std::move((*made).front());  // what was registered last is asked first
+    }, ""});
   } else {
     candidates.push_back({"cuda", nullptr, usable.message()});
   }
@@ -252,11 +254,17 @@ TEST_CASE("the backends of a registry are asked in turn, and all their reasons a
   plan::Plan plan;
   plan.devices.push_back(std::make_unique<plan::Device>());
   BackendRegistry registry;
-  registry.Add([] { return std::make_unique<Refuses>("the driver is too old"); });
-  registry.Add([] { return std::make_unique<Refuses>("there is no device 0"); });
+  const auto add = [&](auto make) {
+    registry.Add({[=](const Assignment&) -> Result<std::unique_ptr<Backend>> {
+      return std::unique_ptr<Backend>(make());
+    }});
+  };
+  add([] { return std::make_unique<Refuses>("the driver is too old"); });
+  add([] { return std::make_unique<Refuses>("there is no device 0"); });
+  add([] { return nullptr; });  // has nothing to do for this engine
   REQUIRE(registry.OpenAll(plan).status().message() ==
           "there is no device 0; the driver is too old");
-  registry.Add([] { return MakeCpuBackend(); });
+  add([] { return MakeCpuBackend(); });
   REQUIRE(registry.OpenAll(plan).ok());
 }
 
