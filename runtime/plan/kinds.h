@@ -95,11 +95,10 @@ inline std::string CollectiveText(const Collective& collective) {
 
 // ---- devices ------------------------------------------------------------------------------------
 
-static_assert(static_cast<int>(DeviceKind::caller) ==
-              static_cast<int>(cgraph::DeviceKind::kCaller));
-static_assert(static_cast<int>(DeviceKind::cpu) == static_cast<int>(cgraph::DeviceKind::kCpu));
-static_assert(static_cast<int>(DeviceKind::gpu) == static_cast<int>(cgraph::DeviceKind::kGpu));
-static_assert(DeviceKind::MAX == DeviceKind::gpu);
+#define DEVICE_KIND(id, name) \
+  static_assert(static_cast<int>(cgraph::DeviceKind::id) == static_cast<int>(DeviceKind::name));
+#include "runtime/base/kinds/devices.def"
+static_assert(std::size(kDeviceKindNames) == static_cast<size_t>(DeviceKind::MAX) + 1);
 
 // The caller where the number is no kind's.
 inline LogicalDevice LogicalDeviceOf(const Device& device) {

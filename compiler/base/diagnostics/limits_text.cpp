@@ -5,6 +5,7 @@
 #include "compiler/base/diagnostics/diagnostics.h"
 #include "compiler/base/limits.h"
 #include "llvm/Support/MathExtras.h"
+#include "runtime/base/kinds/logical_device.h"
 
 namespace cgraph {
 namespace {
@@ -31,6 +32,7 @@ std::string CodeExplanation(Code code) {
       {"{kMaxInflight}", std::to_string(kMaxInflight)},
       {"{kMaxRank}", std::to_string(kMaxRank)},
       {"{kMaxTensorBytes}", PowerOfTwo(kMaxTensorBytes)},
+      {"{kDevices}", DevicesText("and")},
       {"{kMaxDeviceIndex}", std::to_string(kMaxDeviceIndex)},
       {"{kMaxNodes}", std::to_string(kMaxNodes)},
       {"{kMaxDevices}", std::to_string(kMaxDevices)},

@@ -4,6 +4,7 @@
 #include "compiler/check/scope/lookup.h"
 #include "compiler/check/scope/scope.h"
 #include "llvm/ADT/STLExtras.h"
+#include "runtime/base/kinds/logical_device.h"
 
 namespace cgraph::check {
 
@@ -26,7 +27,7 @@ bool HasOtherMeaning(const Module& module, const std::string& name) {
 }  // namespace
 
 bool IsDeviceWord(const Scope& scope, const std::string& name) {
-  return (name == "cpu" || name == "gpu" || name == "node") && !IsOwnName(scope, name) &&
+  return (DeviceKindOf(name) || name == "node") && !IsOwnName(scope, name) &&
          !HasOtherMeaning(scope.module, name);
 }
 
@@ -45,15 +46,16 @@ std::optional<Value> ResolveDevice(Scope& scope, const syntax::IndexExpr& node, 
   const std::string& kind = field ? field->name.text : word->name;
   bool one_each = node.subscripts.size() == 1 && node.subscripts[0].valid() &&
                   (!on_node || (on_node->subscripts.size() == 1 && on_node->subscripts[0].valid()));
-  if ((kind != "cpu" && kind != "gpu") || !one_each) {
+  const std::optional<DeviceKind> known = DeviceKindOf(kind);
+  if (!known || !one_each) {
     scope.Report(Code::kE0421, range,
-                 kind == "node" ? "node[j] is a machine; its devices are node[j].cpu[i] and "
-                                  "node[j].gpu[i]"
-                                : "a device is cpu[i] or gpu[i]");
+                 kind == "node"
+                     ? "node[j] is a machine; its devices are " + DevicesText("and", "node[j].")
+                     : "a device is " + DevicesText("or"));
     return scope.Poison(range);
   }
   DeviceRef device;
-  device.kind = kind == "cpu" ? DeviceKind::kCpu : DeviceKind::kGpu;
+  device.kind = *known;
   if (on_node) device.node = ResolveInt(scope, on_node->subscripts[0], "the number of a node").id;
   device.index = ResolveInt(scope, node.subscripts[0], "the number of a device").id;
   return scope.Make(device, range, StaticType::Of(StaticType::kDevice));

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cctype>
+#include <iterator>
+#include <string>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -12,6 +15,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringRef.h"
+#include "runtime/base/kinds/logical_device.h"
 
 namespace cgraph::check {
 
@@ -162,13 +166,15 @@ std::vector<std::string> NamesIn(const Scope& scope) {
 // the words of other languages.)
 void ExplainDevice(Diagnostic& diagnostic, const std::string& name, Range range) {
   const std::string lower = llvm::StringRef(name).lower();
-  for (const char* word : {"cpu", "gpu", "node"}) {
+  std::vector<std::string> words(std::begin(kDeviceKindNames) + 1, std::end(kDeviceKindNames));
+  words.push_back("node");
+  for (const std::string& word : words) {
     llvm::StringRef number = lower;
     if (!number.consume_front(word) || !llvm::all_of(number, llvm::isDigit)) continue;
     diagnostic.message += "; devices are written cpu[0], gpu[0], node[1].gpu[0]";
     if (number.empty()) {
       diagnostic.AddFix(range, word);
-    } else if (llvm::StringRef(word) != "node") {  // node[1] alone is no device
+    } else if (word != "node") {  // node[1] alone is no device
       diagnostic.AddFix(range, fmt::format("{}[{}]", word, number.str()));
     }
   }

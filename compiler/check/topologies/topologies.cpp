@@ -12,6 +12,7 @@
 #include "compiler/check/topologies/units.h"
 #include "compiler/check/types/types.h"
 #include "llvm/ADT/STLExtras.h"
+#include "runtime/base/kinds/logical_device.h"
 
 namespace cgraph::check {
 
@@ -89,7 +90,7 @@ class PartReader {
     const Value device = ResolveValue(scope_, id);
     if (device.type.known() && device.type.kind != StaticType::kDevice) {
       scope_.Report(Code::kE0421, scope_.Written(id).range,
-                    fmt::format("a device is cpu[i] or gpu[i]; this is {}",
+                    fmt::format("a device is {}; this is {}", DevicesText("or"),
                                 scope_.Describe(device.type)));
     }
     return device.id;

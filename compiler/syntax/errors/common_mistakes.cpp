@@ -2,6 +2,7 @@
 // its neighbours; the first that recognises the form says how to write it here. They are called
 // only after the text has failed to parse, so none of them can refuse a program.
 #include "compiler/syntax/errors/mistakes.h"
+#include "runtime/base/kinds/logical_device.h"
 
 #include <fmt/format.h>
 
@@ -170,7 +171,7 @@ class CommonMistakes {
   // `on gpu:0`
   bool DeviceWithColon() {
     const llvm::StringRef before = TextAt(-1);
-    return type() == Lexer::COLON && (before == "gpu" || before == "cpu" || before == "cuda") &&
+    return type() == Lexer::COLON && (DeviceKindOf(before.str()) || before == "cuda") &&
            Say("a device is written with brackets: gpu[0], cpu[0]");
   }
 

@@ -5,12 +5,43 @@
 
 #include <compare>
 #include <cstdint>
+#include <iterator>
+#include <optional>
 #include <string>
+#include <string_view>
 
 namespace cgraph {
 
-enum class DeviceKind : uint8_t { kCaller, kCpu, kGpu };
-inline constexpr const char* kDeviceKindNames[] = {"caller", "cpu", "gpu"};
+enum class DeviceKind : uint8_t {
+#define DEVICE_KIND(id, name) id,
+#include "runtime/base/kinds/devices.def"
+};
+
+// By DeviceKind.
+inline constexpr const char* kDeviceKindNames[] = {
+#define DEVICE_KIND(id, name) #name,
+#include "runtime/base/kinds/devices.def"
+};
+
+// Returns the kind of a program's devices that is written so; nothing where there is none.
+inline std::optional<DeviceKind> DeviceKindOf(std::string_view name) {
+  for (size_t kind = 1; kind < std::size(kDeviceKindNames); ++kind) {
+    if (name == kDeviceKindNames[kind]) return static_cast<DeviceKind>(kind);
+  }
+  return std::nullopt;
+}
+
+// Returns how devices are written, for messages: "cpu[i] or gpu[i]", with `last` for the "or", and
+// `before` in front of each.
+inline std::string DevicesText(const std::string& last, const std::string& before = "") {
+  std::string text;
+  for (size_t kind = 1; kind < std::size(kDeviceKindNames); ++kind) {
+    const bool is_last = kind + 1 == std::size(kDeviceKindNames);
+    if (kind > 1) text += is_last ? " " + last + " " : ", ";
+    text += before + kDeviceKindNames[kind] + "[i]";
+  }
+  return text;
+}
 
 struct LogicalDevice {
   DeviceKind kind = DeviceKind::kCaller;
