@@ -16,7 +16,7 @@
 #include <fmt/format.h>
 
 #include "runtime/base/library_path.h"
-#include "runtime/device/cuda_library/interface.h"
+#include "runtime/cluster/wire_table.h"
 
 namespace cgraph::cluster {
 namespace {
@@ -107,6 +107,40 @@ std::string NameOfSibling(int process) {
   return fmt::format("process {}", process);
 }
 
+// The wire of a library, by its table.
+class LoadedWire final : public Wire {
+ public:
+  LoadedWire(const cgraph_wire_functions& functions, cgraph_wire* wire)
+      : functions_(functions), wire_(wire) {}
+
+  uint32_t rank() const override { return functions_.rank(wire_); }
+  uint32_t count() const override { return functions_.count(wire_); }
+  uint32_t most_tag() const override { return functions_.most_tag(wire_); }
+  std::string library() const override { return functions_.library(wire_); }
+  double share_of_cores() const override { return functions_.share_of_cores(wire_); }
+
+  Request BeginSend(uint32_t to, uint32_t tag, const void* data, uint64_t bytes) override {
+    return functions_.begin_send(wire_, to, tag, data, bytes);
+  }
+  std::optional<Incoming> Probe() override {
+    cgraph_wire_incoming message;
+    if (functions_.probe(wire_, &message) == 0) return std::nullopt;
+    return Incoming{message.from, message.tag, message.bytes, message.handle};
+  }
+  Request BeginReceive(const Incoming& incoming, void* to) override {
+    const cgraph_wire_incoming message = {incoming.from, incoming.tag, incoming.bytes,
+                                          incoming.handle};
+    return functions_.begin_receive(wire_, &message, to);
+  }
+  bool Over(Request request) override { return functions_.over(wire_, request) != 0; }
+  void Finish() override { functions_.finish(wire_); }
+  void Abort(int exit_code) override { functions_.abort(wire_, exit_code); }
+
+ private:
+  const cgraph_wire_functions& functions_;
+  cgraph_wire* const wire_;
+};
+
 Result<Wire*> Open(const Launch& launch) {
   const std::string path = FindLibrary(launch.library);
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -121,19 +155,24 @@ Result<Wire*> Open(const Launch& launch) {
                                      : fmt::format("{} cannot be loaded ({})", path, error),
                               "build cgraph where that MPI's development files are installed"));
   }
-  const auto abi = reinterpret_cast<WireAbiFunction*>(dlsym(library, "cgraph_wire_abi"));
-  const auto connect = reinterpret_cast<WireFunction*>(dlsym(library, "cgraph_wire"));
-  const std::string_view made_for = abi == nullptr ? "no cgraph" : abi();
-  if (made_for != device::InterfaceText() || connect == nullptr) {
+  const auto table =
+      reinterpret_cast<cgraph_wire_table_function*>(dlsym(library, "cgraph_wire_table"));
+  const cgraph_wire_functions* const functions = table == nullptr ? nullptr : table();
+  if (functions == nullptr || functions->version != CGRAPH_WIRE_VERSION ||
+      functions->size < sizeof(*functions)) {
+    const std::string made_for =
+        functions == nullptr
+            ? "no version of cgraph's wire"
+            : fmt::format("version {} of it, {}", functions->version, functions->made_by);
     return Status(StatusCode::kInvalid,
-                  fmt::format("{} is of another build: it is made for {}, and this is {}; install "
-                              "both from one build",
-                              path, made_for, device::InterfaceText()));
+                  fmt::format("{} is of another build: it is made for {}, and this is version {} "
+                              "of cgraph's wire; install both from one build",
+                              path, made_for, CGRAPH_WIRE_VERSION));
   }
-  std::string error;
-  Wire* wire = connect(error);
+  char error[512] = "";
+  cgraph_wire* const wire = functions->connect(error, sizeof error);
   if (wire == nullptr) return Status(StatusCode::kNotFound, error);
-  return wire;
+  return new LoadedWire(*functions, wire);  // goes with the process, as its connection does
 }
 
 }  // namespace

@@ -24,7 +24,6 @@
 #include "runtime/base/terminal.h"
 #include "runtime/cluster/refusals.h"
 #include "runtime/cluster/sockets.h"
-#include "runtime/device/cuda_library/interface.h"
 
 namespace cgraph::cluster {
 namespace {
@@ -98,13 +97,13 @@ class Builds final : public Listener {
       const std::string text = texts_[rank].c_str();
       const size_t end = text.find('\n');
       const std::string build = text.substr(0, end);
-      if (end == std::string::npos || build == device::InterfaceText()) continue;
+      if (end == std::string::npos || build == BuildText()) continue;
       refusals.push_back(
           {rank, text.substr(end + 1),
            Status(StatusCode::kInvalid,
                   fmt::format("the build is {}, and that of rank 0 is {}; install one build on all "
                               "machines",
-                              build, device::InterfaceText()))});
+                              build, BuildText()))});
     }
     return JoinRefusals(refusals, "rank ", "");
   }
@@ -199,7 +198,7 @@ void TcpSupervision::Listen(bool one_machine) {
   const bool well = !token_.empty() && listening_ >= 0 && bind(listening_, address, size) == 0 &&
                     listen(listening_, SOMAXCONN) == 0 &&
                     getsockname(listening_, address, &size) == 0 && pipe2(wake_, O_CLOEXEC) == 0;
-  std::string text = fmt::format("{}\n", device::InterfaceText());
+  std::string text = fmt::format("{}\n", BuildText());
   const Process own = Process::This();
   if (well) {
     text += fmt::format("{} {} {} {} {}", token_, ntohs(any.sin_port), own.number, own.host,
@@ -381,16 +380,14 @@ Process TcpSupervision::ProcessOf(uint32_t rank) const {
 // Tells rank 0 which build this is. Rank 0 names all that differ in one message and ends them;
 // where its build does not know that, this rank does.
 void TcpSupervision::CheckBuild(std::string_view of_rank_zero) {
-  const std::string text =
-      fmt::format("{}\n{}", device::InterfaceText(), Process::This().Text());
+  const std::string text = fmt::format("{}\n{}", BuildText(), Process::This().Text());
   messenger_.SendCopy(0, kAddressTag, std::as_bytes(std::span(text.c_str(), text.size() + 1)));
   // What ranks send each other has one layout in one build only.
-  if (of_rank_zero == device::InterfaceText()) return;
+  if (of_rank_zero == BuildText()) return;
   PollFor(messenger_, kOtherBuildPatience, [] { return false; });
   Say(fmt::format("cgrun: error: rank {} ({}) is {}, and rank 0 is {}; install one build on all "
                   "machines\n",
-                  messenger_.rank(), Process::This().Text(), device::InterfaceText(),
-                  of_rank_zero));
+                  messenger_.rank(), Process::This().Text(), BuildText(), of_rank_zero));
   messenger_.EndAll(EXIT_FAILURE);
 }
 

@@ -26,6 +26,9 @@
 
 namespace cgraph::cluster {
 
+// Returns what must be the same at all ranks: "cgraph 0.1.0, sources 0123456789abcdef".
+const char* BuildText();
+
 // Process: of a rank, as the system of its machine knows it.
 struct Process {
   int number = 0;    // 0: not known

@@ -1,5 +1,6 @@
 // Wire: sends bytes between the ranks that a launcher started, on one machine or on several. A
-// library of its own implements it for each MPI (runtime/cluster/mpi).
+// library of its own implements it for each MPI (runtime/cluster/mpi), behind the table of C
+// functions of wire_table.h.
 //
 // One thread at a time calls it. Nothing blocks but what says so.
 #ifndef CGRAPH_RUNTIME_CLUSTER_WIRE_H_
@@ -47,12 +48,6 @@ class Wire {
 
   static constexpr uint64_t kMessageUnit = 64;
 };
-
-// `cgraph_wire_abi`: returns InterfaceText() as it was when the library was built.
-using WireAbiFunction = const char*();
-// `cgraph_wire`: connects to the other ranks and returns the wire, of which there is one in a
-// process; null where there can be none, with the reason in `error`.
-using WireFunction = Wire*(std::string& error);
 
 }  // namespace cgraph::cluster
 

@@ -111,9 +111,9 @@ def without_library(machine):
     machine.add_library(__file__)
     says(machine("--devices")[0], "bin/libcgraph_cuda.so cannot be loaded")
     machine.add_library(machine.options.fake_library)
-    says(machine("--devices", FAKE_ABI="cgraph 7")[0],
-         "bin/libcgraph_cuda.so is of another build: it is made for cgraph 7, and this is cgraph ",
-         "plan format", "install both from one build")
+    says(machine("--devices", FAKE_MADE_BY="cgraph 7")[0],
+         "bin/libcgraph_cuda.so is of another build: it is made for cgraph 7, interface ",
+         ", and this is cgraph ", "install both from one build")
     (machine.folder / "bin" / "libcgraph_cuda.so").unlink()
     for where in ("lib", "driver"):  # an installation's, and where the loader looks
         machine.add_library(machine.options.fake_library, where)
@@ -255,8 +255,7 @@ def true_library(machine):
     exported = subprocess.run(["nm", "-D", "--defined-only", machine.options.library],
                               capture_output=True, text=True, check=True).stdout
     names = {line.split()[-1] for line in exported.splitlines()}
-    expect(names == {"cgraph_cuda_abi", "cgraph_cuda_report", "cgraph_cuda_libraries",
-                     "cgraph_cuda_warnings", "cgraph_cuda_backend"}, names)
+    expect(names == {"cgraph_cuda_table"}, names)
     machine.add_driver()
     says(machine("--devices", FAKE_DRIVER="11040")[0], "no GPU can be used: the NVIDIA driver on "
          "this machine is for CUDA 11.4, and CUDA 1", "install one of version")

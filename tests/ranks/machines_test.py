@@ -560,7 +560,7 @@ def long_trace(m):
 
 def builds(m):
     """Ranks of another build than that of rank 0 are one error, which says both."""
-    digest = (m.cgrun.parent / "runtime/device/interface_digest.inc").read_text().strip().strip('"')
+    digest = (m.cgrun.parent / "runtime/cluster/sources_digest.inc").read_text().strip().strip('"')
     other = "0" * len(digest)
     folder = m.folder / "other"
     folder.mkdir()

@@ -45,7 +45,7 @@ ARROWS = {
     # Ranks and what they tell each other: it knows no plan.
     "runtime/cluster": ["runtime/base", "runtime/device"],
     # Loaded late, by name, as runtime/device/cuda is.
-    "runtime/cluster/mpi": ["runtime/base", "runtime/cluster", "runtime/device"],
+    "runtime/cluster/mpi": ["runtime/base", "runtime/cluster"],
     "runtime/transport": ["runtime/base", "runtime/cluster", "runtime/device", "runtime/plan"],
     "runtime/native": ["runtime/base", "runtime/device", "runtime/plan"],
     "runtime/load": ["runtime/base", "runtime/cluster", "runtime/device", "runtime/engine",

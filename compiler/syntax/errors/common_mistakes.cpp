@@ -2,11 +2,12 @@
 // its neighbours; the first that recognises the form says how to write it here. They are called
 // only after the text has failed to parse, so none of them can refuse a program.
 #include "compiler/syntax/errors/mistakes.h"
-#include "runtime/base/kinds/logical_device.h"
 
 #include <fmt/format.h>
 
 #include <string>
+
+#include "runtime/base/kinds/logical_device.h"
 
 namespace cgraph::syntax {
 namespace {

@@ -1,25 +1,33 @@
-#include "runtime/device/cuda/library.h"
-
+// libcgraph_cuda.so exports one C name, found with dlsym. runtime/device/cuda_library says what its
+// functions do, and loads them.
 #include "runtime/device/cuda/device/backend.h"
 #include "runtime/device/cuda/libraries/warnings.h"
 #include "runtime/device/cuda/report.h"
+#include "runtime/device/cuda_library/interface.h"
 
-const char* cgraph_cuda_abi() { return cgraph::device::InterfaceText(); }
+extern "C" __attribute__((visibility("default"))) cgraph::device::CudaTableFunction
+    cgraph_cuda_table;
 
-void cgraph_cuda_report(cgraph::device::GpuReport& report) { report = cgraph::cuda::MakeReport(); }
+namespace cgraph::cuda {
+namespace {
 
-void cgraph_cuda_libraries(std::vector<cgraph::device::GpuLibrary>& libraries) {
-  libraries = cgraph::cuda::FindLibraries();
-}
+void Report(device::GpuReport& report) { report = MakeReport(); }
+void Libraries(std::vector<device::GpuLibrary>& libraries) { libraries = FindLibraries(); }
+void Warnings(std::vector<std::string>& warnings) { warnings = TakeWarnings(); }
 
-void cgraph_cuda_warnings(std::vector<std::string>& warnings) {
-  warnings = cgraph::cuda::TakeWarnings();
-}
-
-cgraph::device::Backend* cgraph_cuda_backend(const cgraph::device::Assignment& assignment,
-                                             cgraph::Status& error) {
-  const auto driver = cgraph::cuda::Driver::Get();
-  if (driver.ok()) return cgraph::cuda::MakeCudaBackend(**driver, assignment).release();
+device::Backend* MakeBackend(const device::Assignment& assignment, Status& error) {
+  const auto driver = Driver::Get();
+  if (driver.ok()) return MakeCudaBackend(**driver, assignment).release();
   error = driver.status();
   return nullptr;
+}
+
+}  // namespace
+}  // namespace cgraph::cuda
+
+const cgraph::device::CudaFunctions* cgraph_cuda_table() {
+  using namespace cgraph::cuda;
+  static const cgraph::device::CudaFunctions functions = {
+      .report = Report, .libraries = Libraries, .warnings = Warnings, .backend = MakeBackend};
+  return &functions;
 }

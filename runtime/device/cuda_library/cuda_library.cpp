@@ -48,38 +48,28 @@ Status CannotLoad(const std::string& path) {
   return Absent(fmt::format("{} cannot be loaded ({})\ninstall what it needs", path, error));
 }
 
-struct CudaFunctions {
-  CudaReportFunction* report = nullptr;
-  CudaLibrariesFunction* libraries = nullptr;
-  CudaWarningsFunction* warnings = nullptr;
-  CudaBackendFunction* backend = nullptr;
-};
+// Returns "cgraph 0.1.0, GNU 12.2.0, interface 1".
+std::string MadeFor(const CudaFunctions& functions) {
+  return fmt::format("{}, interface {}", functions.made_by, functions.version);
+}
 
 Result<CudaFunctions> Open() {
   CGRAPH_RETURN_IF_ERROR(CheckDriver());
   const std::string path = FindLibrary(kLibrary);
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) return CannotLoad(path);
-  const auto abi = reinterpret_cast<CudaAbiFunction*>(dlsym(library, "cgraph_cuda_abi"));
-  const std::string_view made_for = abi == nullptr ? "no cgraph" : abi();
-  if (made_for != InterfaceText()) {
+  const auto table = reinterpret_cast<CudaTableFunction*>(dlsym(library, "cgraph_cuda_table"));
+  const CudaFunctions* const found = table == nullptr ? nullptr : table();
+  const CudaFunctions ours;
+  if (found == nullptr || found->version != ours.version || found->size != ours.size ||
+      std::string_view(found->made_by) != ours.made_by) {
     return Status(StatusCode::kInvalid,
                   fmt::format("{} is of another build: it is made for {}, and this is {}\n"
                               "install both from one build",
-                              path, made_for, InterfaceText()));
+                              path, found == nullptr ? "no such cgraph" : MadeFor(*found),
+                              MadeFor(ours)));
   }
-  CudaFunctions found;
-  found.report = reinterpret_cast<CudaReportFunction*>(dlsym(library, "cgraph_cuda_report"));
-  found.libraries =
-      reinterpret_cast<CudaLibrariesFunction*>(dlsym(library, "cgraph_cuda_libraries"));
-  found.backend = reinterpret_cast<CudaBackendFunction*>(dlsym(library, "cgraph_cuda_backend"));
-  found.warnings =
-      reinterpret_cast<CudaWarningsFunction*>(dlsym(library, "cgraph_cuda_warnings"));
-  if (found.report == nullptr || found.libraries == nullptr || found.backend == nullptr ||
-      found.warnings == nullptr) {
-    return Status(StatusCode::kInvalid, fmt::format("{} lacks a function\ninstall it anew", path));
-  }
-  return found;
+  return *found;
 }
 
 std::atomic<bool> is_loaded{false};

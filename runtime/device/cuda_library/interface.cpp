@@ -1,19 +1,8 @@
 #include "runtime/device/cuda_library/interface.h"
 
-#include <string>
-
-#include <fmt/format.h>
-
-#include "runtime/plan/plan.h"
-
 namespace cgraph::device {
 
-const char* InterfaceText() {
-  static const std::string text =
-      fmt::format("cgraph {}, plan format {}, interfaces {}", CGRAPH_VERSION, plan::kFormat,
-#include "runtime/device/interface_digest.inc"
-      );
-  return text.c_str();
-}
+// Linked into the library and into the program, each with its own.
+const char* CudaFunctions::MadeBy() { return "cgraph " CGRAPH_VERSION ", " CGRAPH_COMPILER; }
 
 }  // namespace cgraph::device

@@ -1,8 +1,10 @@
-// The functions that libcgraph_cuda.so exports. They pass C++ objects, so the library and the
-// program that loads it must be of one build, which the first function is for.
+// What libcgraph_cuda.so exports: one C function that returns a table of C functions. Objects of
+// C++ cross by these (backends, devices, queues), so the library and the program that loads it must
+// have the same headers and compiler. The table says what its library was made for.
 #ifndef CGRAPH_RUNTIME_DEVICE_CUDA_LIBRARY_INTERFACE_H_
 #define CGRAPH_RUNTIME_DEVICE_CUDA_LIBRARY_INTERFACE_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -12,28 +14,33 @@
 
 namespace cgraph::device {
 
-// `cgraph_cuda_abi`: returns InterfaceText() as it was when the library was built.
-using CudaAbiFunction = const char*();
+// Raised by whoever changes this header or one that it includes, whatever the change, with the
+// digest of these headers that tests/structure/plugin_interface.py writes behind it.
+inline constexpr uint32_t kCudaInterface = 1;  // 1: 6d312e23f39f7792
 
-// `cgraph_cuda_report`: fills a report. Throws nothing but std::bad_alloc.
-using CudaReportFunction = void(GpuReport& report);
+struct CudaFunctions {
+  uint32_t version = kCudaInterface;
+  uint32_t size = sizeof(CudaFunctions);
+  const char* made_by = MadeBy();
 
-// `cgraph_cuda_libraries`: fills a list of CUDA's libraries, all of which it opens. Throws nothing
-// but std::bad_alloc.
-using CudaLibrariesFunction = void(std::vector<GpuLibrary>& libraries);
+  // Fills a report. No function throws anything but std::bad_alloc.
+  void (*report)(GpuReport& report) = nullptr;
+  // Fills a list of CUDA's libraries, all of which it opens.
+  void (*libraries)(std::vector<GpuLibrary>& libraries) = nullptr;
+  // Returns what libraries of CUDA's that are there did not do, a sentence about each, which is
+  // returned once.
+  void (*warnings)(std::vector<std::string>& warnings) = nullptr;
+  // Returns a new backend that serves the devices of an assignment, which the caller deletes. Null
+  // where there can be none, with the reason in `error`: kNotFound when something must be
+  // installed, kUnsupported when this GPU cannot do it.
+  Backend* (*backend)(const Assignment& assignment, Status& error) = nullptr;
 
-// `cgraph_cuda_warnings`: returns what libraries of CUDA's that are there did not do, a sentence
-// about each, which is returned once. Throws nothing but std::bad_alloc.
-using CudaWarningsFunction = void(std::vector<std::string>& warnings);
+  // Returns "cgraph 0.1.0, GNU 12.2.0": the version and the compiler of whoever calls it.
+  static const char* MadeBy();
+};
 
-// `cgraph_cuda_backend`: returns a new backend that serves the devices of an assignment, which the
-// caller deletes. Null where there can be none, with the reason in `error`: kNotFound when
-// something must be installed, kUnsupported when this GPU cannot do it. Throws nothing but
-// std::bad_alloc.
-using CudaBackendFunction = Backend*(const Assignment& assignment, Status& error);
-
-// Returns what must be equal: "cgraph 0.1.0, plan format 3, interfaces 0123456789abcdef".
-const char* InterfaceText();
+// `cgraph_cuda_table`
+using CudaTableFunction = const CudaFunctions*();
 
 }  // namespace cgraph::device
 

@@ -1,6 +1,6 @@
 // A libcgraph_cuda.so without CUDA, for the command line alone: it claims that there are FAKE_GPUS
 // GPUs, serves devices by CPU threads and tells each on standard error. FAKE_PROBLEM is why GPUs
-// cannot be used, FAKE_REFUSAL why there is no backend; FAKE_ABI makes it one of another build.
+// cannot be used, FAKE_REFUSAL why there is no backend; FAKE_MADE_BY makes it one of another build.
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -33,16 +33,7 @@ class FakeBackend : public device::Backend {
   std::unique_ptr<device::Backend> cpu_ = device::MakeCpuBackend();
 };
 
-}  // namespace
-
-extern "C" {
-
-const char* cgraph_cuda_abi() {
-  const char* other = std::getenv("FAKE_ABI");
-  return other != nullptr ? other : device::InterfaceText();
-}
-
-void cgraph_cuda_report(device::GpuReport& report) {
+void Report(device::GpuReport& report) {
   report.driver = "CUDA 13.0";
   const char* count = std::getenv("FAKE_GPUS");
   for (int i = 0; count != nullptr && i < std::atoi(count); ++i) {
@@ -52,18 +43,27 @@ void cgraph_cuda_report(device::GpuReport& report) {
   if (problem != nullptr) report.usable = {StatusCode::kNotFound, problem};
 }
 
-void cgraph_cuda_libraries(std::vector<device::GpuLibrary>& libraries) {
+void Libraries(std::vector<device::GpuLibrary>& libraries) {
   libraries = {{"cuBLASLt", "13.1.0", ""}, {"NCCL", "", "libnccl.so.2 was not found\ninstall it"}};
 }
 
-void cgraph_cuda_warnings(std::vector<std::string>& warnings) {
+void Warnings(std::vector<std::string>& warnings) {
   if (const char* warning = std::getenv("FAKE_WARNING")) warnings = {warning};
 }
 
-device::Backend* cgraph_cuda_backend(const device::Assignment& assignment, Status& error) {
+device::Backend* MakeBackend(const device::Assignment& assignment, Status& error) {
   if (std::getenv("FAKE_REFUSAL") == nullptr) return new FakeBackend(assignment.gpus);
   error = {StatusCode::kUnsupported, std::getenv("FAKE_REFUSAL")};
   return nullptr;
 }
 
-}  // extern "C"
+}  // namespace
+
+extern "C" device::CudaTableFunction cgraph_cuda_table;
+
+const device::CudaFunctions* cgraph_cuda_table() {
+  static device::CudaFunctions functions = {
+      .report = Report, .libraries = Libraries, .warnings = Warnings, .backend = MakeBackend};
+  if (const char* other = std::getenv("FAKE_MADE_BY")) functions.made_by = other;
+  return &functions;
+}

@@ -19,7 +19,6 @@
 #include <fmt/format.h>
 
 #include "runtime/cluster/supervision.h"
-#include "runtime/device/cuda_library/interface.h"
 #include "tests/unit/runtime/messages/wires.h"
 
 namespace cgraph::testing {
@@ -212,7 +211,7 @@ TEST_CASE("a rank that is turned away connects again") {
   REQUIRE(bind(listening, reinterpret_cast<const sockaddr*>(&at), size) == 0);
   REQUIRE(listen(listening, 4) == 0);
   REQUIRE(getsockname(listening, reinterpret_cast<sockaddr*>(&at), &size) == 0);
-  const std::string text = fmt::format("{}\nsecret {} 7 here 127.0.0.1", device::InterfaceText(),
+  const std::string text = fmt::format("{}\nsecret {} 7 here 127.0.0.1", cluster::BuildText(),
                                        ntohs(at.sin_port));
   first.SendCopy(1, kAddressTag, std::as_bytes(std::span(text.c_str(), text.size() + 1)));
   std::thread rank([&] { cluster::TcpSupervision supervision(second); });
