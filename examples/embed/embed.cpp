@@ -5,13 +5,14 @@
 //
 // Link with cgraph::engine of an installed cgraph (CMakeLists.txt beside this); nothing of the
 // compiler is needed to run a plan.
+#include <cgraph/engine.h>
+
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <utility>
 #include <vector>
-
-#include "runtime/engine/engine.h"
 
 namespace {
 

@@ -2,6 +2,8 @@
 #ifndef CGRAPH_RUNTIME_DEVICE_TENSOR_H_
 #define CGRAPH_RUNTIME_DEVICE_TENSOR_H_
 
+#include <cgraph/tensor.h>
+
 #include <cstdint>
 
 #include "runtime/plan/kinds.h"
@@ -10,22 +12,7 @@
 
 namespace cgraph::device {
 
-// A dense row-major tensor in memory. `dims` are the extents of this execution.
-struct Tensor {
-  void* data = nullptr;
-  plan::DType dtype = plan::DType::f32;
-  uint8_t rank = 0;
-  int64_t dims[kMaxRank] = {};
-
-  int64_t elements() const {
-    int64_t count = 1;
-    for (int i = 0; i < rank; ++i) count *= dims[i];
-    return count;
-  }
-  uint64_t bytes() const { return static_cast<uint64_t>(elements() * plan::DTypeBytes(dtype)); }
-  template <typename T>
-  T* as() const { return static_cast<T*>(data); }
-};
+static_assert(Tensor::kMostDims == kMaxRank);
 
 // The type of an operand as it is known at load: dims are bounds where `dynamic` says so.
 struct OperandType {

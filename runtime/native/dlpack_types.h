@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "runtime/native/cgraph_extern.h"
+#include <cgraph_extern.h>
 #include "runtime/plan/kinds.h"
 #include "runtime/plan/plan.h"
 

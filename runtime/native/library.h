@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "runtime/base/status.h"
-#include "runtime/native/cgraph_extern.h"
+#include <cgraph_extern.h>
 
 namespace cgraph::native {
 

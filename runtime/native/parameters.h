@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "runtime/native/cgraph_extern.h"
+#include <cgraph_extern.h>
 #include "runtime/plan/plan.h"
 
 namespace cgraph::native {

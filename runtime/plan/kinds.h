@@ -19,8 +19,9 @@ namespace cgraph::plan {
 
 // ---- dtypes -------------------------------------------------------------------------------------
 
-#define DTYPE(id, wire_id, name, bytes, class) \
-  static_assert(static_cast<int>(cgraph::DType::id) == static_cast<int>(DType::wire_id));
+#define DTYPE(id, wire_id, name, bytes, class)                                            \
+  static_assert(static_cast<int>(cgraph::DType::id) == static_cast<int>(DType::wire_id)); \
+  static_assert(DTypeBytes(DType::wire_id) == bytes);
 #include "runtime/base/kinds/dtypes.def"
 static_assert(kDTypes == static_cast<size_t>(DType::MAX) + 1);
 
@@ -30,8 +31,7 @@ constexpr const DTypeTraits& TraitsOf(DType dtype) {
   return kDTypeTraits[static_cast<size_t>(dtype)];
 }
 
-// 0 and "no dtype" of a number that is none.
-constexpr int64_t DTypeBytes(DType dtype) { return IsDType(dtype) ? TraitsOf(dtype).bytes : 0; }
+// "no dtype" of a number that is none.
 constexpr std::string_view DTypeName(DType dtype) {
   return IsDType(dtype) ? TraitsOf(dtype).name : "no dtype";
 }

@@ -1,12 +1,14 @@
 #!/usr/bin/python3
 """An installation by `cmake --install` is enough: the commands compile and run a program with the
-library that stands beside them, and a C++ program of its own finds the engine.
+library that stands beside them, and a C++ program of its own finds the engine. Of headers the
+public ones are installed, each of which compiles alone, and no other.
 
   tests/install/install_test.py --build BUILD
 """
 import argparse
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -42,6 +44,30 @@ def commands(prefix, folder):
     return 4
 
 
+HEADERS = {"cgraph/engine.h", "cgraph/options.def", "cgraph/status.h", "cgraph/tensor.h",
+           "cgraph_extern.h"}
+INCLUDE = re.compile(r'^\s*#\s*include\s+["<]([^">]+)[">]', re.M)
+
+
+def headers(prefix, folder):
+    include = prefix / "include"
+    found = {str(path.relative_to(include)) for path in include.rglob("*") if path.is_file()}
+    if found != HEADERS:
+        sys.exit(f"headers that are installed: {sorted(found)}, expected {sorted(HEADERS)}")
+    for header in sorted(HEADERS):
+        others = [name for name in INCLUDE.findall((include / header).read_text())
+                  if name not in HEADERS and not re.fullmatch(r"[a-z_]+|stdint.h|dlpack/dlpack.h",
+                                                              name)]
+        if others:
+            sys.exit(f"{header} includes {others}, which are neither public nor the language's")
+        if header.endswith(".def"):
+            continue
+        source = folder / "alone.cpp"
+        source.write_text(f"#include <{header}>\n")
+        run("c++", "-std=c++20", "-fsyntax-only", f"-I{include}", source)
+    return len(HEADERS)
+
+
 def program(prefix, folder):
     run("cmake", "-G", "Ninja", "-S", EMBED, "-B", folder / "build",
         f"-DCMAKE_PREFIX_PATH={prefix}")
@@ -61,7 +87,7 @@ def main():
         folder = pathlib.Path(name)
         prefix = folder / "prefix"
         run("cmake", "--install", options.build, "--prefix", prefix)
-        tried = commands(prefix, folder) + program(prefix, folder)
+        tried = commands(prefix, folder) + headers(prefix, folder) + program(prefix, folder)
         cuda = pathlib.Path(options.build) / "libcgraph_cuda.so"
         if cuda.exists() and not (prefix / "lib" / cuda.name).exists():
             sys.exit(f"{cuda.name} is built and was not installed")

@@ -17,7 +17,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FIRST = "runtime/device/cuda_library/interface.h"
 GENERATED = {"runtime/plan/plan_generated.h": "runtime/plan/plan.fbs"}
-INCLUDE = re.compile(r'^\s*#\s*include\s+"(runtime/[^"]+)"', re.M)
+INCLUDE = re.compile(r'^\s*#\s*include\s+["<]((?:runtime|cgraph)/[^">]+)[">]', re.M)
 VERSION = re.compile(r"kCudaInterface = (\d+);  // (\d+): ?(\w*)")
 STRING = r'"(?:\\.|[^"\\\n])*"'
 
@@ -30,8 +30,10 @@ def headers(reads):
     """Returns the text of each header that the interface includes, and its own, by path."""
     found, wanted = {}, [FIRST]
     while wanted:
-        path = GENERATED.get(wanted[-1], wanted[-1])
-        wanted.pop()
+        path = wanted.pop()
+        path = GENERATED.get(path, path)
+        if path.startswith("cgraph/"):
+            path = f"runtime/include/{path}"
         if path not in found:
             found[path] = reads(path)
             wanted += INCLUDE.findall(found[path])

@@ -366,7 +366,7 @@ void EngineHandle::Close() {
 
 void BindEngine(nb::module_& module) {
   nb::class_<EngineHandle>(module, "Engine",
-                           "The engine of runtime/engine/engine.h; cgraph.Engine is its user.")
+                           "The engine of cgraph/engine.h; cgraph.Engine is its user.")
       .def_static(
           "load",
           [](const PlanHandle& plan, const nb::dict& given, const std::string& device_map,

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "runtime/native/cgraph_extern.h"
+#include <cgraph_extern.h>
 #include "runtime/python/methods/python_api.h"
 
 namespace cgraph::methods {

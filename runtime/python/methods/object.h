@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "runtime/native/cgraph_extern.h"
+#include <cgraph_extern.h>
 #include "runtime/python/methods/gpu/call_stream.h"
 #include "runtime/python/methods/python_api.h"
 

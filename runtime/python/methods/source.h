@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/native/cgraph_extern.h"
+#include <cgraph_extern.h>
 #include "runtime/python/methods/python_api.h"
 
 namespace cgraph::methods {

@@ -6,7 +6,7 @@
 #define CGRAPH_RUNTIME_PYTHON_METHODS_VIEW_H_
 
 #include "runtime/base/kinds/limits.h"
-#include "runtime/native/cgraph_extern.h"
+#include <cgraph_extern.h>
 #include "runtime/python/methods/gpu/call_stream.h"
 #include "runtime/python/methods/python_api.h"
 

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/native/cgraph_extern.h"
+#include <cgraph_extern.h>
 #include "runtime/python/methods/gpu/driver.h"
 #include "runtime/python/methods/python_api.h"
 
