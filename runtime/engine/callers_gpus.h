@@ -11,7 +11,7 @@
 
 #include "runtime/base/status.h"
 #include "runtime/device/shared_gpu.h"
-#include "runtime/engine/engine.h"
+#include <cgraph/engine.h>
 #include "runtime/engine/execution_state.h"
 #include "runtime/load/loaded_plan.h"
 

@@ -1,4 +1,4 @@
-#include "runtime/engine/engine.h"
+#include <cgraph/engine.h>
 
 #include <fmt/format.h>
 

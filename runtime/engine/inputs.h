@@ -7,7 +7,7 @@
 
 #include "runtime/base/status.h"
 #include "runtime/engine/callers_gpus.h"
-#include "runtime/engine/engine.h"
+#include <cgraph/engine.h>
 #include "runtime/load/loaded_graph.h"
 #include "runtime/plan/plan.h"
 

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/engine/engine.h"
+#include <cgraph/engine.h>
 #include "runtime/engine/ranks.h"
 #include "runtime/engine/run_pool.h"
 #include "runtime/engine/submitter.h"

@@ -27,7 +27,7 @@
 #include "runtime/cluster/shared/control.h"
 #include "runtime/cluster/shared/region.h"
 #include "runtime/engine/ending.h"
-#include "runtime/engine/engine.h"
+#include <cgraph/engine.h>
 #include "runtime/engine/machines/engine_view.h"
 #include "runtime/engine/machines/machines.h"
 #include "runtime/load/load.h"

@@ -16,7 +16,7 @@
 #include "runtime/engine/callers_gpus.h"
 #include "runtime/engine/driver.h"
 #include "runtime/engine/ending.h"
-#include "runtime/engine/engine.h"
+#include <cgraph/engine.h>
 #include "runtime/engine/execution_state.h"
 #include "runtime/engine/machines/other_ranks.h"
 #include "runtime/engine/run_pool.h"

@@ -18,6 +18,7 @@
 
 #include "runtime/base/status.h"
 #include "runtime/cluster/shared/control.h"
+#include "runtime/device/backends.h"
 #include "runtime/device/gpus.h"
 #include "runtime/engine/options.h"
 #include "runtime/load/loaded_plan.h"

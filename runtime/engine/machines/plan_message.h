@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "runtime/base/status.h"
-#include "runtime/engine/engine.h"
+#include <cgraph/engine.h>
 #include "runtime/plan/node_parts.h"
 #include "runtime/plan/placement.h"
 

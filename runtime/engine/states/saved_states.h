@@ -10,7 +10,7 @@
 
 #include "runtime/base/output_files.h"
 #include "runtime/base/status.h"
-#include "runtime/engine/engine.h"
+#include <cgraph/engine.h>
 
 namespace cgraph {
 

@@ -14,7 +14,7 @@
 
 #include "runtime/base/status.h"
 #include "runtime/engine/ending.h"
-#include "runtime/engine/engine.h"
+#include <cgraph/engine.h>
 #include "runtime/engine/states/state_access.h"
 #include "runtime/engine/submitter.h"
 #include "runtime/plan/plan.h"
