@@ -3,40 +3,39 @@
 #define CGRAPH_COMPILER_BASE_TRANSPORT_H_
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "compiler/base/source.h"
 #include "llvm/ADT/StringRef.h"
 #include "runtime/base/kinds/logical_device.h"
+#include "runtime/base/kinds/transport.h"
 
 namespace cgraph {
 
-enum class Transport : uint8_t {
-#define TRANSPORT(id, name) id,
-#include "compiler/base/transports.def"
-};
+inline llvm::StringRef TransportName(TransportKind transport) { return NameOf(transport); }
 
-inline llvm::StringRef TransportName(Transport transport) {
-  static constexpr const char* kNames[] = {
-#define TRANSPORT(id, name) name,
-#include "compiler/base/transports.def"
-  };
-  return kNames[static_cast<int>(transport)];
+// Returns what may stand after `via`.
+inline std::vector<std::string> TransportNames() {
+  std::vector<std::string> names = {kAutoName};
+  for (const TransportTraits& traits : kTransportTraits) names.push_back(traits.name);
+  return names;
 }
 
-inline std::optional<Transport> ParseTransport(llvm::StringRef text) {
-#define TRANSPORT(id, name) \
-  if (text == name) return Transport::id;
-#include "compiler/base/transports.def"
-  return std::nullopt;
+// "auto, local, shm, nccl, mpi and host"
+inline std::string TransportList() {
+  std::string text;
+  const std::vector<std::string> names = TransportNames();
+  for (size_t i = 0; i < names.size(); ++i) {
+    text += (i == 0 ? "" : i + 1 == names.size() ? " and " : ", ") + names[i];
+  }
+  return text;
 }
 
 // TransportRequest: how a value is asked to travel, and where the file asks for it.
 struct TransportRequest {
-  Transport transport = Transport::kAuto;
-  uint32_t capacity = 0;  // of shm and mpi: messages that may be under way; 0: the usual number
+  TransportKind transport = TransportKind::kAuto;
+  uint32_t capacity = 0;  // of what buffers: messages that may be under way; 0: the usual number
   Range range = {};       // of the `via`'s operand; invalid: nothing was asked
 
   // Two requests are equal when they go the same way, wherever they were written.
@@ -56,19 +55,19 @@ inline std::string TransportText(const TransportRequest& request) {
 }
 
 // Which transport `auto` is between two different devices; a gpu has memory of its own.
-inline Transport AutomaticTransport(const LogicalDevice& from, const LogicalDevice& to) {
+inline TransportKind AutomaticTransport(const LogicalDevice& from, const LogicalDevice& to) {
   const bool from_gpu = from.kind == DeviceKind::kGpu, to_gpu = to.kind == DeviceKind::kGpu;
-  if (from_gpu && to_gpu) return Transport::kNccl;
-  if (from.node != to.node) return Transport::kMpi;
-  return from_gpu || to_gpu ? Transport::kHost : Transport::kLocal;
+  if (from_gpu && to_gpu) return TransportKind::kNccl;
+  if (from.node != to.node) return TransportKind::kMpi;
+  return from_gpu || to_gpu ? TransportKind::kHost : TransportKind::kLocal;
 }
 
 // The words for why: said by the compiler where it chooses, and by drawings of what was chosen.
-inline const char* WhyAutomatic(Transport transport) {
+inline const char* WhyAutomatic(TransportKind transport) {
   switch (transport) {
-    case Transport::kNccl: return "between two gpus";
-    case Transport::kHost: return "between a gpu and host memory";
-    case Transport::kMpi: return "between two machines";
+    case TransportKind::kNccl: return "between two gpus";
+    case TransportKind::kHost: return "between a gpu and host memory";
+    case TransportKind::kMpi: return "between two machines";
     default: return "one address space: no copy";
   }
 }
@@ -84,10 +83,10 @@ inline std::string CopiedText(const std::vector<std::string>& outputs) {
 }
 
 // Says why a value goes by `transport`, and that it is copied to these outputs where it arrives.
-inline std::string WhyWithCopies(Transport transport, const std::string& why,
+inline std::string WhyWithCopies(TransportKind transport, const std::string& why,
                                  const std::vector<std::string>& outputs) {
   if (outputs.empty()) return why;
-  const bool is_automatic = transport == Transport::kLocal && why == WhyAutomatic(transport);
+  const bool is_automatic = transport == TransportKind::kLocal && why == WhyAutomatic(transport);
   return (is_automatic ? "one address space: " : why + "; ") + CopiedText(outputs);
 }
 

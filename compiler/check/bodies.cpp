@@ -43,7 +43,7 @@ void TransportBody(Checker& checker, TransportId id) {
   for (const syntax::Argument& option : decl->arguments) {
     const std::string name = option.label ? option.label->text : "";
     const Range at = option.label ? option.label->range : module->file.exprs[option.value].range;
-    const bool buffers = row.base == Transport::kShm || row.base == Transport::kMpi;
+    const bool buffers = DeliveryOf(row.base) == Delivery::kBuffered;
     const bool known = buffers && name == "capacity";
     if (!known) {
       const char* has = buffers ? "it has `capacity`" : "there are none";

@@ -26,7 +26,7 @@ void TransportBase(Checker& checker, TransportId id) {
   }
   Diagnostic& diagnostic = checker.diagnostics.Report(
       Code::kE0314, decl.base.range,
-      "a named transport is one of auto, local, shm, nccl and host, with options");
+      fmt::format("a named transport is one of {}, with options", TransportList()));
   checker.Suggest(diagnostic, decl.base.range, decl.base.text, TransportNames());
 }
 

@@ -112,20 +112,25 @@ Movement Costs::Copy(const LogicalDevice& lane, const LogicalDevice& from, const
   return Plain(TransferPicoseconds(IsGpu(lane) ? topology_.host : topology_.local_copy, bytes));
 }
 
+// A rendezvous copies once, from device to device; what buffers copies twice.
+const LinkRates& Costs::AssumedWithin(TransportKind by) const {
+  return DeliveryOf(by) == Delivery::kRendezvous ? topology_.nccl : topology_.shm;
+}
+
 const LinkRates& Costs::Assumed(const LogicalDevice& from, const LogicalDevice& to,
-                                bool by_nccl) const {
+                                TransportKind by) const {
   if (from.node != to.node) return topology_.network;
-  return by_nccl ? topology_.nccl : topology_.shm;
+  return AssumedWithin(by);
 }
 
 // Within a node the members have the rates that are assumed of one machine, and each node has one
 // port to the others.
 uint64_t Costs::AssumedCollective(CollectiveKind kind,
-                                  const std::vector<LogicalDevice>& participants, bool by_nccl,
+                                  const std::vector<LogicalDevice>& participants, TransportKind by,
                                   uint64_t bytes, uint32_t root) const {
   const uint64_t n = participants.size(), nodes = MembersByNode(participants).size();
   if (nodes == 1) {
-    return CollectivePicoseconds(by_nccl ? topology_.nccl : topology_.shm, kind, {n}, bytes);
+    return CollectivePicoseconds(AssumedWithin(by), kind, {n}, bytes);
   }
   const LinkRates& network = topology_.network;
   const uint64_t rate = RateByPorts(kind, participants, root, network.bytes_per_us);
@@ -144,17 +149,17 @@ uint64_t Costs::AssumedCollective(CollectiveKind kind,
   return CollectivePicoseconds(link, kind, {n, nodes, network.latency_ps}, bytes);
 }
 
-Movement Costs::Message(const LogicalDevice& from, const LogicalDevice& to, bool by_nccl,
+Movement Costs::Message(const LogicalDevice& from, const LogicalDevice& to, TransportKind by,
                         uint64_t bytes) const {
   if (topology_.machine) {
     const std::optional<Route>& route = RouteOf(from, to);
     if (route && !route->legs.empty()) return Along(*route, bytes);
   }
-  return Plain(TransferPicoseconds(Assumed(from, to, by_nccl), bytes));
+  return Plain(TransferPicoseconds(Assumed(from, to, by), bytes));
 }
 
-LinkRates Costs::Rates(const LogicalDevice& from, const LogicalDevice& to, bool by_nccl) const {
-  LinkRates rates = Assumed(from, to, by_nccl);
+LinkRates Costs::Rates(const LogicalDevice& from, const LogicalDevice& to, TransportKind by) const {
+  LinkRates rates = Assumed(from, to, by);
   if (!topology_.machine) return rates;
   const std::optional<Route>& route = RouteOf(from, to);
   if (!route || route->legs.empty()) return rates;
@@ -225,13 +230,13 @@ Movement Costs::NcclCollective(CollectiveKind kind, const Group& group, uint64_t
 // The rates that are assumed of memory that two participants share hold where nothing is stated of
 // it, and those of the network where no way is stated from one node to another.
 Movement Costs::Collective(CollectiveKind kind, const std::vector<LogicalDevice>& participants,
-                           bool by_nccl, uint64_t bytes, uint32_t root) const {
+                           TransportKind by, uint64_t bytes, uint32_t root) const {
   if (!topology_.machine || participants.size() < 2) {
-    return Plain(AssumedCollective(kind, participants, by_nccl, bytes, root));
+    return Plain(AssumedCollective(kind, participants, by, bytes, root));
   }
   const GroupPattern pattern = PatternOf(kind);
   const uint64_t nodes = MembersByNode(participants).size();
-  const bool nccl = (by_nccl || nodes > 1) &&
+  const bool nccl = (by == TransportKind::kNccl || nodes > 1) &&
                     std::all_of(participants.begin(), participants.end(), IsGpu);
   const bool has_root = pattern == GroupPattern::kToRoot || pattern == GroupPattern::kFromRoot;
   const Group group{participants, pattern, has_root ? root : 0, nccl};

@@ -16,6 +16,7 @@
 #include "compiler/cost/topology.h"
 #include "runtime/base/kinds/collective.h"
 #include "runtime/base/kinds/dtype.h"
+#include "runtime/base/kinds/transport.h"
 
 namespace cgraph::cost {
 
@@ -47,22 +48,24 @@ class Costs {
   // A copy by the lane of a device: into its memory, out of it, or within.
   Movement Copy(const LogicalDevice& lane, const LogicalDevice& from, const LogicalDevice& to,
                 uint64_t bytes) const;
-  Movement Message(const LogicalDevice& from, const LogicalDevice& to, bool by_nccl,
+  Movement Message(const LogicalDevice& from, const LogicalDevice& to, TransportKind by,
                    uint64_t bytes) const;
   // Returns the rates of a message between the two; of a staged message, all legs together.
-  LinkRates Rates(const LogicalDevice& from, const LogicalDevice& to, bool by_nccl) const;
+  LinkRates Rates(const LogicalDevice& from, const LogicalDevice& to, TransportKind by) const;
   // Returns the movement of a collective. `bytes`: what one participant gives; of broadcast and
   // scatter, all that the root gives. Gpus of several nodes take what NCCL would, whatever
-  // `by_nccl` says: a bound, as the network lets through no more.
+  // `by` says: a bound, as the network lets through no more.
   Movement Collective(CollectiveKind kind, const std::vector<LogicalDevice>& participants,
-                      bool by_nccl, uint64_t bytes, uint32_t root = 0) const;
+                      TransportKind by, uint64_t bytes, uint32_t root = 0) const;
 
  private:
+  // Returns what is assumed of what goes by a transport within a machine.
+  const LinkRates& AssumedWithin(TransportKind by) const;
   // Return what is assumed of a message, and of a collective, where no machine is stated.
   const LinkRates& Assumed(const LogicalDevice& from, const LogicalDevice& to,
-                           bool by_nccl) const;
+                           TransportKind by) const;
   uint64_t AssumedCollective(CollectiveKind kind, const std::vector<LogicalDevice>& participants,
-                             bool by_nccl, uint64_t bytes, uint32_t root) const;
+                             TransportKind by, uint64_t bytes, uint32_t root) const;
   const std::optional<Route>& RouteOf(const LogicalDevice& from, const LogicalDevice& to) const;
   Movement Along(const Route& route, uint64_t bytes) const;
   const MachineDevice* DeviceOf(const LogicalDevice& key) const;

@@ -116,7 +116,7 @@ void NumberChannels(const graph::Module& module, const std::vector<Schedule>& sc
 // Returns whether a channel is one of the plan's whose ends share a communicator.
 bool HasCommunicator(const Schedule& schedule, const PlanNumbers& numbers,
                      schedule::ChannelId id) {
-  return schedule.channels[id].transport == Transport::kNccl &&
+  return schedule.channels[id].transport == TransportKind::kNccl &&
          numbers.channels[id.index] != plan::kNone;
 }
 

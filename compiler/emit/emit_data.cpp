@@ -7,6 +7,7 @@
 
 #include "compiler/graph/names.h"
 #include "compiler/schedule/memory/layout.h"
+#include "runtime/plan/kinds.h"
 
 namespace cgraph::emit {
 namespace {
@@ -116,12 +117,12 @@ class DataEmitter {
     for (schedule::ChannelId id : schedule_.channels.Ids()) {
       if (numbers_.channels[id.index] == plan::kNone) continue;
       const schedule::Channel& channel = schedule_.channels[id];
-      const bool nccl = channel.transport == Transport::kNccl;
-      out_.channels.emplace_back(nccl ? plan::Protocol::rendezvous : plan::Protocol::buffered,
-                                 PlanCarrier(channel.transport),
+      const bool meets = DeliveryOf(channel.transport) == Delivery::kRendezvous;
+      out_.channels.emplace_back(meets ? plan::Protocol::rendezvous : plan::Protocol::buffered,
+                                 plan::KindOf(channel.transport),
                                  numbers_.communicators[id.index],
                                  numbers_.lanes[channel.from.index],
-                                 numbers_.lanes[channel.to.index], nccl ? 0 : channel.capacity);
+                                 numbers_.lanes[channel.to.index], meets ? 0 : channel.capacity);
     }
   }
 

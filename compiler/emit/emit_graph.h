@@ -24,18 +24,6 @@ struct PlanNumbers {
   std::vector<uint32_t> channels, communicators;
 };
 
-// What carries the bytes of a transport, in the plan's words.
-inline plan::Carrier PlanCarrier(Transport transport) {
-  switch (transport) {
-    case Transport::kShm: return plan::Carrier::shm;
-    case Transport::kNccl: return plan::Carrier::nccl;
-    case Transport::kMpi: return plan::Carrier::mpi;
-    case Transport::kHost: return plan::Carrier::host;
-    case Transport::kLocal: case Transport::kAuto: return plan::Carrier::local;
-  }
-  return plan::Carrier::local;
-}
-
 std::unique_ptr<plan::Graph> EmitGraph(const graph::Module& module, const graph::Graph& graph,
                                        const schedule::Schedule& schedule,
                                        const PlanNumbers& numbers, Pools& pools);

@@ -5,6 +5,7 @@
 
 #include "compiler/base/check.h"
 #include "compiler/base/limits.h"
+#include "runtime/plan/kinds.h"
 
 namespace cgraph::emit {
 namespace {
@@ -158,7 +159,8 @@ class ProgramEmitter {
   // message is sent first.
   void EmitEnd(const ScheduleUnit& unit, const Step& step) {
     const bool receives = unit.sender.valid();
-    const bool rendezvous = schedule_.channels[step.channel].transport == Transport::kNccl;
+    const bool rendezvous =
+        DeliveryOf(schedule_.channels[step.channel].transport) == Delivery::kRendezvous;
     const uint32_t channel = numbers_.channels[step.channel.index];
     if (receives && rendezvous) --position_;
     if (channel == plan::kNone) return EmitBroadcastEnd(unit, step, receives);
@@ -187,7 +189,7 @@ class ProgramEmitter {
     const bool is_first = numbers_.lanes[step.lane.index] < numbers_.lanes[step.to_lane.index];
     out->root = is_first ? 0 : 1;
     out->communicator = numbers_.communicators[step.channel.index];
-    out->carrier = PlanCarrier(Transport::kNccl);
+    out->transport = plan::KindOf(TransportKind::kNccl);
     out_.collectives.push_back(std::move(out));
   }
 
@@ -224,7 +226,7 @@ class ProgramEmitter {
     }
     out->root = static_cast<int32_t>(collective.root);
     out->communicator = numbers_.groups[step.group.index];
-    out->carrier = PlanCarrier(step.by);
+    out->transport = plan::KindOf(step.by);
     out_.collectives.push_back(std::move(out));
   }
 

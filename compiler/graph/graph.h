@@ -103,7 +103,7 @@ struct Collective {
   std::optional<Reduction> reduction;
   uint32_t root = 0;                   // a rank
   std::vector<DeviceId> participants;  // by rank; each device once
-  Transport via = Transport::kAuto;    // asked for
+  TransportKind via = TransportKind::kAuto;    // asked for
 };
 
 // FusedStep: one of the kernels that Fuse joined, in order. Operand i is the op's; -1 - k is the

@@ -183,7 +183,7 @@ class GraphPrinter {
   void PrintCollective(const graph::Collective& collective) {
     if (collective.reduction) out_ << " " << ReductionName(*collective.reduction);
     if (TraitsOf(collective.kind).rooted()) out_ << " root=" << collective.root;
-    if (collective.via != Transport::kAuto) out_ << " via " << TransportName(collective.via);
+    if (collective.via != TransportKind::kAuto) out_ << " via " << TransportName(collective.via);
     out_ << " of";
     for (graph::DeviceId id : collective.participants) {
       out_ << " " << DeviceName(module_.devices[id]);

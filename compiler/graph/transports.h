@@ -14,20 +14,20 @@ namespace cgraph {
 
 struct TransportChoice {
   bool possible = false;
-  Transport transport = Transport::kAuto;  // never kAuto when possible
+  TransportKind transport = TransportKind::kAuto;  // never kAuto when possible
   std::string reason;       // why this one; or why it cannot be, as a clause without a subject
-  std::string could_serve;  // when not possible: "auto, shm, host or mpi"
+  std::string could_serve;  // when not possible: "auto, shm, mpi or host"
 };
 
 // An edge from a device to itself is local whatever was asked. Logical devices are judged, not what
 // they are mapped to.
 TransportChoice ChooseTransport(const graph::Module& module, graph::DeviceId from,
-                                graph::DeviceId to, Transport asked);
+                                graph::DeviceId to, TransportKind asked);
 
 // How a collective of these devices goes; `asked` kAuto leaves the choice.
 TransportChoice ChooseGroupTransport(const graph::Module& module,
                                      const std::vector<graph::DeviceId>& participants,
-                                     Transport asked);
+                                     TransportKind asked);
 
 }  // namespace cgraph
 

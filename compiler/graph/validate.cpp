@@ -92,7 +92,8 @@ class GraphValidator {
   void CheckBucket(const graph::Bucket& bucket) {
     Expect(module_.devices.Contains(bucket.to), "a bucket to no device");
     Expect(bucket.values.size() >= 2, "a bucket of less than two values");
-    Expect(bucket.via.transport == Transport::kNccl || bucket.via.transport == Transport::kShm,
+    Expect(bucket.via.transport == TransportKind::kNccl ||
+               bucket.via.transport == TransportKind::kShm,
            "a bucket that is no message");
     for (ValueId id : bucket.values) {
       const Value& value = Get(id);

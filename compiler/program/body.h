@@ -99,7 +99,7 @@ struct DimVariable {
 
 // Route: the operand of `via`: a transport, or one that a file declares.
 struct Route {
-  Transport transport = Transport::kAuto;
+  TransportKind transport = TransportKind::kAuto;
   TransportId declared;  // may be invalid
   Range range;
 };

@@ -69,7 +69,7 @@ struct Const {
 // transport fast = shm(capacity: 4)
 struct NamedTransport {
   std::string name;
-  Transport base = Transport::kAuto;
+  TransportKind base = TransportKind::kAuto;
   std::vector<Argument> options;  // by name, each known at compile time
   Table<LocalId, Local> locals;   // of comprehensions in the options
   Range range;

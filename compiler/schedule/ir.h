@@ -74,7 +74,7 @@ struct ValueLocation {
 
 // Channel: messages from one lane to another, in order.
 struct Channel {
-  Transport transport;  // kNccl: rendezvous; kShm: a buffer for `capacity` messages
+  TransportKind transport;  // sends messages; where it buffers them, `capacity` of them
   LaneId from, to;
   uint32_t capacity = 1;
 };
@@ -98,7 +98,7 @@ struct Step {
   uint32_t port = 0;       // kInput, kOutput
   ChannelId channel;       // kTransfer
   GroupId group;           // kCollective
-  Transport by = Transport::kAuto;  // kCollective: what carries it
+  TransportKind by = TransportKind::kAuto;  // kCollective: what carries it
   std::vector<CollectivePart> parts;          // kCollective: by rank; its operands are there alone
   graph::CallId call;      // what it works for: of a transfer or copy the call that made the value
   std::vector<ValueLocationId> inputs, outputs;
@@ -160,7 +160,7 @@ struct Edge {
 // CollectiveChoice: how one collective travels; for `--emit transports`, too.
 struct CollectiveChoice {
   graph::OpId op;
-  Transport chosen;
+  TransportKind chosen;
   std::string why;
 };
 
@@ -201,7 +201,7 @@ inline bool IsBroadcast(const graph::Module& module, const Schedule& schedule, C
   const auto node_of = [&](LaneId lane) {
     return module.devices[schedule.lanes[lane].device].node;
   };
-  return channel.transport == Transport::kNccl && node_of(channel.from) != node_of(channel.to);
+  return channel.transport == TransportKind::kNccl && node_of(channel.from) != node_of(channel.to);
 }
 
 // Returns the copies: executions e and e + copies share memory; 0: every execution has its own.

@@ -121,7 +121,7 @@ struct Collect : Operation {
 };
 
 // A group of sends, receives and parts of collectives that happen together. The engine makes it for
-// carriers that a host drives; the group itself looks at poison and dims, since a message carries
+// transports that a host drives; the group itself looks at poison and dims, since a message carries
 // both.
 class Communication {
  public:
@@ -141,7 +141,7 @@ struct Communicate {
 struct Report {
   Tag tag;
   bool failed = false;
-  std::string error;                  // of the kernel, the carrier or the device
+  std::string error;                  // of the kernel, the transport or the device
   const DynamicDim* beyond = nullptr;  // or: this dimension was beyond its bound
   int64_t extent = 0;                 // and had this extent
   uint64_t begun_ns = 0, ended_ns = 0;  // by the steady clock, where the queue measures

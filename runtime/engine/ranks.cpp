@@ -154,8 +154,10 @@ void Ranks::TakeRegion(uint32_t rank, uint32_t count, std::shared_ptr<cluster::R
 
 LoadContext Ranks::Context() {
   LoadContext context{.options = options_};
-  context.machines = machines_.get();
-  context.first_rank = machines_ == nullptr ? nullptr : machines_->first_rank();
+  if (machines_ != nullptr) {
+    context.links = &machines_->links();
+    context.first_rank = machines_->first_rank();
+  }
   context.control = control_;
   context.among = Among();
   context.patience = LoadPatience(options_);

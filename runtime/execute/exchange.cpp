@@ -23,7 +23,7 @@ bool Exchange::Try(LoadedGraph& graph, const StepList& program, const Step& step
 }
 
 bool Exchange::TryPart(const At& at, const CommOp& part, const Frame& frame, State& state) {
-  // Channels of the local carrier are called directly, without a virtual call.
+  // Channels of the local transport are called directly, without a virtual call.
   const auto on_channel = [&](auto&& visit) {
     if (part.local) return visit(static_cast<transport::LocalChannel&>(*part.channel));
     return visit(*part.channel);

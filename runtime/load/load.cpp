@@ -107,7 +107,7 @@ Status FindCommunicators(const LoadContext& context, const std::vector<bool>& el
                          LoadedPlan& loaded) {
   context.Tell("making the communicators of GPUs");
   HangWhereTold(loaded.rank, "before");
-  const MachineView machines{context.machines, loaded.rank, &loaded.gpus, loaded.totals};
+  const MachineView machines{context.links, loaded.rank, &loaded.gpus, loaded.totals};
   CGRAPH_RETURN_IF_ERROR(loaded.native.Find(*loaded.plan, loaded.devices, loaded.graphs, elsewhere,
                                             loaded.view, machines));
   HangWhereTold(loaded.rank, "behind");
@@ -131,9 +131,9 @@ Status PrepareGraphs(const LoadContext& context, LoadedPlan& loaded) {
     event_counts.push_back(&loaded.event_counts[worker]);
   }
   loaded.queue_map = MapQueues(*loaded.plan, loaded.placement, loaded.devices, event_counts);
-  EventCount* relayer = nullptr;
-  for (uint32_t w = loaded.placement.workers; w-- > 0;) {
-    if (loaded.IsHere(w)) relayer = &loaded.event_counts[w];
+  // The first worker of a rank goes on with messages.
+  for (uint32_t w = loaded.placement.workers; context.links != nullptr && w-- > 0;) {
+    if (loaded.IsHere(w)) context.links->SetRelayer(&loaded.event_counts[w]);
   }
   const EngineOptions& options = context.options;
   const Preparation preparation{.plan = loaded.plan.get(),
@@ -150,8 +150,7 @@ Status PrepareGraphs(const LoadContext& context, LoadedPlan& loaded) {
                                 .results_on_gpus = options.results_on_gpus,
                                 .rank = loaded.rank,
                                 .rank_of_worker = loaded.rank_of_worker,
-                                .machines = context.machines,
-                                .relayer = relayer,
+                                .links = context.links,
                                 .view = &loaded.view,
                                 .totals = loaded.totals};
   for (uint32_t g = 0; g < loaded.graphs.size(); ++g) {

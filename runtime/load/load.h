@@ -17,6 +17,7 @@
 #include <functional>
 
 #include "runtime/base/status.h"
+#include "runtime/cluster/links.h"
 #include "runtime/cluster/shared/control.h"
 #include "runtime/device/backends.h"
 #include "runtime/device/gpus.h"
@@ -25,14 +26,12 @@
 
 namespace cgraph::engine {
 
-class Machines;
-
 // LoadContext: what a plan is loaded with.
 struct LoadContext {
   const EngineOptions& options;
-  // Where ranks share no memory: their messages, and rank 0, of which this rank asks weights (null
-  // at rank 0).
-  Machines* machines = nullptr;
+  // Where ranks share no memory: what their messages go through, and rank 0, of which this rank asks
+  // weights (null at rank 0).
+  cluster::Links* links = nullptr;
   FirstRank* first_rank = nullptr;
   // Where they share some: what they tell each other in it.
   cluster::Control* control = nullptr;

@@ -129,11 +129,11 @@ class Preparer {
   // numbers they tell it where they are. Ranks of one machine have them, since they take the same
   // memory.
   bool IsPrepared(uint32_t work_queue) const {
-    return p_.machines == nullptr || p_.rank == 0 || IsHere(work_queue);
+    return p_.links == nullptr || p_.rank == 0 || IsHere(work_queue);
   }
   // Returns whether steps of a work queue have operands: not those that another machine runs.
   bool HasOperands(uint32_t work_queue) const {
-    return p_.machines == nullptr || IsHere(work_queue);
+    return p_.links == nullptr || IsHere(work_queue);
   }
 
   // Finds the events that the host signals: those of lanes that work queues carry out.

@@ -10,6 +10,7 @@
 #include <span>
 
 #include "runtime/base/status.h"
+#include "runtime/cluster/links.h"
 #include "runtime/device/shared_heap.h"
 #include "runtime/load/arenas.h"
 #include "runtime/load/communication/native_collectives.h"
@@ -22,8 +23,6 @@
 #include "runtime/plan/plan.h"
 
 namespace cgraph::engine {
-
-class Machines;
 
 struct Preparation {
   const plan::Plan* plan = nullptr;
@@ -40,8 +39,7 @@ struct Preparation {
   bool results_on_gpus = false;
   uint32_t rank = 0;                             // this process
   std::span<const uint32_t> rank_of_worker;      // none: this process has all
-  Machines* machines = nullptr;                  // where ranks share no memory
-  EventCount* relayer = nullptr;                 // of the worker that goes on with their messages
+  cluster::Links* links = nullptr;               // to ranks that share no memory; null: none
   const RankView* view = nullptr;                // of ranks that share some
   std::span<const plan::GraphTotals> totals;     // by graph, where there are machines
 };

@@ -97,7 +97,7 @@ struct CommOp {
   transport::Collective* collective = nullptr;
   uint32_t member = 0;     // of the collective
   Slice givers;            // of the program's `givers`: by member, where the queue communicates
-  bool local = false;      // the channel or collective is the local carrier's: called directly
+  bool local = false;      // the local transport made the channel or collective: called directly
 };
 
 struct Timing {

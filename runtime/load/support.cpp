@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "runtime/device/memory.h"
-#include "runtime/transport/carrier.h"
+#include "runtime/transport/transport.h"
 
 namespace cgraph::engine {
 namespace {
@@ -13,11 +13,16 @@ Status Unsupported(const plan::Graph& graph, const std::string& what) {
 }
 
 Status CheckGraph(const plan::Plan& plan, const plan::Graph& graph) {
-  for (uint32_t collective = 0; collective < graph.collectives.size(); ++collective) {
-    CGRAPH_RETURN_IF_ERROR(transport::CarrierOfCollective(plan, graph, collective).status());
+  transport::Edge edge;
+  edge.plan = &plan;
+  edge.graph = &graph;
+  edge.kind = transport::Edge::Kind::kCollective;
+  for (edge.number = 0; edge.number < graph.collectives.size(); ++edge.number) {
+    CGRAPH_RETURN_IF_ERROR(transport::CheckAsked(edge));
   }
-  for (uint32_t channel = 0; channel < graph.channels.size(); ++channel) {
-    CGRAPH_RETURN_IF_ERROR(transport::CarrierOfChannel(plan, graph, channel).status());
+  edge.kind = transport::Edge::Kind::kChannel;
+  for (edge.number = 0; edge.number < graph.channels.size(); ++edge.number) {
+    CGRAPH_RETURN_IF_ERROR(transport::CheckAsked(edge));
   }
   for (const auto& input : graph.inputs) {
     const plan::Buffer& buffer = graph.buffers[graph.values[input->value].buffer()];

@@ -1,5 +1,5 @@
-// The kinds that a plan names by numbers: dtypes, collectives and devices, by the tables of
-// runtime/base/kinds, whose order is that of the enums in plan.fbs.
+// The kinds that a plan names by numbers: dtypes, collectives, transports, devices, by the tables
+// of runtime/base/kinds, whose order is that of the enums in plan.fbs.
 #ifndef CGRAPH_RUNTIME_PLAN_KINDS_H_
 #define CGRAPH_RUNTIME_PLAN_KINDS_H_
 
@@ -13,6 +13,7 @@
 #include "runtime/base/kinds/collective.h"
 #include "runtime/base/kinds/dtype.h"
 #include "runtime/base/kinds/logical_device.h"
+#include "runtime/base/kinds/transport.h"
 #include "runtime/plan/plan.h"
 
 namespace cgraph::plan {
@@ -91,6 +92,21 @@ inline std::string CollectiveText(const Collective& collective) {
   const std::optional<Reduction> reduction = ReductionOf(collective);
   const std::string name = CollectiveName(collective);
   return reduction ? name + " " + ReductionName(*reduction) : name;
+}
+
+// ---- transports ---------------------------------------------------------------------------------
+
+#define TRANSPORT(id, name, delivery, factory)                 \
+  static_assert(static_cast<int>(cgraph::TransportKind::id) == \
+                static_cast<int>(wire::TransportKind::name));
+#include "runtime/base/kinds/transports.def"
+static_assert(std::size(kTransportTraits) == static_cast<size_t>(wire::TransportKind::MAX) + 1);
+
+constexpr cgraph::TransportKind KindOf(TransportKind transport) {
+  return static_cast<cgraph::TransportKind>(transport);
+}
+constexpr TransportKind KindOf(cgraph::TransportKind transport) {  // not of kAuto
+  return static_cast<TransportKind>(transport);
 }
 
 // ---- devices ------------------------------------------------------------------------------------

@@ -1,5 +1,5 @@
-// Channel: the two ends of the transfers between two lanes. The carrier of the channel moves the
-// bytes (carrier.h).
+// Channel: the two ends of the transfers between two lanes. The transport of the channel moves
+// the bytes (transport.h).
 //
 // Rendezvous: a send is done only when its receive has happened, as with NCCL, so an order that
 // would deadlock on GPUs deadlocks everywhere. Buffered: a send is done when one of `capacity`
@@ -68,8 +68,8 @@ class Channel {
   // Copies message n, which has arrived, out; returns its poison flag.
   virtual bool Receive(uint64_t n, std::span<const BufferSpan> spans) = 0;
 
-  // For ends on queues (channel/queued). Ready: whether the host has done what the end of message n
-  // needs of it before it may be issued: a send with kShow, a receive with kMove.
+  // For ends on queues (transport/queue). Ready: whether the host has done what the end of a
+  // message needs of it before it may be issued: a send with kShow, a receive with kMove.
   virtual bool ReadyToSend(uint64_t) const { return true; }
   virtual bool ReadyToReceive(uint64_t) const { return true; }
   virtual void IssueSend(Pass, const QueuedMessage&) {}

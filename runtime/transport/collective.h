@@ -1,5 +1,5 @@
-// Collective: one collective operation of a graph among the lanes of a communicator. Its carrier
-// moves the bytes (carrier.h).
+// Collective: one collective operation of a graph among the lanes of a communicator. Its transport
+// moves the bytes (transport.h).
 //
 // Every participant has a member slot. In each round a member *arrives*; once all have arrived it
 // does its *share* of the work; it is done when no other member needs its memory any more. So, as
@@ -24,7 +24,7 @@
 namespace cgraph::transport {
 
 struct CollectiveShape {
-  CollectiveKind kind = CollectiveKind::kBarrier;  // that the carrier serves
+  CollectiveKind kind = CollectiveKind::kBarrier;  // that the transport serves
   std::optional<Reduction> reduction;              // of kinds that reduce
   uint32_t root = 0;
   uint32_t members = 1;
@@ -71,7 +71,7 @@ class Collective {
   // Called after Reduce(): returns whether all other members are done with this member's memory.
   virtual bool Left(uint64_t n) const = 0;
 
-  // For members on queues (channel/queued). Prepare: does the host's part before a pass is issued;
+  // For members on queues (transport/queue). Prepare: does the host's part before a pass is issued;
   // false: call again, and go on with other members meanwhile.
   virtual bool Prepare(Pass, const QueuedMember&) { return true; }
   virtual void Issue(Pass, const QueuedMember&) {}

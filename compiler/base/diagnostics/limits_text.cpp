@@ -1,9 +1,10 @@
-// The limits that explanations name, as people write them.
+// The limits and lists that explanations name, as people write them.
 #include <string>
 #include <utility>
 
 #include "compiler/base/diagnostics/diagnostics.h"
 #include "compiler/base/limits.h"
+#include "compiler/base/transport.h"
 #include "llvm/Support/MathExtras.h"
 #include "runtime/base/kinds/logical_device.h"
 
@@ -36,6 +37,7 @@ std::string CodeExplanation(Code code) {
       {"{kMaxDeviceIndex}", std::to_string(kMaxDeviceIndex)},
       {"{kMaxNodes}", std::to_string(kMaxNodes)},
       {"{kMaxDevices}", std::to_string(kMaxDevices)},
+      {"{transports}", TransportList()},
   };
   std::string text = WrittenExplanation(code);
   for (const auto& [name, limit] : kLimits) {

@@ -38,9 +38,6 @@ StaticType ElementOf(Scope& scope, const Value& list);
 // The transport that a `via` names.
 std::optional<program::Route> ResolveRoute(Scope& scope, syntax::ExprId id);
 
-// Returns what may stand after `via`, to suggest it; not `mpi`, which is read and refused.
-std::vector<std::string> TransportNames();
-
 // ---- devices: cpu[i], gpu[i], node[j].gpu[i]
 
 // Whether the name is cpu, gpu or node and nothing nearer.

@@ -1,20 +1,16 @@
 #include "compiler/check/expressions/resolve.h"
 
+#include <fmt/format.h>
+
+#include "compiler/base/transport.h"
 #include "compiler/check/names.h"
 #include "compiler/check/scope/lookup.h"
 #include "compiler/check/scope/scope.h"
+#include "llvm/ADT/StringExtras.h"
 
 namespace cgraph::check {
 
 using namespace program;
-
-std::vector<std::string> TransportNames() {
-  std::vector<std::string> names;
-#define TRANSPORT(id, name) \
-  if (Transport::id != Transport::kMpi) names.push_back(name);
-#include "compiler/base/transports.def"
-  return names;
-}
 
 std::optional<Route> ResolveRoute(Scope& scope, syntax::ExprId id) {
   const syntax::Expr& expr = scope.Written(id);
@@ -46,7 +42,8 @@ std::optional<Route> ResolveRoute(Scope& scope, syntax::ExprId id) {
     candidates.push_back(transport.name);
   Diagnostic& diagnostic = scope.Report(
       Code::kE0314, expr.range,
-      "`via` takes a transport: auto, local, shm, nccl, mpi, host or one that the file declares");
+      fmt::format("`via` takes a transport: {} or one that the file declares",
+                  llvm::join(TransportNames(), ", ")));
   if (name != nullptr) scope.checker.Suggest(diagnostic, expr.range, name->name, candidates);
   return std::nullopt;
 }

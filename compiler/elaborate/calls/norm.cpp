@@ -69,7 +69,7 @@ class Norm {
     if (found.devices.size() > 1) {
       const std::optional<graph::OpId> reduced = EmitCollective(
           elaboration_,
-          {CollectiveKind::kReduce, Reduction::kSum, 0, Transport::kAuto, range_}, found);
+          {CollectiveKind::kReduce, Reduction::kSum, 0, TransportKind::kAuto, range_}, found);
       if (!reduced) return Value();
       total = Tensor{elaboration_.builder->graph().ops[*reduced].results[0]};
     }

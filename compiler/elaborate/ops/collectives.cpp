@@ -130,7 +130,7 @@ void TakeOperands(ElaborationContext& elaboration, const Participants& found, gr
   for (const std::vector<Tensor>& tensors : found.tensors) {
     for (const Tensor& tensor : tensors) {
       const bool there = each || elaboration.builder->value(tensor.value).home == op.device;
-      if (there && collective.via == Transport::kAuto) collective.via = tensor.via.transport;
+      if (there && collective.via == TransportKind::kAuto) collective.via = tensor.via.transport;
       op.operands.push_back({tensor.value, there ? TransportRequest() : tensor.via, op.range});
       if (!there) CheckTransport(elaboration, op.operands.back(), op.device);
     }
@@ -176,7 +176,7 @@ std::optional<graph::OpId> EmitCollective(ElaborationContext& elaboration,
 }
 
 Value CallCollective(ElaborationContext& elaboration, const program::CallCollective& e,
-                     Transport via, const Context& context) {
+                     TransportKind via, const Context& context) {
   const Traits& traits = TraitsOf(e.kind);
   if (elaboration.method || !elaboration.builder) {
     Report(elaboration, Code::kE0604, context.range,
@@ -204,7 +204,7 @@ Value CallCollective(ElaborationContext& elaboration, const program::CallCollect
 
 Value Eval(ElaborationContext& elaboration, const program::CallCollective& e,
            const Context& context) {
-  return CallCollective(elaboration, e, Transport::kAuto, context);
+  return CallCollective(elaboration, e, TransportKind::kAuto, context);
 }
 
 }  // namespace cgraph::elaborate

@@ -65,7 +65,7 @@ struct CollectiveCall {
   CollectiveKind kind;
   std::optional<Reduction> reduction;
   uint32_t root = 0;
-  Transport via = Transport::kAuto;
+  TransportKind via = TransportKind::kAuto;
   Range range;
 };
 
@@ -75,7 +75,7 @@ std::optional<graph::OpId> EmitCollective(ElaborationContext& elaboration,
 
 // Collectives: what comes of them, by rank.
 Value CallCollective(ElaborationContext& elaboration, const program::CallCollective& e,
-                     Transport via, const Context& context);
+                     TransportKind via, const Context& context);
 
 }  // namespace cgraph::elaborate
 

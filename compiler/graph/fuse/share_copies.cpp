@@ -79,7 +79,7 @@ class Sharer {
     const Value& copy = graph_.values[op.results[0]];
     const Value& source = graph_.values[Instead(op.operands[0].value)];
     const bool is_here = source.home == op.device && source.type == copy.type &&
-                         op.operands[0].via.transport == Transport::kAuto;
+                         op.operands[0].via.transport == TransportKind::kAuto;
     if (!is_here || copy.storage != Value::kTemporary || is_output_[op.results[0].index]) {
       return false;
     }

@@ -61,14 +61,14 @@ class Broadcaster {
   struct Key {
     CallId maker;
     DeviceId from;
-    Transport transport;
+    TransportKind transport;
     std::vector<DeviceId> to;  // sorted
     auto operator<=>(const Key&) const = default;
   };
 
   // Returns the transport by which a value is read away from home, in a message whose capacity
   // nobody has asked for.
-  std::optional<Transport> MessageTo(const Op& op, const Use& use) const {
+  std::optional<TransportKind> MessageTo(const Op& op, const Use& use) const {
     const Value& root = graph_.values[RootOf(graph_, use.value)];
     if (op.collective || !root.home.valid() || use.via.capacity != 0) return std::nullopt;
     return MessageOf(module_, root.home, op.device, use.via.transport);
@@ -77,7 +77,7 @@ class Broadcaster {
   void FindReaders() {
     std::set<ValueId> extents;  // travel ahead of what they are extents of
     for (const Symbol& symbol : graph_.symbols) extents.insert(RootOf(graph_, symbol.extent));
-    std::set<std::tuple<ValueId, Transport, DeviceId>> seen;
+    std::set<std::tuple<ValueId, TransportKind, DeviceId>> seen;
     for (const Op& op : graph_.ops) {
       for (const Use& use : op.operands) {
         const auto message = MessageTo(op, use);
@@ -136,7 +136,7 @@ class Broadcaster {
     std::vector<LogicalDevice> participants = {module_.devices[key.from]};
     for (DeviceId to : key.to) participants.push_back(module_.devices[to]);
     return costs_.Collective(CollectiveKind::kBroadcast, participants,
-                             key.transport == Transport::kNccl, bytes).ps;
+                             key.transport, bytes).ps;
   }
 
   Insertion MakeBroadcast(const Key& key, const std::vector<ValueId>& values) {
@@ -186,9 +186,9 @@ class Broadcaster {
   const RewriteOptions& options_;
   const cost::Costs costs_;
   Graph& graph_;
-  std::map<std::pair<ValueId, Transport>, Readers> readers_;
+  std::map<std::pair<ValueId, TransportKind>, Readers> readers_;
   std::map<Key, std::vector<ValueId>> groups_;
-  std::map<std::tuple<ValueId, Transport, DeviceId>, ValueId> arrived_;
+  std::map<std::tuple<ValueId, TransportKind, DeviceId>, ValueId> arrived_;
 };
 
 }  // namespace

@@ -42,7 +42,7 @@ class Bucketer {
  private:
   struct Way {
     DeviceId from, to;
-    Transport transport;
+    TransportKind transport;
     uint32_t capacity;
     auto operator<=>(const Way&) const = default;
   };

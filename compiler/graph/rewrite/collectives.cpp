@@ -67,7 +67,7 @@ class PairRewriter {
   }
   static bool SameOperands(const Op& first, const Op& second) {
     const auto same = [](ValueId made, const Use& read) {
-      return made == read.value && read.via.transport == Transport::kAuto;
+      return made == read.value && read.via.transport == TransportKind::kAuto;
     };
     return std::equal(first.results.begin(), first.results.end(), second.operands.begin(),
                       second.operands.end(), same);

@@ -5,17 +5,19 @@
 
 namespace cgraph::graph {
 
-std::optional<Transport> MessageOf(const Module& module, DeviceId from, DeviceId to,
-                                   Transport via) {
+std::optional<TransportKind> MessageOf(const Module& module, DeviceId from, DeviceId to,
+                                       TransportKind via) {
   if (from == to) return std::nullopt;
-  if (via == Transport::kAuto) via = AutomaticTransport(module.devices[from], module.devices[to]);
-  if (via != Transport::kNccl && via != Transport::kShm) return std::nullopt;
+  if (via == TransportKind::kAuto) {
+    via = AutomaticTransport(module.devices[from], module.devices[to]);
+  }
+  if (via != TransportKind::kNccl && via != TransportKind::kShm) return std::nullopt;
   return via;
 }
 
 cost::LinkRates LinkOf(const Module& module, const cost::Costs& costs, DeviceId from, DeviceId to,
-                       Transport message) {
-  return costs.Rates(module.devices[from], module.devices[to], message == Transport::kNccl);
+                       TransportKind message) {
+  return costs.Rates(module.devices[from], module.devices[to], message);
 }
 
 }  // namespace cgraph::graph

@@ -20,9 +20,10 @@ namespace cgraph::graph {
 // ---- messages between devices, as rewrites see them before there is a schedule
 
 // What carries a use that is sent as a message, and nothing for one that is not.
-std::optional<Transport> MessageOf(const Module& module, DeviceId from, DeviceId to, Transport via);
+std::optional<TransportKind> MessageOf(const Module& module, DeviceId from, DeviceId to,
+                                       TransportKind via);
 cost::LinkRates LinkOf(const Module& module, const cost::Costs& costs, DeviceId from, DeviceId to,
-                       Transport message);
+                       TransportKind message);
 
 // An op that a rewrite adds, a call of its own right after one that is there. `op` has everything
 // but its call; `call` stands for it. Its results name it only then.

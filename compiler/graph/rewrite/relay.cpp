@@ -58,7 +58,7 @@ class Relayer {
     const Value& root = graph_.values[RootOf(graph_, use.value)];
     return root.storage != Value::kConstant && root.home.valid() && root.home != to &&
            IsGpu(root.home) && IsGpu(to) && NodeOf(root.home) == NodeOf(to) &&
-           use.via.transport == Transport::kAuto && bucketed_.count({use.value, to}) == 0;
+           use.via.transport == TransportKind::kAuto && bucketed_.count({use.value, to}) == 0;
   }
 
   // Returns the best relay, of equally fast ones the first; invalid: the direct way is best.
@@ -82,7 +82,7 @@ class Relayer {
     const LogicalDevice source = module_.devices[from];
     const LogicalDevice target = module_.devices[to];
     if (!costs_.Reaches(source, target)) return std::nullopt;
-    return costs_.Message(source, target, /*by_nccl=*/true, bytes).ps;
+    return costs_.Message(source, target, TransportKind::kNccl, bytes).ps;
   }
 
   const Module& module_;

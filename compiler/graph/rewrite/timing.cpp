@@ -122,8 +122,8 @@ uint64_t Timing::CollectiveTime(const Op& op) const {
   for (DeviceId id : op.collective->participants) {
     participants.push_back(module_.devices[id]);
   }
-  return costs_.Collective(op.collective->kind, participants, gpus, bytes, op.collective->root)
-      .ps;
+  const TransportKind by = gpus ? TransportKind::kNccl : TransportKind::kShm;
+  return costs_.Collective(op.collective->kind, participants, by, bytes, op.collective->root).ps;
 }
 
 uint64_t Timing::EdgeTime(const Use& use, DeviceId to) const {
@@ -134,10 +134,11 @@ uint64_t Timing::EdgeTime(const Use& use, DeviceId to) const {
     return cost::TransferPicoseconds(LinkOf(module_, costs_, from, to, *message), bytes);
   }
   if (module_.devices[from].node != module_.devices[to].node ||
-      use.via.transport == Transport::kMpi) {
-    return costs_.Message(module_.devices[from], module_.devices[to], /*by_nccl=*/false, bytes).ps;
+      use.via.transport == TransportKind::kMpi) {
+    const LogicalDevice &source = module_.devices[from], &target = module_.devices[to];
+    return costs_.Message(source, target, TransportKind::kShm, bytes).ps;
   }
-  const bool copied = use.via.transport == Transport::kHost || IsGpu(from) || IsGpu(to);
+  const bool copied = use.via.transport == TransportKind::kHost || IsGpu(from) || IsGpu(to);
   if (!copied) {
     return costs_.RemoteRead(module_.devices[to], module_.devices[from], bytes);
   }

@@ -29,7 +29,7 @@ constexpr double kDeviceFont = 12, kLabelFont = 10;
 // Between two devices, by what, and whether outputs are copies of it.
 struct Way {
   uint32_t from = 0, to = 0;  // devices
-  Transport transport{};
+  TransportKind transport{};
   bool is_copied = false;
   friend auto operator<=>(const Way&, const Way&) = default;
 };
@@ -106,8 +106,7 @@ class TransportsDrawer {
       const plan::Channel& channel = graph_.channels[id];
       const uint32_t from = plan_.lanes[channel.from_lane()].device();
       const uint32_t to = plan_.lanes[channel.to_lane()].device();
-      const Transport transport = ParseTransport(wire::EnumNameCarrier(channel.carrier()))
-                                      .value_or(Transport::kLocal);
+      const TransportKind transport = plan::KindOf(channel.transport());
       for (const plan::Message& receive : index_.receives(id)) {
         const plan::CommPart& part = graph_.parts[receive.part];
         for (uint32_t i = 0; i < part.outputs(); ++i) {
@@ -127,8 +126,8 @@ class TransportsDrawer {
       const uint32_t value = graph_.operands[copy.first() + 1];
       const uint32_t to = DeviceOfValue(value);
       if (from == to) continue;
-      Carry({from, to, Transport::kHost}, value);
-      ++traffic_[{from, to, Transport::kHost}].messages;
+      Carry({from, to, TransportKind::kHost}, value);
+      ++traffic_[{from, to, TransportKind::kHost}].messages;
     }
   }
 
@@ -146,7 +145,7 @@ class TransportsDrawer {
   void CollectShared() {
     std::map<Shared, std::vector<std::string>> copied_to;
     for (const Flow& flow : FindFlows(plan_, graph_, operations_)) {
-      if (flow.transports != std::vector<std::string>{"local"}) continue;
+      if (flow.transports != std::vector<std::string>{NameOf(TransportKind::kLocal)}) continue;
       const Operation& to = operations_.all[flow.to];
       std::vector<std::string>& outputs =
           copied_to[{DeviceOfLane(operations_.all[flow.from].lane), DeviceOfLane(to.lane),
@@ -156,7 +155,7 @@ class TransportsDrawer {
           graph_.outputs[graph_.instructions[to.instructions.front()].subject()]->name);
     }
     for (const auto& [shared, outputs] : copied_to) {
-      const Way way{shared.from, shared.to, Transport::kLocal, !outputs.empty()};
+      const Way way{shared.from, shared.to, TransportKind::kLocal, !outputs.empty()};
       Carry(way, shared.value);
       Traffic& traffic = traffic_[way];
       ++traffic.messages;
@@ -179,7 +178,7 @@ class TransportsDrawer {
         const plan::Collective& collective = *graph_.collectives[part.subject()];
         const plan::Communicator& members = plan_.communicators[at.communicator];
         Group group{fmt::format("{}\nby {}", plan::CollectiveText(collective),
-                                wire::EnumNameCarrier(collective.carrier)),
+                                wire::EnumNameTransportKind(collective.transport)),
                     {}};
         for (uint32_t m = 0; m < members.members(); ++m) {
           group.devices.push_back(plan_.lanes[plan_.members[members.first_member() + m]].device());
@@ -269,11 +268,11 @@ class TransportsDrawer {
   // Adds edges. Each label is a node of its own on the way: labels of edges would be laid over each
   // other.
   void AddTraffic() {
-    std::map<std::tuple<uint32_t, uint32_t, Transport, std::string>, Traffic> all;
+    std::map<std::tuple<uint32_t, uint32_t, TransportKind, std::string>, Traffic> all;
     for (const auto& [way, traffic] : traffic_) {
       const auto [from, to, transport, is_copied] = way;
       const bool is_automatic = transport == AutomaticTransport(KeyOf(from), KeyOf(to)) ||
-                                transport == Transport::kLocal;
+                                transport == TransportKind::kLocal;
       const std::string why = WhyWithCopies(
           transport, is_automatic ? WhyAutomatic(transport) : "asked for", traffic.outputs);
       Traffic& sum = all[{box_of_[from], box_of_[to], transport, why}];
@@ -285,10 +284,9 @@ class TransportsDrawer {
     }
     for (const auto& [way, traffic] : all) {
       const auto& [from, to, transport, why] = way;
-      const char* unit = transport == Transport::kNccl || transport == Transport::kShm ||
-                                 transport == Transport::kMpi ? "message"
-                         : transport == Transport::kHost      ? "copy"
-                                                              : "value";
+      const char* unit = SendsMessages(transport)                        ? "message"
+                         : DeliveryOf(transport) == Delivery::kCopied ? "copy"
+                                                                      : "value";
       const std::string label =
           fmt::format("by {}: {} in {}\n{}\n{}", TransportName(transport).str(),
                       BytesText(traffic.bytes), Counted(traffic.messages, unit),

@@ -75,10 +75,10 @@ class Applier {
   void OfChannel(uint32_t number) {
     const plan::Channel& channel = graph_.channels[number];
     const auto sends = index_.sends(number), receives = index_.receives(number);
-    const bool nccl = channel.carrier() == plan::Carrier::nccl;
+    const TransportKind by = plan::KindOf(channel.transport());
     for (size_t j = 0; j < std::min(sends.size(), receives.size()); ++j) {
       const cost::Movement movement =
-          costs_.Message(DeviceOfLane(channel.from_lane()), DeviceOfLane(channel.to_lane()), nccl,
+          costs_.Message(DeviceOfLane(channel.from_lane()), DeviceOfLane(channel.to_lane()), by,
                          Bytes(graph_.parts[sends[j].part], /*received=*/false));
       durations_[receives[j].instruction] = movement.ps;
       Set(sends[j].instruction, movement);
@@ -95,12 +95,12 @@ class Applier {
       participants.push_back(DeviceOfLane(index_.lane(part.instruction)));
     }
     const size_t root = std::min<size_t>(std::max(collective.root, 0), parts.size() - 1);
-    const bool nccl = collective.carrier == plan::Carrier::nccl;
+    const TransportKind by = plan::KindOf(collective.transport);
     const uint64_t bytes = Bytes(graph_.parts[parts[root].part], /*received=*/false);
     const cost::Movement movement =
         SenderOf(graph_, parts)
-            ? costs_.Message(participants[root], participants[1 - root], nccl, bytes)
-            : costs_.Collective(kind->kind, participants, nccl, bytes, static_cast<uint32_t>(root));
+            ? costs_.Message(participants[root], participants[1 - root], by, bytes)
+            : costs_.Collective(kind->kind, participants, by, bytes, static_cast<uint32_t>(root));
     for (const plan::CollectivePart& part : parts) durations_[part.instruction] = movement.ps;
     Set(parts[0].instruction, movement);
   }

@@ -59,7 +59,7 @@ void AddCollective(LoweringContext& lowering, OpId id) {
       ChooseGroupTransport(lowering.module, collective.participants, collective.via);
   CGRAPH_CHECK(choice.possible, "schedule", "a collective that nothing carries: " + choice.reason);
   lowering.schedule.collective_choices.push_back({id, choice.transport, choice.reason});
-  const bool through_host = choice.transport == Transport::kHost;
+  const bool through_host = choice.transport == TransportKind::kHost;
   if (through_host && traits.from != Traits::kNobody) return AddAtCaller(lowering, id);
   const Step::ProgramPosition place{.call = lowering.facts.PlaceOf(id), .consumer = id.index};
   std::vector<CollectivePart> parts(members);
@@ -89,7 +89,7 @@ void AddCollective(LoweringContext& lowering, OpId id) {
   step.op = id;
   step.call = op.call;
   step.group = lowering.tables.GroupOf(std::move(group));
-  step.by = through_host ? Transport::kShm : choice.transport;  // a barrier moves nothing
+  step.by = through_host ? TransportKind::kShm : choice.transport;  // a barrier moves nothing
   step.parts = std::move(parts);
 }
 

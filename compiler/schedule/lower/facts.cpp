@@ -45,7 +45,7 @@ void Facts::FindDirectOutputs() {
     if (graph_.ops[value.producer].collective) continue;  // these write slots only
     const TransportChoice choice =
         ChooseTransport(module_, value.home, kCaller, port.use.via.transport);
-    const bool local = choice.possible && choice.transport == Transport::kLocal;
+    const bool local = choice.possible && choice.transport == TransportKind::kLocal;
     if (local && !read_elsewhere[id.index]) direct_[id.index] = true;
   }
 }

@@ -80,7 +80,7 @@ ValueLocationId Values::MaterializeOn(const graph::Use& use, DeviceId device,
   const bool leaves = place.order != Step::ProgramPosition::kOps || root.home != device;
   const ValueLocationId source = changes && leaves ? Snapshot(use.value)
                                                    : AtHome(use.value, device);
-  if (choice.transport == Transport::kLocal) return source;
+  if (choice.transport == TransportKind::kLocal) return source;
   TransportRequest via = use.via;
   via.transport = choice.transport;
   const TransferKey key(use.value, device, via);
@@ -93,7 +93,7 @@ ValueLocationId Values::MaterializeOn(const graph::Use& use, DeviceId device,
     return remote_.at(key);
   }
   const ValueLocationId target =
-      choice.transport == Transport::kHost
+      choice.transport == TransportKind::kHost
           ? CopyThroughHost(source, root.home, device, place, space)
           : SendBy(use.relay, source, root.home, device, place, via);
   remote_[key] = target;

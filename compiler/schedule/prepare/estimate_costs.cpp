@@ -62,10 +62,10 @@ class CostEstimator {
   }
 
   cost::Movement OfTransfer(const Step& step) const {
-    const bool nccl = schedule_.channels[step.channel].transport == Transport::kNccl;
     int64_t bytes = 0;
     for (ValueLocationId input : step.inputs) bytes += Bytes(input);
-    return costs_.Message(KeyOf(step.lane), KeyOf(step.to_lane), nccl, bytes);
+    return costs_.Message(KeyOf(step.lane), KeyOf(step.to_lane),
+                          schedule_.channels[step.channel].transport, bytes);
   }
 
   cost::Movement OfCollective(const Step& step) const {
@@ -74,7 +74,7 @@ class CostEstimator {
     for (ValueLocationId input : step.parts[collective.root].inputs) bytes += Bytes(input);
     std::vector<LogicalDevice> participants;
     for (graph::DeviceId device : collective.participants) participants.push_back(KeyOf(device));
-    return costs_.Collective(collective.kind, participants, step.by == Transport::kNccl, bytes,
+    return costs_.Collective(collective.kind, participants, step.by, bytes,
                              collective.root);
   }
 

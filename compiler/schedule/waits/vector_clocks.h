@@ -4,7 +4,7 @@
 // clock counts units through the rounds: unit i of a lane of n units is i in this round and i - n
 // in the one before. Knowledge flows along lanes (around the end into the next round), along waits,
 // and from the start of a send to the end of its receive, and of a collective's part to the ends of
-// those into which it flows; never back from a receive to its send, since a carrier may buffer.
+// those into which it flows; never back from a receive to its send, since a transport may buffer.
 #ifndef CGRAPH_COMPILER_SCHEDULE_WAITS_VECTOR_CLOCKS_H_
 #define CGRAPH_COMPILER_SCHEDULE_WAITS_VECTOR_CLOCKS_H_
 

@@ -26,28 +26,15 @@ Machines::Machines(const EngineView& engine, cluster::Peers& peers, uint32_t fir
                    std::vector<uint32_t> weights)
     : engine_(engine),
       messenger_(peers.messenger),
-      next_tag_(first_tag),
       agreement_(
           messenger_, [this] { return was_interrupted_ = Interrupted(); }, engine.load_patience,
-          [&peers](const std::vector<uint32_t>& ranks) { return peers.NamesOf(ranks); }) {
+          [&peers](const std::vector<uint32_t>& ranks) { return peers.NamesOf(ranks); }),
+      links_(messenger_, first_tag, agreement_) {
   if (messenger_.rank() == 0) {
     others_.emplace(engine, peers, agreement_);
   } else {
     reporter_.emplace(engine, messenger_, agreement_, std::move(weights));
   }
-}
-
-Result<uint32_t> Machines::NewTags(uint64_t count) {
-  const uint32_t first = next_tag_;
-  if (count > messenger_.wire().most_tag() - first) {
-    return Status(StatusCode::kUnsupported,
-                  fmt::format("the plan has more than {} channels and members of collectives "
-                              "between machines, which is what {} has tags for",
-                              messenger_.wire().most_tag(), messenger_.wire().library()));
-  }
-  next_tag_ += static_cast<uint32_t>(count);
-  messenger_.UseTagsBelow(next_tag_);
-  return first;
 }
 
 bool Machines::Interrupted() const {
@@ -76,12 +63,12 @@ bool Machines::Poll() {
 bool Machines::PollOnce(bool positions) {
   if (reporter_) reporter_->ReportProgress(positions);
   bool any = messenger_.Poll();
-  for (transport::Channel* channel : relays_) any |= channel->Relay();
+  any |= links_.Relay();
   if (reporter_) reporter_->SendAnswers();
   // Workers that wait for a message to leave are not notified of that otherwise.
   for (size_t w = 0; w < engine_.workers.workers.size() && any; ++w) {
-    if (engine_.loaded.IsHere(static_cast<uint32_t>(w)))
-      engine_.workers.workers[w]->event_count->Notify();
+    if (!engine_.loaded.IsHere(static_cast<uint32_t>(w))) continue;
+    engine_.workers.workers[w]->event_count->Notify();
   }
   return any;
 }

@@ -1,10 +1,10 @@
 // Machines: the ranks of an engine that share no memory: one for each node of the plan, which a
 // launcher has started. Rank k serves the devices of node k; rank 0 has the caller as well.
 //
-// Values travel in the plan's own messages (transport/messages). What processes of one machine read
+// Values travel in the plan's own messages (transport/mpi). What processes of one machine read
 // of each other in shared memory besides, these send: rank 0 the rounds that it submits
 // (other_ranks.h), the others what their work queues have finished and which executions failed
-// (rank_reporter.h). This is what all ranks have: tags, and whoever goes on with messages.
+// (rank_reporter.h). This is what all ranks have: links, and whoever goes on with messages.
 #ifndef CGRAPH_RUNTIME_ENGINE_MACHINES_MACHINES_H_
 #define CGRAPH_RUNTIME_ENGINE_MACHINES_MACHINES_H_
 
@@ -21,12 +21,12 @@
 #include "runtime/base/status.h"
 #include "runtime/cluster/agreement.h"
 #include "runtime/cluster/launcher.h"
+#include "runtime/cluster/links.h"
 #include "runtime/cluster/messenger.h"
 #include "runtime/engine/machines/engine_view.h"
 #include "runtime/engine/machines/other_ranks.h"
 #include "runtime/engine/machines/rank_reporter.h"
 #include "runtime/plan/plan.h"
-#include "runtime/transport/channel.h"
 
 namespace cgraph::engine {
 
@@ -43,14 +43,8 @@ class Machines final : public Poller {
   // Rank 0, as this rank asks it for weights; null at rank 0.
   FirstRank* first_rank() { return reporter_ ? &reporter_->first_rank() : nullptr; }
 
-  // Called at load: adds a channel whose host's part is done by who goes on with messages.
-  void AddRelay(transport::Channel* channel) { relays_.push_back(channel); }
-  // Returns the first of `count` tags that nobody else has; the same at all ranks, which ask for
-  // the same ones in the same order. kUnsupported where the wire has no more.
-  Result<uint32_t> NewTags(uint64_t count);
-
-  // While the plan is loaded: what ranks agree on.
-  cluster::Agreement& agreement() { return agreement_; }
+  // What the plan's messages go through, and the loading of the plan.
+  cluster::Links& links() { return links_; }
   // Returns whether nobody is to wait for other ranks any more; goes on with messages while the
   // plan is loaded, since whoever waits for a device's library does not.
   bool GivesUp();
@@ -73,9 +67,8 @@ class Machines final : public Poller {
 
   const EngineView& engine_;
   cluster::Messenger& messenger_;
-  uint32_t next_tag_;
-  std::vector<transport::Channel*> relays_;  // of ends on queues
   cluster::Agreement agreement_;
+  cluster::Links links_;
   std::atomic<bool> loading_{true};
   bool was_interrupted_ = false;  // by another rank, while this one loaded the plan
   std::optional<OtherRanks> others_;

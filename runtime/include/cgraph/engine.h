@@ -220,7 +220,7 @@ class Engine {
   //     weight files, or asks for more memory than is free.
   //   kNotFound: a weight file or a library cannot be read, the machine has no GPUs or too few, or
   //     the system gives no more memory or threads.
-  //   kUnsupported: this engine lacks a device, a carrier, a kernel or a feature of the plan.
+  //   kUnsupported: this engine lacks a device, a transport, a kernel or a feature of the plan.
   //   kFailed: an initialisation reported an error.
   //   kTimeout: the initialisation stood still for options.timeout, or a file's system gave
   //     up.

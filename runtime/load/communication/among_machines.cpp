@@ -8,10 +8,9 @@
 #include <string_view>
 #include <utility>
 
-#include "runtime/engine/machines/machines.h"
 #include "runtime/load/communication/collectives.h"
 #include "runtime/plan/graph_index.h"
-#include "runtime/transport/queued/native_collective.h"
+#include "runtime/transport/nccl/native_collective.h"
 
 namespace cgraph::engine {
 namespace {
@@ -150,7 +149,7 @@ class CommunicatorsAmongMachines {
   }
 
   Status Agree(const std::vector<uint32_t>& others) {
-    cluster::Agreement& agreement = view_.machines->agreement();
+    cluster::Agreement& agreement = view_.links->agreement();
     if (view_.rank != 0) {
       auto answer = agreement.Tell(TextOf(said_), kWhat);
       if (!answer.ok()) return answer.status();

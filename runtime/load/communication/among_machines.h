@@ -15,8 +15,9 @@
 #include <vector>
 
 #include "runtime/base/status.h"
-#include "runtime/device/gpus.h"
+#include "runtime/cluster/links.h"
 #include "runtime/device/device.h"
+#include "runtime/device/gpus.h"
 #include "runtime/load/communication/native_collectives.h"
 #include "runtime/load/loaded_graph.h"
 #include "runtime/plan/node_parts.h"
@@ -24,10 +25,8 @@
 
 namespace cgraph::engine {
 
-class Machines;
-
 struct MachineView {
-  Machines* machines = nullptr;  // null: all ranks are on this machine
+  cluster::Links* links = nullptr;  // null: all ranks are on this machine
   uint32_t rank = 0;
   const device::GpuMap* gpus = nullptr;       // of all machines, as each counts its own
   std::span<const plan::GraphTotals> totals;  // by graph

@@ -8,7 +8,7 @@
 
 #include "runtime/load/communication/collectives.h"
 #include "runtime/plan/graph_index.h"
-#include "runtime/transport/queued/native_collective.h"
+#include "runtime/transport/nccl/native_collective.h"
 
 namespace cgraph::engine {
 

@@ -1,5 +1,5 @@
-// Communications: the channels and collectives of a graph, made by what can serve their ends: a
-// carrier where the host drives them, else what queues carry out by themselves.
+// Communications: the channels and collectives of a graph: for each edge it says where its ends
+// are, and the transport that is chosen for it (transport/transport.h) makes it.
 #ifndef CGRAPH_RUNTIME_LOAD_COMMUNICATION_COMMUNICATIONS_H_
 #define CGRAPH_RUNTIME_LOAD_COMMUNICATION_COMMUNICATIONS_H_
 
@@ -19,10 +19,10 @@ namespace cgraph::engine {
 // What the parts of comms are ends of. The channels and collectives themselves are the graph's.
 struct Communications {
   std::map<uint32_t, uint32_t> message_of;  // part -> its number in a round
-  // part -> its collective, its member, and whether the local carrier made it
+  // part -> its collective, its member, and whether the local transport made it
   std::map<uint32_t, std::tuple<transport::Collective*, uint32_t, bool>> member_slot_of;
-  std::vector<bool> local_channel;   // per channel: the local carrier's
-  std::vector<bool> queued_channel;  // per channel: an end is on a queue
+  std::vector<bool> local_channel;   // per channel: the local transport's
+  std::vector<bool> queued_channel;  // per channel: the queue transport's
   // part of a collective among queues -> its first part, and how many there are
   std::map<uint32_t, std::pair<size_t, uint32_t>> queued_members_of;
 };

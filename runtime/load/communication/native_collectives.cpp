@@ -9,7 +9,7 @@
 #include "runtime/load/communication/among_ranks.h"
 #include "runtime/load/communication/collectives.h"
 #include "runtime/plan/kinds.h"
-#include "runtime/transport/queued/native_collective.h"
+#include "runtime/transport/nccl/native_collective.h"
 
 namespace cgraph::engine {
 
@@ -36,7 +36,7 @@ Status NativeCollectives::Find(const plan::Plan& plan,
       return FindOne(*graph, index, devices, elsewhere, first, parts);
     }));
   }
-  if (machines.machines == nullptr) return Status::Ok();
+  if (machines.links == nullptr) return Status::Ok();
   CGRAPH_RETURN_IF_ERROR(FindAmongMachines(plan, devices, graphs, machines, *this));
   std::sort(found_.begin(), found_.end(), [](const Found& a, const Found& b) {
     return std::pair(a.graph->index, a.first) < std::pair(b.graph->index, b.first);

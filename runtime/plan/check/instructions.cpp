@@ -322,20 +322,21 @@ Status CheckTables(const Context& context) {
   CGRAPH_RETURN_IF_ERROR(CheckExtentTable(context));
   for (size_t id = 0; id < graph.channels.size(); ++id) {
     const Channel& channel = graph.channels[id];
-    if (!Known(channel.protocol()) || !Known(channel.carrier()) ||
+    if (!Known(channel.protocol()) || !Known(channel.transport()) ||
         channel.from_lane() >= context.plan.lanes.size() ||
         channel.to_lane() >= context.plan.lanes.size() ||
         !NoneOrIn(channel.communicator(), context.plan.communicators.size())) {
-      return Refuse(context, fmt::format("channel {} has a protocol, carrier, lane or communicator "
-                                         "that does not exist",
-                                         id));
+      return Refuse(context,
+                    fmt::format("channel {} has a protocol, transport, lane or communicator that "
+                                "does not exist",
+                                id));
     }
   }
   for (size_t id = 0; id < graph.collectives.size(); ++id) {
-    if (graph.collectives[id] == nullptr || !Known(graph.collectives[id]->carrier) ||
+    if (graph.collectives[id] == nullptr || !Known(graph.collectives[id]->transport) ||
         graph.collectives[id]->communicator >= context.plan.communicators.size()) {
       return Refuse(context,
-                    fmt::format("collective {} has a carrier or communicator that does not exist",
+                    fmt::format("collective {} has a transport or communicator that does not exist",
                                 id));
     }
   }

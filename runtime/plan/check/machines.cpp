@@ -16,7 +16,7 @@ class MachineCheck {
 
   Status Run() {
     CGRAPH_RETURN_IF_ERROR(CheckWaits());
-    CGRAPH_RETURN_IF_ERROR(CheckCarriers());
+    CGRAPH_RETURN_IF_ERROR(CheckTransports());
     for (uint32_t i = 0; i < graph_.instructions.size(); ++i) {
       CGRAPH_RETURN_IF_ERROR(CheckAccesses(i));
     }
@@ -50,17 +50,17 @@ class MachineCheck {
     return Status::Ok();
   }
 
-  Status CheckCarriers() {
+  Status CheckTransports() {
     for (uint32_t c = 0; c < graph_.channels.size(); ++c) {
       const Channel& channel = graph_.channels[c];
       const bool apart = NodeOfLane(channel.from_lane()) != NodeOfLane(channel.to_lane());
-      if (!apart || channel.carrier() == Carrier::mpi) continue;
+      if (!apart || channel.transport() == TransportKind::mpi) continue;
       return Refuse(context_, 16,
                     fmt::format("channel {} goes from {} to {}, which are on different machines, "
                                 "by {}",
                                 c, LaneName(context_.plan, channel.from_lane()),
                                 LaneName(context_.plan, channel.to_lane()),
-                                wire::EnumNameCarrier(channel.carrier())));
+                                wire::EnumNameTransportKind(channel.transport())));
     }
     for (uint32_t c = 0; c < graph_.collectives.size(); ++c) {
       const Collective& collective = *graph_.collectives[c];
@@ -73,11 +73,11 @@ class MachineCheck {
       const bool on_gpus = std::all_of(members.begin(), members.end(), [&](uint32_t lane) {
         return DeviceOfLane(lane).kind == DeviceKind::gpu;
       });
-      if (!apart || collective.carrier == Carrier::mpi) continue;
-      if (on_gpus && collective.carrier == Carrier::nccl) continue;
+      if (!apart || collective.transport == TransportKind::mpi) continue;
+      if (on_gpus && collective.transport == TransportKind::nccl) continue;
       return Refuse(context_, 16,
                     fmt::format("collective {} has members on different machines and goes by {}", c,
-                                wire::EnumNameCarrier(collective.carrier)));
+                                wire::EnumNameTransportKind(collective.transport)));
     }
     return Status::Ok();
   }

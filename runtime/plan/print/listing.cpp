@@ -155,13 +155,13 @@ class Listing {
     for (uint32_t i = 0; i < graph.channels.size(); ++i) {
       const Channel& channel = graph.channels[i];
       Line(1, "channel{} {} {} from {} to {}, capacity {}", i, EnumNameProtocol(channel.protocol()),
-           EnumNameCarrier(channel.carrier()), LaneName(plan_, channel.from_lane()),
+           EnumNameTransportKind(channel.transport()), LaneName(plan_, channel.from_lane()),
            LaneName(plan_, channel.to_lane()), channel.capacity());
     }
     for (uint32_t i = 0; i < graph.collectives.size(); ++i) {
       const Collective& collective = *graph.collectives[i];
       Line(1, "collective{} {} root {} {} on communicator{}", i, CollectiveText(collective),
-           collective.root, EnumNameCarrier(collective.carrier), collective.communicator);
+           collective.root, EnumNameTransportKind(collective.transport), collective.communicator);
     }
     for (uint32_t lane = 0; lane < graph.programs.size(); ++lane) {
       const Range& program = graph.programs[lane];

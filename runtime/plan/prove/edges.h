@@ -6,7 +6,7 @@
 // for that. (Other instructions wait for nothing between start and done, so one node serves as
 // both.) A hub stands for "all members of a collective have started", and two nodes for a capture's
 // launch and end: a capture is the instructions with one `capture_id` number. Credit edges say that
-// a carrier buffers nothing beyond its capacity: true for deadlocks, not to be relied on for
+// a transport buffers nothing beyond its capacity: true for deadlocks, not to be relied on for
 // memory.
 #ifndef CGRAPH_RUNTIME_PLAN_PROVE_EDGES_H_
 #define CGRAPH_RUNTIME_PLAN_PROVE_EDGES_H_

@@ -14,9 +14,9 @@ GPU = "runtime/device/cuda/gpu/gpu.cpp"
 HANDOVER = "runtime/engine/callers_gpus.cpp"
 CODE = "runtime/device/cuda/kernels/device_code.h"
 PRODUCT = "runtime/device/cuda/kernels/matmul/library_product.cpp"
-QUEUED = "runtime/transport/queued/"
-SENDER = "runtime/transport/messages/message_sender.cpp"
-RECEIVER = "runtime/transport/messages/message_receiver.cpp"
+QUEUED = "runtime/transport/queue/"
+SENDER = "runtime/transport/mpi/message_sender.cpp"
+RECEIVER = "runtime/transport/mpi/message_receiver.cpp"
 
 DELETIONS = [
     # Streams.
@@ -171,7 +171,7 @@ DELETIONS = [
      "    if (member.poison) return at.queue->Poison(*at.operation);\n", ""),
     ("a staged message: what the host knows", QUEUED + "staged_channel.cpp",
      "    if (poison && !message.empty) message.queue->Poison(*message.operation);\n", ""),
-    ("a native collective: flags are there", QUEUED + "native_collective.cpp",
+    ("a native collective: flags are there", "runtime/transport/nccl/native_collective.cpp",
      "if (!Moves(at) || at.queue->Looks(*at.operation)) {", "if (!Moves(at)) {"),
     # Memory that is registered with NCCL.
     ("registered everywhere or nowhere", NCCL,

@@ -122,7 +122,7 @@ std::vector<ValueId> GraphMaker::Collective(graph::Collective collective,
   return results;
 }
 
-void GraphMaker::Output(const std::string& name, ValueId value, Transport via) {
+void GraphMaker::Output(const std::string& name, ValueId value, TransportKind via) {
   graph_.outputs.push_back({.name = name, .use = {.value = value, .via = {.transport = via}}});
 }
 

@@ -51,7 +51,7 @@ class GraphMaker {
                                   const std::vector<Type>& types);
   graph::Op& last_op() { return graph_.ops[OpId(graph_.ops.size() - 1)]; }
 
-  void Output(const std::string& name, ValueId value, Transport via = Transport::kAuto);
+  void Output(const std::string& name, ValueId value, TransportKind via = TransportKind::kAuto);
   graph::Graph& graph() { return graph_; }
   DeviceId device() const { return device_; }
 

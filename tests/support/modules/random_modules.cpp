@@ -54,14 +54,13 @@ class RandomGraph {
   const Value& Get(ValueId value) { return graph_.graph().values[value]; }
 
   // Returns how a value may be asked to travel to a device.
-  Transport Via(ValueId id, DeviceId to) {
-    static constexpr Transport kAll[] = {Transport::kAuto, Transport::kAuto, Transport::kAuto,
-                                         Transport::kLocal, Transport::kShm, Transport::kNccl,
-                                         Transport::kHost};
+  TransportKind Via(ValueId id, DeviceId to) {
+    using enum TransportKind;
+    static constexpr TransportKind kAll[] = {kAuto, kAuto, kAuto, kLocal, kShm, kNccl, kHost};
     const Value& value = Get(id);
-    if (value.storage == Value::kConstant) return Transport::kAuto;
-    const Transport via = kAll[Below(7)];
-    return ChooseTransport(module_.module(), value.home, to, via).possible ? via : Transport::kAuto;
+    if (value.storage == Value::kConstant) return kAuto;
+    const TransportKind via = kAll[Below(7)];
+    return ChooseTransport(module_.module(), value.home, to, via).possible ? via : kAuto;
   }
 
   Use UseOf(ValueId value) {
@@ -135,10 +134,11 @@ class RandomGraph {
     std::shuffle(collective.participants.begin(), collective.participants.end(), random_);
     const int members = static_cast<int>(collective.participants.size());
     if (traits.rooted()) collective.root = Below(members);
-    const Transport via = Pick(std::vector{Transport::kAuto, Transport::kShm, Transport::kHost});
+    const TransportKind via =
+        Pick(std::vector{TransportKind::kAuto, TransportKind::kShm, TransportKind::kHost});
     const bool serves =
         ChooseGroupTransport(module_.module(), collective.participants, via).possible;
-    collective.via = serves ? via : Transport::kAuto;
+    collective.via = serves ? via : TransportKind::kAuto;
     std::vector<Type> given;
     const int tensors = traits.from == Traits::kNobody ? 0 : 1 + Below(2);
     for (int t = 0; t < tensors; ++t) given.push_back(Floats({D(members * Below(3)), D(4)}));

@@ -128,7 +128,7 @@ uint32_t FlowPlan::Transfer(uint32_t value, uint32_t from, uint32_t to, uint32_t
   auto [channel, added] = channels_.try_emplace({from, to, capacity}, 0);
   if (added) {
     channel->second = graph_->Channel(comm_[from], comm_[to], capacity,
-                                      capacity == 0 ? Carrier::local : Carrier::shm);
+                                      capacity == 0 ? TransportKind::local : TransportKind::shm);
   }
   const uint32_t received = graph_->Value("moved", devices_[to], v.dtype(), dims);
   Reads(comm_[from], value);

@@ -123,9 +123,9 @@ uint32_t GraphBuilder::Extent(uint32_t symbol, uint32_t device, uint32_t value) 
 }
 
 uint32_t GraphBuilder::Channel(uint32_t from_lane, uint32_t to_lane, uint32_t capacity,
-                               Carrier carrier, uint32_t communicator) {
-  graph_->channels.emplace_back(capacity == 0 ? Protocol::rendezvous : Protocol::buffered, carrier,
-                                communicator, from_lane, to_lane, capacity);
+                               TransportKind transport, uint32_t communicator) {
+  graph_->channels.emplace_back(capacity == 0 ? Protocol::rendezvous : Protocol::buffered,
+                                transport, communicator, from_lane, to_lane, capacity);
   return static_cast<uint32_t>(graph_->channels.size() - 1);
 }
 

@@ -72,7 +72,7 @@ class GraphBuilder {
   uint32_t Event() { return graph_->events++; }
   // capacity 0: rendezvous; otherwise buffered.
   uint32_t Channel(uint32_t from_lane, uint32_t to_lane, uint32_t capacity = 0,
-                   Carrier carrier = Carrier::local, uint32_t communicator = kNone);
+                   TransportKind transport = TransportKind::local, uint32_t communicator = kNone);
   uint32_t Collective(const std::string& kind, uint32_t communicator,
                       const std::string& reduction = "", int32_t root = 0);
   // Sets the method call that instructions appended from here on belong to.

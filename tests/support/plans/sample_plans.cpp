@@ -286,7 +286,7 @@ std::unique_ptr<Plan> CollectivePlan() {
   const uint32_t world = pair.plan.Communicator({pair.comm[0], pair.comm[1]});
   const uint32_t sum = g.Collective("all_reduce", world, "sum");
   const uint32_t spread = g.Collective("broadcast", world, "", 1);
-  const uint32_t channel = g.Channel(pair.comm[0], pair.comm[1], 0, Carrier::nccl, world);
+  const uint32_t channel = g.Channel(pair.comm[0], pair.comm[1], 0, TransportKind::nccl, world);
   pair.synced.BeginLanes(pair.Lanes());
   pair.synced.Take(pair.take, x);
   uint32_t own[2], total[2], root[2];

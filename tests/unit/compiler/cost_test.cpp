@@ -94,19 +94,20 @@ TEST_CASE("bytes go by the link, else through hosts, one leg after the other") {
   const Topology topology = TwoHosts();
   Costs costs(topology);
   constexpr uint64_t kBytes = 12'000'000;
-  const Movement direct = costs.Message(Gpu(0), Gpu(1), true, kBytes);
+  const Movement direct = costs.Message(Gpu(0), Gpu(1), TransportKind::kNccl, kBytes);
   CHECK(direct.ps == kMicrosecond + 300 * kMicrosecond);
   CHECK(direct.resources.empty());
   // Through one root twice, which lets 12 GB/s of the links' 16 through.
-  const Movement same_host = costs.Message(Gpu(2), Gpu(3), true, kBytes);
+  const Movement same_host = costs.Message(Gpu(2), Gpu(3), TransportKind::kNccl, kBytes);
   CHECK(same_host.ps == 2 * (2 + 1000) * kMicrosecond);
   CHECK(same_host.resources == std::vector<uint32_t>{1});
   CHECK(same_host.held_ps == same_host.ps - 2 * kMicrosecond);
-  const Movement across = costs.Message(Gpu(0), Gpu(2), true, kBytes);
+  const Movement across = costs.Message(Gpu(0), Gpu(2), TransportKind::kNccl, kBytes);
   CHECK(across.ps == (2 + 1000 + 1 + 600 + 2 + 1000) * kMicrosecond);
   CHECK(across.resources == std::vector<uint32_t>{0, 1});
   // No link leads from host to host, which then share their memory.
-  CHECK(costs.Message(Gpu(2), Gpu(0), true, kBytes).ps == 2 * (2 + 1000) * kMicrosecond);
+  CHECK(costs.Message(Gpu(2), Gpu(0), TransportKind::kNccl, kBytes).ps ==
+        2 * (2 + 1000) * kMicrosecond);
   CHECK(costs.Copy(Gpu(0), kCaller, Gpu(0), kBytes).ps == (2 + 1000) * kMicrosecond);
   CHECK(costs.Copy(Gpu(0), Gpu(0), kCaller, kBytes).resources == std::vector<uint32_t>{0});
 }
@@ -138,7 +139,7 @@ TEST_CASE("a ring carries what the member with the fewest links has") {
   }
   Costs costs(topology);
   const auto time = [&](std::vector<LogicalDevice> members) {
-    return costs.Collective(CollectiveKind::kBroadcast, members, true, 1 << 30).ps;
+    return costs.Collective(CollectiveKind::kBroadcast, members, TransportKind::kNccl, 1 << 30).ps;
   };
   const uint64_t latency = NcclPicoseconds({2, true, 40'000, Generation::kHopper},
                                            CollectiveKind::kBroadcast, 1 << 30).latency_ps;

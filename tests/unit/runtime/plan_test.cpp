@@ -53,7 +53,7 @@ struct Everything {
     w = g.State(actor, 0);
     one = g.Constant("one", 1, DType::f32, {4}, std::vector<uint8_t>(16, 1));
     for (uint32_t i = 0; i < 2; ++i) all[i] = g.Value("all", i + 1, DType::f32, {4});
-    channel = g.Channel(lane[0], lane[1], 0, Carrier::nccl, communicator);
+    channel = g.Channel(lane[0], lane[1], 0, TransportKind::nccl, communicator);
     collective = g.Collective("all_reduce", communicator, "sum");
 
     const uint32_t over = g.Event();

@@ -242,7 +242,8 @@ class CopySummer {
     }
     const std::optional<graph::OpId> made = EmitCollective(
         elaboration_,
-        {CollectiveKind::kAllReduce, Reduction::kSum, 0, Transport::kAuto, maker_.range()}, given);
+        {CollectiveKind::kAllReduce, Reduction::kSum, 0, TransportKind::kAuto, maker_.range()},
+        given);
     if (!made) return false;
     const std::vector<ValueId> results = elaboration_.builder->graph().ops[*made].results;
     for (size_t rank = 0; rank < devices.size(); ++rank) {
@@ -264,9 +265,10 @@ class CopySummer {
     for (DeviceId id : ids) devices.push_back(elaboration_.module.devices[id]);
     const bool gpus = llvm::all_of(
         devices, [](const LogicalDevice& device) { return device.kind == DeviceKind::kGpu; });
+    const TransportKind by = gpus ? TransportKind::kNccl : TransportKind::kShm;
     const cost::Costs costs(*topology_);
     const auto time = [&](int64_t bytes) {
-      return costs.Collective(CollectiveKind::kAllReduce, devices, gpus, bytes).ps;
+      return costs.Collective(CollectiveKind::kAllReduce, devices, by, bytes).ps;
     };
     const uint64_t enough = latencies * time(1);
     int64_t bytes = kMinBucketBytes;

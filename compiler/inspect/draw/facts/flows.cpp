@@ -7,6 +7,7 @@
 
 #include "compiler/base/byte_intervals.h"
 #include "compiler/inspect/graph_messages.h"
+#include "runtime/base/kinds/transport.h"
 #include "runtime/plan/print.h"
 
 namespace cgraph {
@@ -95,7 +96,7 @@ class Finder {
       }
       if (origin.transports.empty() &&
           index_.device(origin.instruction) != index_.device(instruction)) {
-        origin.transports.push_back("local");
+        origin.transports.push_back(NameOf(TransportKind::kLocal));
       }
       // Where a part of a value is read, the part is shown; where a value was written in parts,
       // each part is.
@@ -117,7 +118,7 @@ class Finder {
       if (DeviceOf(from) == DeviceOf(to) || output != plan::kNone) {
         Copy(from, to);
       } else {
-        Travel(from, to, "host");
+        Travel(from, to, NameOf(TransportKind::kHost));
       }
     }
   }
@@ -139,7 +140,7 @@ class Finder {
       std::vector<std::string>& way = origin.transports;
       if (way.empty() || !way.back().starts_with(transport)) {
         way.push_back(transport);
-      } else if (transport != "host") {  // which is always two legs between gpus
+      } else if (transport != NameOf(TransportKind::kHost)) {  // always two legs between gpus
         way.back() += " through " + plan::DeviceName(plan_, DeviceOf(from));
       }
       Write(to, std::move(origin));
@@ -161,9 +162,9 @@ class Finder {
       const auto send = send_of_.find(p);
       if (part.part() == plan::Part::recv && send != send_of_.end()) {
         const plan::CommPart& sent = graph_.parts[send->second.part];
-        const char* carrier = wire::EnumNameCarrier(graph_.channels[part.subject()].carrier());
+        const char* by = wire::EnumNameTransportKind(graph_.channels[part.subject()].transport());
         for (uint32_t i = 0; i < std::min(sent.inputs(), part.outputs()); ++i) {
-          Travel(graph_.operands[sent.first() + i], graph_.operands[part.first() + i], carrier);
+          Travel(graph_.operands[sent.first() + i], graph_.operands[part.first() + i], by);
         }
       }
     }

@@ -53,7 +53,7 @@ std::unique_ptr<plan::Plan> WithMessages(const plan::Plan& plan, uint32_t number
     plan::CommPart& receive = graph.parts[message.receive];
     if (is_new) {
       const plan::Collective& collective = *graph.collectives[send.subject()];
-      graph.channels.emplace_back(plan::Protocol::rendezvous, collective.carrier,
+      graph.channels.emplace_back(plan::Protocol::rendezvous, collective.transport,
                                   collective.communicator, message.lanes.first,
                                   message.lanes.second, /*capacity=*/0);
     }

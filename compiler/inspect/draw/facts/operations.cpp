@@ -43,7 +43,7 @@ std::string PartName(const plan::Plan& plan, const plan::Graph& graph, const pla
   };
   return part.part() == plan::Part::send
              ? fmt::format("send {} to {} by {}", names, device(channel.to_lane()),
-                           wire::EnumNameCarrier(channel.carrier()))
+                           wire::EnumNameTransportKind(channel.transport()))
              : fmt::format("receive {} from {}", names, device(channel.from_lane()));
 }
 

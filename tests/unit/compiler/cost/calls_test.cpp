@@ -38,7 +38,7 @@ TEST_CASE("what lies in another cpu's memory comes by the link between the two")
   machine.AddLink(0, 1, {1'000'000, 100'000, {}});
   machine.AddLink(0, 3, {1'000'000, 100'000, {}});
   const Costs costs(topology);
-  CHECK(costs.Message(cpu(0), cpu(1), /*by_nccl=*/false, 4'000'000).ps == 41'000'000);
+  CHECK(costs.Message(cpu(0), cpu(1), TransportKind::kShm, 4'000'000).ps == 41'000'000);
   CHECK(costs.RemoteRead(cpu(1), cpu(0), 4'000'000) == 41'000'000);
   CHECK(costs.RemoteRead(cpu(0), cpu(0), 4'000'000) == 0);
   CHECK(costs.RemoteRead(cpu(2), cpu(0), 4'000'000) == 0);  // no link: one memory

@@ -45,10 +45,11 @@ class MachineByHand {
     }
   }
   Movement Time(Kind kind, uint64_t bytes, uint32_t root = 0) const {
-    return Costs(topology_).Collective(kind, keys_, IsGpus(), bytes, root);
+    const TransportKind by = IsGpus() ? TransportKind::kNccl : TransportKind::kShm;
+    return Costs(topology_).Collective(kind, keys_, by, bytes, root);
   }
   uint64_t Message(const LogicalDevice& from, const LogicalDevice& to, uint64_t bytes) const {
-    return Costs(topology_).Message(from, to, /*by_nccl=*/false, bytes).ps;
+    return Costs(topology_).Message(from, to, TransportKind::kShm, bytes).ps;
   }
 
  private:

@@ -33,7 +33,7 @@ std::vector<LogicalDevice> Devices(DeviceKind kind, uint32_t nodes, uint32_t eac
 // The topology that is assumed where none is stated.
 uint64_t AssumedNanoseconds(Kind kind, const std::vector<LogicalDevice>& devices, uint64_t bytes) {
   const Movement movement =
-      Costs(AssumedTopology()).Collective(kind, devices, /*by_nccl=*/false, bytes);
+      Costs(AssumedTopology()).Collective(kind, devices, TransportKind::kShm, bytes);
   return (movement.ps + 500) / 1000;
 }
 

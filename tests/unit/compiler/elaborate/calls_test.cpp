@@ -165,26 +165,26 @@ TEST_CASE("which transport serves which edge") {
   auto other = module.devices.Add({DeviceKind::kGpu, 0, 1});
   auto far = module.devices.Add({DeviceKind::kGpu, 1, 0});
   auto beside_far = module.devices.Add({DeviceKind::kGpu, 1, 1});
-  auto chosen = [&](graph::DeviceId from, graph::DeviceId to, Transport asked) {
+  auto chosen = [&](graph::DeviceId from, graph::DeviceId to, TransportKind asked) {
     TransportChoice choice = ChooseTransport(module, from, to, asked);
     return choice.possible ? TransportName(choice.transport).str() : "no: " + choice.could_serve;
   };
-  CHECK(chosen(caller, cpu, Transport::kAuto) == "local");
-  CHECK(chosen(cpu, gpu, Transport::kAuto) == "host");
-  CHECK(chosen(gpu, other, Transport::kAuto) == "nccl");
-  CHECK(chosen(gpu, gpu, Transport::kMpi) == "local");
-  CHECK(chosen(gpu, other, Transport::kShm) == "shm");
-  CHECK(chosen(gpu, other, Transport::kHost) == "host");
-  CHECK(chosen(gpu, other, Transport::kLocal) == "no: auto, nccl, shm, host or mpi");
-  CHECK(chosen(caller, gpu, Transport::kNccl) == "no: auto, shm, host or mpi");
-  CHECK(chosen(caller, cpu, Transport::kNccl) == "no: auto, local, shm, host or mpi");
-  CHECK(chosen(gpu, other, Transport::kMpi) == "mpi");
-  CHECK(chosen(gpu, far, Transport::kAuto) == "nccl");
-  CHECK(chosen(gpu, far, Transport::kNccl) == "nccl");
-  CHECK(chosen(gpu, far, Transport::kMpi) == "mpi");
-  CHECK(chosen(gpu, far, Transport::kHost) == "no: auto, nccl or mpi");
-  CHECK(chosen(far, beside_far, Transport::kHost) == "no: auto, nccl, shm or mpi");
-  CHECK(chosen(far, caller, Transport::kShm) == "no: auto or mpi");
+  CHECK(chosen(caller, cpu, TransportKind::kAuto) == "local");
+  CHECK(chosen(cpu, gpu, TransportKind::kAuto) == "host");
+  CHECK(chosen(gpu, other, TransportKind::kAuto) == "nccl");
+  CHECK(chosen(gpu, gpu, TransportKind::kMpi) == "local");
+  CHECK(chosen(gpu, other, TransportKind::kShm) == "shm");
+  CHECK(chosen(gpu, other, TransportKind::kHost) == "host");
+  CHECK(chosen(gpu, other, TransportKind::kLocal) == "no: auto, nccl, shm, mpi or host");
+  CHECK(chosen(caller, gpu, TransportKind::kNccl) == "no: auto, shm, mpi or host");
+  CHECK(chosen(caller, cpu, TransportKind::kNccl) == "no: auto, local, shm, mpi or host");
+  CHECK(chosen(gpu, other, TransportKind::kMpi) == "mpi");
+  CHECK(chosen(gpu, far, TransportKind::kAuto) == "nccl");
+  CHECK(chosen(gpu, far, TransportKind::kNccl) == "nccl");
+  CHECK(chosen(gpu, far, TransportKind::kMpi) == "mpi");
+  CHECK(chosen(gpu, far, TransportKind::kHost) == "no: auto, nccl or mpi");
+  CHECK(chosen(far, beside_far, TransportKind::kHost) == "no: auto, nccl, shm or mpi");
+  CHECK(chosen(far, caller, TransportKind::kShm) == "no: auto or mpi");
 }
 
 TEST_CASE("C3: a transport that cannot serve an edge") {
@@ -192,7 +192,7 @@ TEST_CASE("C3: a transport that cannot serve an edge") {
                     "graph g(x: i64) -> i64 { return a.inc(p.inc(x) via nccl) }");
   CHECK(result->Codes() == "E0601");
   CHECK(result->Text().find("nccl cannot carry this from gpu[0] to cpu[0]: nccl connects gpus, and "
-                            "cpu[0] is not one; possible here: auto, shm, host or mpi") !=
+                            "cpu[0] is not one; possible here: auto, shm, mpi or host") !=
         std::string::npos);
 }
 

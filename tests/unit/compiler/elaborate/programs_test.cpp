@@ -14,7 +14,7 @@ TEST_CASE("two_way: four calls, state committed by a copy") {
   CHECK(Ops(graph) == "multiply multiply add copy add copy");
   CHECK(Ops(result->module.start) == "zeros copy zeros copy");
   CHECK(graph.outputs[1].name == "result[1]");
-  CHECK(graph.ops[graph::OpId(2)].operands[1].via.transport == Transport::kNccl);
+  CHECK(graph.ops[graph::OpId(2)].operands[1].via.transport == TransportKind::kNccl);
 }
 
 TEST_CASE("round_trip: a method that returns its argument copies it home") {

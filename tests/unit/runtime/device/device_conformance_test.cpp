@@ -490,7 +490,7 @@ TEST_CASE("communication is tried until it is over, and may fail then") {
     queue->Signal(&done, 2);
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
     while (!done.Reached(2) && std::chrono::steady_clock::now() < end) {
-      // As a carrier does.
+      // As a transport does.
       if (f.device().event_count() != nullptr) f.device().event_count()->Notify();
       queue->Poll(f.reports());
     }

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "runtime/base/kinds/collective.h"
-#include "runtime/transport/messages/collective/message_layout.h"
-#include "runtime/transport/messages/collective/sections.h"
+#include "runtime/transport/mpi/collective/message_layout.h"
+#include "runtime/transport/mpi/collective/sections.h"
 
 namespace cgraph::testing {
 namespace {

@@ -45,7 +45,7 @@ TEST_CASE("a buffered channel makes room in order, and its messages are not reli
       GraphBuilder& g = plan.Graph("main");
       const uint32_t from = plan.Lane(plan.Device(DeviceKind::cpu, 0), LaneKind::comm);
       const uint32_t to = plan.Lane(plan.Device(DeviceKind::cpu, 1), LaneKind::comm);
-      const uint32_t channel = g.Channel(from, to, capacity, Carrier::shm);
+      const uint32_t channel = g.Channel(from, to, capacity, TransportKind::shm);
       const uint32_t sent = g.Value("s", 1, DType::f32, {4});
       g.Call(from, plan.Kernel("iota"), {}, {sent});
       for (uint32_t j = 0; j < 3; ++j) {

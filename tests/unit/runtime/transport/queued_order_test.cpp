@@ -5,10 +5,10 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/transport/local/local_carrier.h"
-#include "runtime/transport/queued/hosted_collective.h"
-#include "runtime/transport/queued/queued_collective.h"
-#include "runtime/transport/queued/staged_channel.h"
+#include "runtime/transport/queue/hosted_collective.h"
+#include "runtime/transport/queue/queued_collective.h"
+#include "runtime/transport/queue/staged_channel.h"
+#include "runtime/transport/transport.h"
 #include "tests/unit/runtime/transport/queued_end.h"
 
 namespace cgraph::transport {
@@ -106,7 +106,7 @@ TEST_CASE("a queue takes the result of a collective when all members have made t
   for (uint64_t seed = 1; seed <= 10; ++seed) {
     QueuedEnd end(seed, kCount);
     device::SharedHeap heap(*end.host);
-    auto carried = LocalCarrier().MakeCollective(shape, heap);
+    auto carried = LocalTransport()->MakeCollective(Edge(), shape, {&heap, end.host.get()});
     REQUIRE(carried.ok());
     auto made = MakeHostedCollective(shape, std::move(*carried), {true, false}, *end.host);
     REQUIRE(made.ok());

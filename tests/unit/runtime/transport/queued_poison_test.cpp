@@ -2,9 +2,9 @@
 // on queues, whose values and flags are all well, take its poison.
 #include <catch2/catch.hpp>
 
-#include "runtime/transport/local/local_carrier.h"
-#include "runtime/transport/queued/hosted_collective.h"
-#include "runtime/transport/queued/staged_channel.h"
+#include "runtime/transport/queue/hosted_collective.h"
+#include "runtime/transport/queue/staged_channel.h"
+#include "runtime/transport/transport.h"
 #include "tests/unit/runtime/transport/queued_end.h"
 
 namespace cgraph::transport {
@@ -39,7 +39,7 @@ TEST_CASE("a member of the host's that fails by itself poisons the result of one
     for (const bool poison : {false, true}) {
       QueuedEnd end(seed);
       device::SharedHeap heap(*end.host);
-      auto carried = LocalCarrier().MakeCollective(shape, heap);
+      auto carried = LocalTransport()->MakeCollective(Edge(), shape, {&heap, end.host.get()});
       REQUIRE(carried.ok());
       auto made = MakeHostedCollective(shape, std::move(*carried), {true, false}, *end.host);
       REQUIRE(made.ok());

@@ -1,0 +1,48 @@
+#include "runtime/transport/mpi/message_channel.h"
+
+#include <span>
+#include <utility>
+
+#include "runtime/device/semaphore_array.h"
+#include "runtime/transport/mpi/message_receiver.h"
+#include "runtime/transport/mpi/message_sender.h"
+#include "runtime/transport/mpi/message_slots.h"
+
+namespace cgraph::transport {
+namespace {
+
+// The channel of a rank that has neither end.
+class Elsewhere final : public Channel {
+ public:
+  void SetEventCounts(EventCount*, EventCount*) override {}
+  bool TrySend(uint64_t, std::span<const BufferSpan>, bool) override { return false; }
+  bool Sent(uint64_t) const override { return false; }
+  bool Arrived(uint64_t) override { return false; }
+  bool Receive(uint64_t, std::span<const BufferSpan>) override { return true; }
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Channel>> MakeMessageChannel(const ChannelShape& shape,
+                                                    cluster::Messenger& messenger, uint32_t tag,
+                                                    uint32_t from_rank, uint32_t to_rank,
+                                                    const std::optional<QueueEnd>& queue_end) {
+  const bool sends = messenger.rank() == from_rank;
+  if (!sends && messenger.rank() != to_rank) {
+    return std::unique_ptr<Channel>(std::make_unique<Elsewhere>());
+  }
+  auto slots = MakeSlots(shape, queue_end ? queue_end->host : nullptr);
+  if (!slots.ok()) return slots.status();
+  if (!queue_end) {
+    return sends ? MakeMessageSender(std::move(*slots), messenger, tag, to_rank)
+                 : MakeMessageReceiver(std::move(*slots), messenger, tag, from_rank);
+  }
+  auto copied = device::SemaphoreArray::Make(*queue_end->host, 1, "an end of a channel");
+  if (!copied.ok()) return copied.status();
+  return sends ? MakeQueueMessageSender(std::move(*slots), messenger, tag, to_rank, *queue_end,
+                                        std::move(*copied))
+               : MakeQueueMessageReceiver(std::move(*slots), messenger, tag, from_rank, *queue_end,
+                                          std::move(*copied));
+}
+
+}  // namespace cgraph::transport

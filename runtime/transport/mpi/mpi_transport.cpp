@@ -1,0 +1,56 @@
+// Mpi: messages between ranks that share no memory. It sends them by a cluster::Messenger, whatever
+// wire that one has.
+#include <optional>
+
+#include "runtime/transport/mpi/collective/message_collective.h"
+#include "runtime/transport/mpi/message_channel.h"
+#include "runtime/transport/transport.h"
+
+namespace cgraph::transport {
+namespace {
+
+class Mpi final : public Transport {
+ public:
+  std::string_view name() const override { return "mpi"; }
+
+  const char* WhyNot(const Edge& edge) const override {
+    if (edge.within()) return "has all its ends on this machine";
+    if (edge.kind == Edge::Kind::kCollective && edge.any_on_queue()) {
+      return "has a member on a queue, whose values go through host memory first";
+    }
+    return nullptr;
+  }
+
+  Result<std::unique_ptr<Channel>> MakeChannel(const Edge& edge, const ChannelShape& shape,
+                                               const Context& context) const override {
+    const Edge::End& from = edge.ends[0];
+    const Edge::End& to = edge.ends[1];
+    const Edge::End& own = from.rank == edge.rank ? from : to;
+    cluster::Links& links = *context.links;
+    std::optional<QueueEnd> queue_end;
+    if (own.on_queue) queue_end = {context.host, own.device, links.relayer()};
+    auto channel = MakeMessageChannel(shape, links.messenger(), edge.tag, from.rank, to.rank,
+                                      queue_end);
+    if (channel.ok() && queue_end) {
+      links.AddRelay([made = channel->get()] { return made->Relay(); });
+    }
+    return channel;
+  }
+
+  Result<std::unique_ptr<Collective>> MakeCollective(const Edge& edge,
+                                                     const CollectiveShape& shape,
+                                                     const Context& context) const override {
+    std::vector<uint32_t> ranks;
+    for (const Edge::End& end : edge.ends) ranks.push_back(end.rank);
+    return MakeMessageCollective(shape, context.links->messenger(), edge.tag, std::move(ranks));
+  }
+};
+
+}  // namespace
+
+const Transport* MpiTransport() {
+  static const Mpi mpi;
+  return &mpi;
+}
+
+}  // namespace cgraph::transport

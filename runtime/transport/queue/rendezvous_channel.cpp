@@ -1,0 +1,55 @@
+#include "runtime/transport/queue/rendezvous_channel.h"
+
+#include <utility>
+
+namespace cgraph::transport {
+namespace {
+
+class RendezvousChannel : public Channel {
+ public:
+  explicit RendezvousChannel(device::SemaphoreArray semaphores)
+      : semaphores_(std::move(semaphores)) {}
+
+  void SetEventCounts(EventCount* sender, EventCount* receiver) override {
+    shown().AddListener(receiver);
+    taken().AddListener(sender);
+  }
+
+  // Both ends are on queues: the host drives none.
+  bool TrySend(uint64_t, std::span<const BufferSpan>, bool) override { return false; }
+  bool Sent(uint64_t n) const override { return taken().Reached(n + 1); }
+  bool Arrived(uint64_t n) override { return shown().Reached(n + 1); }
+  bool Receive(uint64_t, std::span<const BufferSpan>) override { return true; }
+
+  void IssueSend(Pass pass, const QueuedMessage& message) override {
+    if (pass == Pass::kShow) message.queue->Signal(&shown(), message.number + 1);
+    if (pass == Pass::kEnd) {
+      message.queue->Wait(&taken(), message.number + 1, message.operation->tag);
+    }
+  }
+  void IssueReceive(Pass pass, const QueuedMessage& message) override {
+    if (pass != Pass::kMove) return;
+    message.queue->Wait(&shown(), message.number + 1, message.operation->tag);
+    for (uint32_t i = 0; i < message.count && !message.empty; ++i) {
+      message.queue->Copy({*message.operation, &message.from[i], &message.to[i]});
+    }
+    message.queue->Signal(&taken(), message.number + 1);
+  }
+
+ private:
+  TimelineSemaphore& shown() const { return semaphores_[0]; }
+  TimelineSemaphore& taken() const { return semaphores_[1]; }
+
+  device::SemaphoreArray semaphores_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Channel>> MakeRendezvousChannel(device::Device& host) {
+  auto semaphores =
+      device::SemaphoreArray::Make(host, 2, "the ends of a channel");
+  if (!semaphores.ok()) return semaphores.status();
+  return std::unique_ptr<Channel>(std::make_unique<RendezvousChannel>(std::move(*semaphores)));
+}
+
+}  // namespace cgraph::transport

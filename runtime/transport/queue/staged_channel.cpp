@@ -1,0 +1,133 @@
+#include "runtime/transport/queue/staged_channel.h"
+
+#include <atomic>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/base/sync/semaphore.h"
+#include "runtime/device/memory.h"
+#include "runtime/device/semaphore_array.h"
+#include "runtime/device/shared_array.h"
+
+namespace cgraph::transport {
+namespace {
+
+// The bytes from one value of a slot to the next one: each begins on a line of its own.
+uint64_t Stride(const ChannelShape& shape) {
+  return (shape.value_bytes + device::kLineAlign - 1) / device::kLineAlign * device::kLineAlign;
+}
+
+class StagedChannel : public Channel {
+ public:
+  StagedChannel(const ChannelShape& shape, HostEnds ends, device::Memory storage,
+                device::SemaphoreArray semaphores,
+                device::SharedArray<std::atomic<uint8_t>> poisoned)
+      : slots_(shape.outstanding),
+        spans_(shape.spans),
+        ends_(ends),
+        storage_(std::move(storage)),
+        semaphores_(std::move(semaphores)),
+        values_(slots_ * spans_),
+        poisoned_(std::move(poisoned)) {
+    for (uint64_t i = 0; i < values_.size(); ++i) {
+      values_[i].data = storage_.data() + i * Stride(shape);
+    }
+  }
+
+  void SetEventCounts(EventCount* sender, EventCount* receiver) override {
+    shown().AddListener(receiver);
+    taken().AddListener(sender);
+  }
+
+  // ---- ends of the host's ----
+
+  bool TrySend(uint64_t n, std::span<const BufferSpan> spans, bool poison) override {
+    if (!HasRoom(n)) return false;
+    for (size_t i = 0; i < spans.size() && !poison; ++i) {
+      device::CopyBytes(SlotOf(n)[i].data, spans[i].data, spans[i].bytes);
+    }
+    poisoned_[n % slots_].store(poison, std::memory_order_relaxed);
+    shown().Signal(n + 1);
+    return true;
+  }
+  bool Sent(uint64_t) const override { return true; }
+  bool Arrived(uint64_t n) override { return shown().Reached(n + 1); }
+  bool Receive(uint64_t n, std::span<const BufferSpan> spans) override {
+    for (size_t i = 0; i < spans.size(); ++i) {
+      device::CopyBytes(spans[i].data, SlotOf(n)[i].data, spans[i].bytes);
+    }
+    const bool poison = ends_.sends && Poisoned(n);
+    taken().Signal(n + 1);
+    return poison;
+  }
+
+  // ---- ends on queues ----
+
+  bool ReadyToSend(uint64_t n) const override { return !ends_.receives || HasRoom(n); }
+  bool ReadyToReceive(uint64_t n) const override {
+    return !ends_.sends || shown().Reached(n + 1);
+  }
+  // Sent in the first pass: receives of the same group may wait for it in the next one.
+  void IssueSend(Pass pass, const QueuedMessage& message) override {
+    if (pass != Pass::kShow) return;
+    const uint64_t n = message.number;
+    if (n >= slots_) message.queue->Wait(&taken(), n + 1 - slots_, message.operation->tag);
+    for (uint32_t i = 0; i < message.count && !message.empty; ++i) {
+      message.queue->Copy({*message.operation, &message.from[i], &SlotOf(n)[i]});
+    }
+    message.queue->Signal(&shown(), n + 1);
+  }
+  void IssueReceive(Pass pass, const QueuedMessage& message) override {
+    if (pass != Pass::kMove) return;
+    const uint64_t n = message.number;
+    message.queue->Wait(&shown(), n + 1, message.operation->tag);
+    // The host's send may have failed, which no flag tells that the receive checks.
+    const bool poison = ends_.sends && Poisoned(n);
+    if (poison && !message.empty) message.queue->Poison(*message.operation);
+    for (uint32_t i = 0; i < message.count && !message.empty && !poison; ++i) {
+      message.queue->Copy({*message.operation, &SlotOf(n)[i], &message.to[i],
+                           /*describes=*/false, /*moves=*/true, /*fills=*/true});
+    }
+    message.queue->Signal(&taken(), n + 1);
+  }
+
+ private:
+  TimelineSemaphore& shown() const { return semaphores_[0]; }
+  TimelineSemaphore& taken() const { return semaphores_[1]; }
+  bool HasRoom(uint64_t n) const { return n < slots_ || taken().Reached(n + 1 - slots_); }
+  bool Poisoned(uint64_t n) const {
+    return poisoned_[n % slots_].load(std::memory_order_relaxed) != 0;
+  }
+  device::Tensor* SlotOf(uint64_t n) { return values_.data() + n % slots_ * spans_; }
+
+  const uint64_t slots_;
+  const uint64_t spans_;  // most values of a message
+  const HostEnds ends_;
+  device::Memory storage_;
+  device::SemaphoreArray semaphores_;
+  std::vector<device::Tensor> values_;  // by slot: where they lie
+  device::SharedArray<std::atomic<uint8_t>> poisoned_;  // per slot, where the host sends
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Channel>> MakeStagedChannel(const ChannelShape& shape, HostEnds ends,
+                                                   device::Device& host) {
+  const std::string what = "the messages of a channel";
+  device::BumpLayout layout;
+  for (uint64_t i = 0; i < uint64_t{shape.outstanding} * shape.spans; ++i) {
+    layout.Add(Stride(shape));
+  }
+  auto storage = host.Allocate(layout.size(), device::MemoryKind::pinned, what);
+  if (!storage.ok()) return storage.status();
+  auto semaphores = device::SemaphoreArray::Make(host, 2, what);
+  if (!semaphores.ok()) return semaphores.status();
+  auto poisoned = device::SharedArray<std::atomic<uint8_t>>::Make(
+      host, ends.sends ? shape.outstanding : 0, what);
+  if (!poisoned.ok()) return poisoned.status();
+  return std::unique_ptr<Channel>(std::make_unique<StagedChannel>(
+      shape, ends, std::move(*storage), std::move(*semaphores), std::move(*poisoned)));
+}
+
+}  // namespace cgraph::transport
