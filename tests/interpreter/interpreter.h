@@ -9,7 +9,7 @@
 // all.
 //
 // Plans have no choices: the instructions that can start without x finishing are the same in every
-// run that holds x back. So holding back one instruction at a time, with carriers that buffer
+// run that holds x back. So holding back one instruction at a time, with transports that buffer
 // anything, shows every pair that nothing orders; other schedules look for deadlocks and for stale
 // values.
 #ifndef CGRAPH_TESTS_INTERPRETER_INTERPRETER_H_
@@ -55,7 +55,7 @@ struct Schedule {
   SchedulingPolicy policy = SchedulingPolicy::kRandom;
   uint32_t held = 0;
   uint32_t held_round = 0;
-  bool loose = false;        // carriers buffer anything
+  bool loose = false;        // transports buffer anything
   bool slow_caller = false;  // gives an execution out only when `inflight` more have been taken in
   uint32_t workers = 0;      // > 0: so many workers drive the lanes, each by (round, order)
 };

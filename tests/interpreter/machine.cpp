@@ -29,7 +29,7 @@ Machine::Machine(const View& view, const Meaning& meaning, const std::vector<boo
       schedule_(schedule),
       random_(Mix(schedule.seed, 1)),
       memory_(view, LongestLag(view)),
-      carriers_(view, schedule.loose),
+      transports_(view, schedule.loose),
       signals_(view.graph->events, 0) {
   for (const plan::Range& program : view.graph->programs) {
     Lane lane;
@@ -126,7 +126,7 @@ bool Machine::CanFinish(const Lane& lane) const {
     }
   }
   for (size_t p = 0; p < instruction.parts.size(); ++p) {
-    if (!carriers_.Ready(instruction.parts[p], lane.tickets[p])) {
+    if (!transports_.Ready(instruction.parts[p], lane.tickets[p])) {
       return false;
     }
   }

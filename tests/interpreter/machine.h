@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/interpreter/carriers.h"
+#include "tests/interpreter/transports.h"
 #include "tests/interpreter/interpreter.h"
 #include "tests/interpreter/meaning.h"
 #include "tests/interpreter/memory.h"
@@ -93,7 +93,7 @@ class Machine {
   const Schedule schedule_;
   uint64_t random_;
   ArenaMemory memory_;
-  Carriers carriers_;
+  Transports transports_;
   std::vector<Lane> lanes_;
   std::vector<uint64_t> signals_;                    // by event: how often it was signalled
   std::map<uint32_t, std::vector<Member>> captures_;

@@ -109,7 +109,7 @@ void Machine::StartParts(uint32_t index, const InstructionView& instruction,
     for (uint32_t i = 0; part.part == plan::Part::recv && i < part.outputs; ++i) {
       message.shapes.push_back(ShapeOf(instruction.outputs[part.first_output + i], execution));
     }
-    lane.tickets.push_back(carriers_.Start(index, std::move(message)));
+    lane.tickets.push_back(transports_.Start(index, std::move(message)));
   }
 }
 
@@ -147,7 +147,7 @@ void Machine::FinishParts(Lane& lane, const InstructionView& instruction, int64_
     }
     std::string mismatch;
     const std::vector<Content> received =
-        carriers_.Receive(part, lane.tickets[p], lengths, mismatch);
+        transports_.Receive(part, lane.tickets[p], lengths, mismatch);
     if (received.size() != part.outputs && mismatch.empty()) {
       mismatch = "a part receives another number of values than it has room for";
     }

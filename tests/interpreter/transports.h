@@ -1,9 +1,9 @@
 // Messages between lanes: channels and collectives in progress.
 //
-// A strict carrier holds exactly what its protocol says; a loose one buffers anything, so a send
+// A strict transport holds exactly what its protocol says; a loose one buffers anything, so a send
 // may be over before anybody receives. Deadlocks show under strict ones, races under loose ones.
-#ifndef CGRAPH_TESTS_INTERPRETER_CARRIERS_H_
-#define CGRAPH_TESTS_INTERPRETER_CARRIERS_H_
+#ifndef CGRAPH_TESTS_INTERPRETER_TRANSPORTS_H_
+#define CGRAPH_TESTS_INTERPRETER_TRANSPORTS_H_
 
 #include <cstdint>
 #include <map>
@@ -37,9 +37,9 @@ struct Ticket {
   uint64_t index = 0;   // counted over rounds
 };
 
-class Carriers {
+class Transports {
  public:
-  Carriers(const View& view, bool loose);
+  Transports(const View& view, bool loose);
 
   Ticket Start(uint32_t lane, Message message);
   // Returns whether the other parts that the part needs have started.
@@ -70,4 +70,4 @@ class Carriers {
 
 }  // namespace cgraph::interpreter
 
-#endif  // CGRAPH_TESTS_INTERPRETER_CARRIERS_H_
+#endif  // CGRAPH_TESTS_INTERPRETER_TRANSPORTS_H_

@@ -1,11 +1,11 @@
-#include "tests/interpreter/carriers.h"
+#include "tests/interpreter/transports.h"
 
 namespace cgraph::interpreter {
 
-Carriers::Carriers(const View& view, bool loose)
+Transports::Transports(const View& view, bool loose)
     : view_(view), loose_(loose), channels_(view.graph->channels.size()) {}
 
-Ticket Carriers::Start(uint32_t lane, Message message) {
+Ticket Transports::Start(uint32_t lane, Message message) {
   const PartView& part = *message.part;
   if (part.part == plan::Part::collective) {
     const uint32_t communicator = view_.graph->collectives[part.subject]->communicator;
@@ -24,7 +24,7 @@ Ticket Carriers::Start(uint32_t lane, Message message) {
   return {part.subject, 0, queue.size() - 1};
 }
 
-bool Carriers::Ready(const PartView& part, const Ticket& ticket) const {
+bool Transports::Ready(const PartView& part, const Ticket& ticket) const {
   if (part.part == plan::Part::recv) {
     return channels_[ticket.group].sent.size() > ticket.index;
   }
@@ -45,7 +45,7 @@ bool Carriers::Ready(const PartView& part, const Ticket& ticket) const {
   return true;
 }
 
-std::vector<Content> Carriers::Receive(const PartView& part, const Ticket& ticket,
+std::vector<Content> Transports::Receive(const PartView& part, const Ticket& ticket,
                                        const std::vector<uint64_t>& lengths,
                                        std::string& mismatch) const {
   if (part.part == plan::Part::send) {
@@ -71,7 +71,7 @@ std::vector<Content> Carriers::Receive(const PartView& part, const Ticket& ticke
   return CollectiveOutputs(*view_.graph->collectives[part.subject], ticket.member, given, lengths);
 }
 
-std::vector<Content> Carriers::ReceiveMessage(const Message& sent, const Message& awaited,
+std::vector<Content> Transports::ReceiveMessage(const Message& sent, const Message& awaited,
                                               std::string& mismatch) const {
   if (sent.execution != awaited.execution) {
     mismatch = "the ends of a transfer work for different executions";
