@@ -175,7 +175,7 @@ TEST_CASE("which transport serves which edge") {
   CHECK(chosen(gpu, gpu, TransportKind::kMpi) == "local");
   CHECK(chosen(gpu, other, TransportKind::kShm) == "shm");
   CHECK(chosen(gpu, other, TransportKind::kHost) == "host");
-  CHECK(chosen(gpu, other, TransportKind::kLocal) == "no: auto, nccl, shm, mpi or host");
+  CHECK(chosen(gpu, other, TransportKind::kLocal) == "no: auto, shm, nccl, mpi or host");
   CHECK(chosen(caller, gpu, TransportKind::kNccl) == "no: auto, shm, mpi or host");
   CHECK(chosen(caller, cpu, TransportKind::kNccl) == "no: auto, local, shm, mpi or host");
   CHECK(chosen(gpu, other, TransportKind::kMpi) == "mpi");
@@ -183,7 +183,7 @@ TEST_CASE("which transport serves which edge") {
   CHECK(chosen(gpu, far, TransportKind::kNccl) == "nccl");
   CHECK(chosen(gpu, far, TransportKind::kMpi) == "mpi");
   CHECK(chosen(gpu, far, TransportKind::kHost) == "no: auto, nccl or mpi");
-  CHECK(chosen(far, beside_far, TransportKind::kHost) == "no: auto, nccl, shm or mpi");
+  CHECK(chosen(far, beside_far, TransportKind::kHost) == "no: auto, shm, nccl or mpi");
   CHECK(chosen(far, caller, TransportKind::kShm) == "no: auto or mpi");
 }
 
