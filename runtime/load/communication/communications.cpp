@@ -202,7 +202,7 @@ class Maker {
   // part in, a queue waits for nothing; the work queue that issues to it does.
   EventCount* EventCountOf(uint32_t lane, bool hosted) const {
     const QueueMap::Queue& queue = p_.queues->OfLane(lane);
-    return hosted && (*p_.devices)[DeviceOf(lane)]->queues_communicate()
+    return hosted && (*p_.devices)[DeviceOf(lane)]->traits().queues_communicate
                ? p_.queues->queues[queue.work_queue].event_count
                : queue.event_count;
   }
