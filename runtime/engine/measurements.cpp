@@ -253,7 +253,7 @@ plan::GraphTrace Measurements::Trace(uint32_t graph) const {
   uint64_t complete = UINT64_MAX;
   for (size_t s = 0; s < workers_.work_queues.size(); ++s) {
     TraceBuilder builder(loaded.programs[s], index, trace.events);
-    const TraceLog& log = workers_.work_queues[s]->traced();
+    const TraceLog& log = workers_.work_queues[s]->tracer().log();
     const size_t size = log.size();
     for (size_t t = 0; t < size; ++t) {
       if (log[t].graph == graph && log[t].start_ns >= measured_from_) builder.Add(log[t]);

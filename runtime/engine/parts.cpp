@@ -285,7 +285,7 @@ void Parts::CloseQueues() {
     std::lock_guard report(reporter.mutex());  // a late Get() may look at queues
     // A queue that is closed makes signals in place of others, which then seem to be through with
     // collectives that hang.
-    for (auto& work_queue : workers.work_queues) work_queue->AbortCollectives();
+    for (auto& work_queue : workers.work_queues) work_queue->queues().AbortCollectives();
     for (uint32_t w = 0; w < workers.work_queues.size(); ++w) {
       if (Omits(Omission::kEndQueues)) continue;
       std::vector<Position> running;
@@ -294,7 +294,7 @@ void Parts::CloseQueues() {
     }
     over &= loaded.native.Close(options.timeout);
     for (auto& work_queue : workers.work_queues) {
-      if (!Omits(Omission::kEndQueues)) work_queue->FreeQueues();
+      if (!Omits(Omission::kEndQueues)) work_queue->queues().Free();
     }
   }
   if (!over) TellAbandoned(kernels);

@@ -67,7 +67,7 @@ void Run(Parts& parts, cluster::Control& control) {
   if (parts.loaded.among_gpu_ranks()) {
     heads = std::thread([&] {
       while (!ended()) {
-        parts.workers.workers[rank]->work_queues.front()->TellHeads();
+        parts.workers.workers[rank]->work_queues.front()->positions().TellHeads();
         control.changed.Wait(ended, std::chrono::steady_clock::now() + kBetweenHeads);
       }
     });

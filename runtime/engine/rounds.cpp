@@ -39,7 +39,7 @@ void RoundReceiver::Accept(uint32_t g, const cluster::RoundMessage& round,
                 std::min(extents.size(), frame.taken.size_bytes()));
   }
   for (uint32_t work_queue : graph.participants) {
-    if (loaded_.HasWorkQueue(work_queue)) workers_.work_queues[work_queue]->Push(g);
+    if (loaded_.HasWorkQueue(work_queue)) workers_.work_queues[work_queue]->inbox().Push(g);
   }
   if (++next_frame_[g] == graph.frames.size()) next_frame_[g] = 0;
 }

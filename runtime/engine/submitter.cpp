@@ -258,8 +258,8 @@ void Submitter::SubmitRound(Progress& at, ExecutionState* run) {
   CGRAPH_ASSERT(ending->execution == at.round());
   for (size_t i = 0; i < graph.participants.size(); ++i) {
     WorkQueue& work_queue = *workers_.work_queues[graph.participants[i]];
-    ending->targets[i].until.store(work_queue.pushed() + 1, std::memory_order_relaxed);
-    work_queue.Push(run->graph);
+    ending->targets[i].until.store(work_queue.inbox().pushed() + 1, std::memory_order_relaxed);
+    work_queue.inbox().Push(run->graph);
   }
   if (others_ != nullptr) {
     const bool tells = loaded_.has_queues && !run->empty;

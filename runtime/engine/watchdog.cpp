@@ -75,14 +75,14 @@ bool Watchdog::Stalled() {
   bool pending = false, moved = false;
   for (size_t s = 0; s < workers_.work_queues.size(); ++s) {
     const WorkQueue& work_queue = *workers_.work_queues[s];
-    const Position position = work_queue.Where();
+    const Position position = work_queue.positions().Where();
     const uint64_t at = static_cast<uint64_t>(position.graph) << 32 | position.step;
     const bool this_moved = positions_[2 * s] != position.done || positions_[2 * s + 1] != at;
     NotePosition(static_cast<uint32_t>(s), position, this_moved);
     moved |= this_moved;
     positions_[2 * s] = position.done;
     positions_[2 * s + 1] = at;
-    pending |= work_queue.pushed() != work_queue.done();
+    pending |= work_queue.inbox().pending();
   }
   const Time now = Tick();
   if (!pending || moved) moved_ = now;
@@ -99,7 +99,7 @@ void Watchdog::NotePosition(uint32_t w, const Position& position, bool moved) {
   PositionLog& log = reporter_.positions();
   if (!position.of_queue) log.Note(w, position, now);
   if (moved || loaded_.queue_map.queues.size() == workers_.work_queues.size()) return;
-  for (const Position& queue : workers_.work_queues[w]->Everywhere()) {
+  for (const Position& queue : workers_.work_queues[w]->positions().OfQueues()) {
     const StepList& program = loaded_.graphs[queue.graph]->programs[w];
     if (queue.step >= program.steps.size()) continue;
     log.NoteQueue(w, program.steps[queue.step].queue, queue, now);

@@ -43,7 +43,7 @@ struct Worker {
   // Returns whether something was submitted that its work queues have not finished.
   bool Pending() const {
     for (const WorkQueue* work_queue : work_queues) {
-      if (work_queue->pushed() != work_queue->done()) return true;
+      if (work_queue->inbox().pending()) return true;
     }
     return false;
   }

@@ -17,14 +17,14 @@ Status ShareTrace(device::SharedHeap& heap, WorkQueue& work_queue) {
   auto count = heap.Make<std::atomic<uint64_t>>(1, "a trace");
   auto steps = heap.Make<TracedStep>(TraceLog::kMostSteps, "a trace");
   for (const Status& status : {count.status(), steps.status()}) CGRAPH_RETURN_IF_ERROR(status);
-  work_queue.ShareTrace({count->data(), *steps});
+  work_queue.tracer().log().Share({count->data(), *steps});
   return Status::Ok();
 }
 
 Status ShareHeads(device::SharedHeap& heap, WorkQueue& work_queue) {
   auto heads = heap.Make<SharedHeads>(1, "where queues are");
   if (!heads.ok()) return heads.status();
-  work_queue.ShareHeads(heads->data());
+  work_queue.positions().ShareHeads(heads->data());
   return Status::Ok();
 }
 
@@ -52,13 +52,13 @@ Status Workers::Make(LoadedPlan& loaded, const Settings& settings) {
   }
   for (uint32_t s = 0; s < worker_of.size(); ++s) {
     Worker& worker = *workers[worker_of[s]];
-    auto shared = WorkQueue::Share(*loaded.heap, entries);
+    auto shared = EntryInbox::Share(*loaded.heap, entries);
     if (!shared.ok()) return shared.status();
     work_queues.push_back(std::make_unique<WorkQueue>(loaded.plan.get(), s, &loaded.graphs, *shared,
                                                       worker.scratch.data(), worker.event_count,
                                                       workers[0]->event_count));
     WorkQueue& work_queue = *work_queues.back();
-    work_queue.Measure(settings.profile, settings.trace);
+    work_queue.tracer().Measure(settings.profile, settings.trace);
     if (loaded.region != nullptr && settings.trace) {
       CGRAPH_RETURN_IF_ERROR(ShareTrace(*loaded.heap, work_queue));
     }

@@ -29,7 +29,7 @@ STILL = [
      "runtime/engine/report/collect", "runtime/engine/report/position_log",
      "runtime/engine/run_pool", "runtime/engine/turns", "runtime/execute/exchange",
      "runtime/execute/finish_recordings", "runtime/execute/lane_queues",
-     "runtime/execute/work_queue", "runtime/execute/worker", "runtime/load/arenas",
+     "runtime/execute/positions", "runtime/execute/step_runner", "runtime/execute/work_queue", "runtime/execute/worker", "runtime/load/arenas",
      "runtime/load/communication/among_machines", "runtime/load/communication/among_ranks",
      "runtime/load/communication/comm_steps", "runtime/load/communication/communications",
      "runtime/load/communication/native_collectives", "runtime/load/frames",

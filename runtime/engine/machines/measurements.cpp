@@ -88,7 +88,7 @@ void OtherRanks::OnTrace(uint32_t from, const cluster::MachineMessage& message,
     const bool known = traced.graph < engine_.loaded.graphs.size() &&
                        traced.step < engine_.loaded.graphs[traced.graph]
                                          ->programs[message.work_queue].steps.size();
-    if (known) engine_.workers.work_queues[message.work_queue]->AddTraced(traced);
+    if (known) engine_.workers.work_queues[message.work_queue]->tracer().log().Append(traced);
   }
 }
 
@@ -122,7 +122,7 @@ void RankReporter::SendMeasurements() {
       SendMessage(messenger_, 0,
            {.kind = cluster::MachineMessage::kTimings, .graph = g, .work_queue = w}, text);
     }
-    const TraceLog& log = engine_.workers.work_queues[w]->traced();
+    const TraceLog& log = engine_.workers.work_queues[w]->tracer().log();
     std::string text;
     for (const size_t size = log.size(); traced_[w] < size; ++traced_[w]) {
       text.append(reinterpret_cast<const char*>(&log[traced_[w]]), sizeof(TracedStep));

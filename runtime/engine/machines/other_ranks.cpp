@@ -222,7 +222,7 @@ void OtherRanks::OnHeads(const cluster::MachineMessage& message, std::string_vie
   if (message.work_queue >= engine_.workers.work_queues.size()) return;
   std::vector<device::Head> heads(text.size() / sizeof(device::Head));
   if (!heads.empty()) std::memcpy(heads.data(), text.data(), heads.size() * sizeof(device::Head));
-  engine_.workers.work_queues[message.work_queue]->SetHeads(std::move(heads));
+  engine_.workers.work_queues[message.work_queue]->positions().SetHeads(std::move(heads));
 }
 
 bool OtherRanks::OnMessage(uint32_t from, std::span<const std::byte>) {
@@ -248,7 +248,7 @@ bool OtherRanks::Dispatch(uint32_t from, std::span<const std::byte> bytes) {
     case cluster::MachineMessage::kProgress:
       if (message.work_queue < engine_.workers.work_queues.size()) {
         const auto& [done, at, round] = message.progress;
-        engine_.workers.work_queues[message.work_queue]->SetProgress({done, at, round});
+        engine_.workers.work_queues[message.work_queue]->inbox().SetProgress({done, at, round});
       }
       break;
     case cluster::MachineMessage::kFailure:

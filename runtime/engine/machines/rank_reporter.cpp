@@ -90,7 +90,7 @@ void RankReporter::ReportProgress(bool positions) {
   for (uint32_t w = 0; w < reported_.size(); ++w) {
     if (!engine_.loaded.HasWorkQueue(w)) continue;
     const WorkQueue& work_queue = *engine_.workers.work_queues[w];
-    const WorkQueue::Progress progress = work_queue.progress();
+    const EntryInbox::Progress progress = work_queue.inbox().progress();
     Reported& reported = reported_[w];
     if (const uint64_t failures = work_queue.failures();
         failures != reported.failures && !Omits(Omission::kTellFailure)) {
@@ -115,17 +115,18 @@ void RankReporter::ReportProgress(bool positions) {
 // Reports where the work queue's queues are, while something that was issued to them is not over:
 // the work queue itself is through with it then.
 void RankReporter::ReportHeads(uint32_t work_queue) {
-  if (!engine_.workers.work_queues[work_queue]->has_queues()) return;
+  if (engine_.workers.work_queues[work_queue]->queues().empty()) return;
   std::unique_lock queues(engine_.queues, std::try_to_lock);
   if (!queues.owns_lock()) return;  // they are being closed
   const WorkQueue& from = *engine_.workers.work_queues[work_queue];
   Reported& reported = reported_[work_queue];
-  const bool pending = from.pushed() != from.done();
+  const bool pending = from.inbox().pending();
   const auto now = Clock::now();
   if (!pending && !reported.heads) return;
   if (pending && now - reported.heads_when < kPositionInterval) return;
   reported.heads_when = now;
-  const std::vector<device::Head> heads = pending ? from.Heads() : std::vector<device::Head>();
+  std::vector<device::Head> heads;
+  if (pending) heads = from.queues().Heads();
   reported.heads = !heads.empty();
   SendMessage(messenger_, 0, {.kind = cluster::MachineMessage::kHeads, .work_queue = work_queue},
               {reinterpret_cast<const char*>(heads.data()), heads.size() * sizeof(heads[0])});

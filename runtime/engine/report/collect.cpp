@@ -112,12 +112,12 @@ class Collector {
   void AddAll() {
     for (uint32_t w = 0; w < source_.work_queues.size(); ++w) {
       const WorkQueue& work_queue = *source_.work_queues[w];
-      const Position position = work_queue.Where();
-      const std::vector<Position> queues = work_queue.Everywhere();
+      const Position position = work_queue.positions().Where();
+      const std::vector<Position> queues = work_queue.positions().OfQueues();
       // One that has issued all waits for its queues; the position is the first queue's then.
       if (!position.idle && !position.of_queue) Add(w, position);
       for (const Position& queue : queues) Add(w, queue);
-      if (position.idle && queues.empty() && work_queue.NextGraph()) Add(w, position);
+      if (position.idle && queues.empty() && work_queue.inbox().NextGraph()) Add(w, position);
     }
   }
   void Add(uint32_t work_queue, const Position& position) {
@@ -189,7 +189,7 @@ class Collector {
 
   WaitingLane DescribeNotBegun(const Place& place) {
     WaitingLane lane;
-    const uint32_t g = source_.work_queues[place.work_queue]->NextGraph().value_or(0);
+    const uint32_t g = source_.work_queues[place.work_queue]->inbox().NextGraph().value_or(0);
     const StepList& program = source_.graphs[g]->programs[place.work_queue];
     if (!program.steps.empty()) {
       SetLane(LookupOf(g).index().lane(program.steps.front().instruction), place, lane);
