@@ -98,9 +98,99 @@ class AnswerDelay {
   bool piggybacked_ = false;
 };
 
+// Sends: what this rank has begun to send, and the answers that wait to go. The messenger locks it.
+class Sends {
+ public:
+  explicit Sends(Wire& wire) : wire_(wire) { sends_.reserve(kReserved); }
+
+  // As Messenger::Send(), SendCopy(), SendAnswer() and TakeAnswer(). `polls`: whether the caller is
+  // the thread that polls.
+  void Send(uint32_t to, uint32_t tag, std::span<const std::byte> message, std::atomic<bool>* busy);
+  void SendCopy(uint32_t to, uint32_t tag, std::span<const std::byte> first,
+                std::span<const std::byte> second = {});
+  void SendAnswer(uint32_t to, const Answer& answer, AnswerDelay& delay, bool polls);
+  std::optional<Answer> TakeAnswer(uint32_t to);
+  // Sends the answers that wait.
+  void SendPostponed();
+
+  // Goes on with what was begun; returns whether something has left that somebody waits for.
+  bool Poll();
+  bool empty() const { return sends_.empty(); }
+  bool postpones() const { return !postponed_.empty(); }
+
+ private:
+  static constexpr size_t kReserved = 64;  // sends in progress without an allocation
+
+  using Copy = std::unique_ptr<std::vector<std::byte>>;
+
+  struct Sending {
+    Wire::Request request;
+    std::atomic<bool>* busy;
+    Copy copy;  // of SendCopy(), or null
+  };
+  struct Postponed {
+    uint32_t to;
+    Answer answer;
+    bool sent;  // at once, and only the delay is measured
+    AnswerDelay* delay;
+    AnswerDelay::Clock::time_point since;
+
+    void NoteDelay(bool piggybacked) const {
+      delay->Note(AnswerDelay::Clock::now() - since, piggybacked);
+    }
+  };
+
+  bool LeavesAtOnce(Wire::Request request, uint64_t bytes);
+  void KeepFree(Copy copy);
+
+  Wire& wire_;
+  std::vector<Sending> sends_;
+  std::vector<Postponed> postponed_;
+  std::vector<Copy> copies_;  // free
+};
+
+// Receives: who listens for which messages, and those that have begun to come. The messenger locks
+// it.
+class Receives {
+ public:
+  explicit Receives(Wire& wire) : wire_(wire) {}
+
+  void Listen(uint32_t tag, Listener* listener);
+  Listener* ListenerOf(uint32_t tag) const {
+    return tag < listeners_.size() ? listeners_[tag] : nullptr;
+  }
+  // Returns whether a message has begun to come to whoever listens for its tag.
+  bool ComesTo(uint32_t tag) const;
+
+  // Begins to receive what has come and delivers what is there; returns whether a listener says
+  // that somebody may wait for it.
+  bool Poll();
+  bool empty() const { return receives_.empty(); }
+
+ private:
+  struct Receiving {
+    Wire::Request request;
+    uint32_t from, tag;
+    std::span<std::byte> buffer;
+    bool arrived = false;
+    std::vector<std::byte> dropped;  // buffer of a message that nobody listens for
+  };
+
+  void Begin(const Wire::Incoming& message);
+  bool TryDeliver(size_t i, bool& any);
+  bool Deliver(Receiving message);
+  bool DeliverEarly();
+
+  Wire& wire_;
+  std::vector<Listener*> listeners_;  // by tag
+  std::vector<Receiving> receives_;   // in the order in which they were begun
+  // By rank, with kControlTag: what came before anybody listened.
+  std::deque<std::pair<uint32_t, std::vector<std::byte>>> early_;
+};
+
 class Messenger {
  public:
-  explicit Messenger(Wire& wire) : wire_(wire) { sends_.reserve(kReserved); }
+  explicit Messenger(Wire& wire) : wire_(wire), sends_(wire), receives_(wire) {}
 
   uint32_t rank() const { return wire_.rank(); }
   uint32_t count() const { return wire_.count(); }
@@ -155,58 +245,13 @@ class Messenger {
   }
 
  private:
-  static constexpr size_t kReserved = 64;  // sends in progress without an allocation
-
-  using Copy = std::unique_ptr<std::vector<std::byte>>;
-
-  struct Sending {
-    Wire::Request request;
-    std::atomic<bool>* busy;
-    Copy copy;  // of SendCopy(), or null
-  };
-  struct Postponed {
-    uint32_t to;
-    Answer answer;
-    bool sent;  // at once, and only the delay is measured
-    AnswerDelay* delay;
-    AnswerDelay::Clock::time_point since;
-  };
-  struct Receiving {
-    Wire::Request request;
-    uint32_t from, tag;
-    std::span<std::byte> buffer;
-    bool arrived = false;
-    std::vector<std::byte> dropped;  // buffer of a message that nobody listens for
-  };
-
-  Copy CopyOf(std::span<const std::byte> first, std::span<const std::byte> second);
-  void BeginSend(uint32_t to, uint32_t tag, Copy copy);
-  bool LeavesAtOnce(Wire::Request request, uint64_t bytes);
-  void KeepFree(Copy copy);
-  void SendPostponed();
-  static void NoteDelay(const Postponed& answer, bool piggybacked);
-  bool PollSends();
-  bool PollReceives();
-  bool TryDeliver(size_t i, bool& any);
-  bool Deliver(Receiving message);
-  bool DeliverEarly();
-  void Begin(const Wire::Incoming& message);
-  Listener* ListenerOf(uint32_t tag) const {
-    return tag < listeners_.size() ? listeners_[tag] : nullptr;
-  }
-
   Wire& wire_;
   std::atomic<bool> claimed_{false}, given_up_{false};
   std::atomic<std::thread::id> poller_{};  // who polled last
   uint32_t unused_tag_ = 1;
-  std::mutex mutex_;                  // of all that follows
-  std::vector<Listener*> listeners_;  // by tag
-  std::vector<Sending> sends_;
-  std::vector<Postponed> postponed_;  // of SendAnswer()
-  std::vector<Receiving> receives_;   // in the order in which they were begun
-  std::vector<Copy> copies_;          // free
-  // By rank, with kControlTag: what came before anybody listened.
-  std::deque<std::pair<uint32_t, std::vector<std::byte>>> early_;
+  std::mutex mutex_;  // of all that follows
+  Sends sends_;
+  Receives receives_;
   std::vector<std::shared_ptr<void>> kept_;
 };
 
