@@ -41,7 +41,7 @@ Compilation CompileAndReport(const CompileOptions& options, const OutputFlags& o
   return done;
 }
 
-plan::LoadedPlan LoadOrCompile(const std::string& path, const CompileFlags& flags,
+plan::PlanOrExit LoadOrCompile(const std::string& path, const CompileFlags& flags,
                                const OutputFlags& output,
                                const std::optional<Profile>& profile,
                                std::optional<cost::Topology>* topology) {

@@ -11,7 +11,7 @@
 #include "compiler/driver/compile.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "runtime/base/status.h"
-#include "runtime/plan/loaded_plan.h"
+#include "runtime/plan/load.h"
 
 namespace llvm::json {
 class OStream;
@@ -26,7 +26,7 @@ Compilation CompileAndReport(const CompileOptions& options, const OutputFlags& o
 // A plan from a .cgplan, or from anything else by compiling it. Without one, what went wrong has
 // been printed and `exit_code` says which kind it was. `profile` is what its schedule is made by;
 // `topology` gets the machine that --topology names, if it does.
-plan::LoadedPlan LoadOrCompile(const std::string& path, const CompileFlags& flags,
+plan::PlanOrExit LoadOrCompile(const std::string& path, const CompileFlags& flags,
                                const OutputFlags& output,
                                const std::optional<Profile>& profile = std::nullopt,
                                std::optional<cost::Topology>* topology = nullptr);

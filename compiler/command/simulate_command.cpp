@@ -12,7 +12,7 @@
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
 #include "runtime/base/terminal.h"
-#include "runtime/plan/loaded_plan.h"
+#include "runtime/plan/load.h"
 #include "runtime/plan/trace.h"
 
 namespace cgraph::command {
@@ -49,7 +49,7 @@ ExitCode RunSimulate(const SimulateFlags& flags) {
   Result<std::optional<Profile>> profile = ReadProfile(flags.profile);
   if (!profile.ok()) return ReportStatus(profile.status());
   std::optional<cost::Topology> topology;
-  plan::LoadedPlan loaded =
+  plan::PlanOrExit loaded =
       LoadOrCompile(flags.file, flags.compile, flags.output, *profile, &topology);
   if (!loaded.plan) return loaded.exit_code;
   Result<std::vector<uint32_t>> graphs = ChosenGraphs(*loaded.plan, flags.compile.graphs);

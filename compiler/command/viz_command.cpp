@@ -17,7 +17,7 @@
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/Support/Path.h"
 #include "runtime/base/files.h"
-#include "runtime/plan/loaded_plan.h"
+#include "runtime/plan/load.h"
 
 namespace cgraph::command {
 namespace {
@@ -80,7 +80,7 @@ ExitCode RunViz(const VizFlags& flags) {
   Result<std::optional<Profile>> profile = ReadProfile(flags.profile);
   if (!profile.ok()) return ReportStatus(profile.status());
   std::optional<cost::Topology> topology;
-  plan::LoadedPlan loaded =
+  plan::PlanOrExit loaded =
       LoadOrCompile(flags.file, flags.compile, flags.output, *profile, &topology);
   if (!loaded.plan) return loaded.exit_code;
   const std::string name = flags.compile.graphs.empty() ? "" : flags.compile.graphs[0];

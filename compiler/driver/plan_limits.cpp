@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "runtime/plan/limits.h"
+#include "runtime/plan/check.h"
 
 namespace cgraph {
 namespace {

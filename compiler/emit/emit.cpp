@@ -19,7 +19,7 @@
 #include "llvm/Support/SHA1.h"
 #include "llvm/Support/xxhash.h"
 #include "runtime/base/kinds/limits.h"
-#include "runtime/plan/limits.h"
+#include "runtime/plan/check.h"
 
 namespace cgraph {
 namespace {

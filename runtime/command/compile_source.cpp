@@ -139,7 +139,7 @@ ExitCode Compile(const Options& options, const MemoryFile& plan, const MemoryFil
   return code != kSuccess && options.json ? FailToCompile(options, code, diagnostics) : code;
 }
 
-plan::LoadedPlan Read(const Options& options, const std::string& path) {
+plan::PlanOrExit Read(const Options& options, const std::string& path) {
   Result<std::unique_ptr<plan::Plan>> plan = plan::ReadFile(path, options.engine.timeout);
   if (!plan.ok()) return {nullptr, Fail(options, plan.status())};
   return {std::move(*plan), kSuccess};
@@ -147,7 +147,7 @@ plan::LoadedPlan Read(const Options& options, const std::string& path) {
 
 }  // namespace
 
-plan::LoadedPlan LoadPlan(const Options& options, Signals& signals) {
+plan::PlanOrExit LoadPlan(const Options& options, Signals& signals) {
   if (!options.is_source()) return Read(options, options.file);
   const MemoryFile plan("cgrun plan"), diagnostics("cgrun diagnostics");
   if (plan.descriptor() < 0 || diagnostics.descriptor() < 0) {

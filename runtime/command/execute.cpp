@@ -32,7 +32,7 @@
 #include "runtime/engine/engine.h"
 #include "runtime/engine/states/saved_states.h"
 #include "runtime/plan/check.h"
-#include "runtime/plan/loaded_plan.h"
+#include "runtime/plan/load.h"
 
 namespace cgraph::command {
 namespace {
@@ -229,7 +229,7 @@ ExitCode Execute(const Options& options, cluster::Peers* machines, Signals& sign
   signals.OnReport([&progress] { return progress.Report(); });
   if (options.is_source()) progress.Begin("compiling it");
   signals.OnInterrupt(end_early);
-  plan::LoadedPlan loaded = LoadPlan(options, signals);
+  plan::PlanOrExit loaded = LoadPlan(options, signals);
   if (loaded.plan == nullptr) {
     signals.OnReport(nullptr);
     SayUnwritten(options);

@@ -10,7 +10,7 @@
 #include "runtime/command/outcome/outcome.h"
 #include "runtime/command/signals.h"
 #include "runtime/engine/engine.h"
-#include "runtime/plan/loaded_plan.h"
+#include "runtime/plan/load.h"
 #include "runtime/plan/plan.h"
 
 namespace cgraph::command {
@@ -20,7 +20,7 @@ namespace cgraph::command {
 //
 // Returns the plan of options.file, compiled where it is a source. Without a plan the error has
 // been printed, and `exit_code` says which kind it was; cgc's own exit code is passed on.
-plan::LoadedPlan LoadPlan(const Options& options, Signals& signals);
+plan::PlanOrExit LoadPlan(const Options& options, Signals& signals);
 
 // Checks the flags against the graphs that are to be executed, before anything runs. Inputs are
 // checked where they are read (inputs/).

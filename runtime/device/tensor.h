@@ -6,8 +6,8 @@
 
 #include <cstdint>
 
+#include "runtime/plan/check.h"
 #include "runtime/plan/kinds.h"
-#include "runtime/plan/limits.h"
 #include "runtime/plan/plan.h"
 
 namespace cgraph::device {

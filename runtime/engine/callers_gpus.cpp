@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "runtime/plan/booleans.h"
+#include "runtime/plan/kinds.h"
 
 namespace cgraph::engine {
 

@@ -7,7 +7,6 @@
 #include <cstddef>
 
 #include "runtime/device/cpu/reserved_memory.h"
-#include "runtime/plan/booleans.h"
 #include "runtime/plan/kinds.h"
 #include "runtime/plan/print.h"
 

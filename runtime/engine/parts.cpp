@@ -20,7 +20,6 @@
 #include "runtime/plan/check.h"
 #include "runtime/plan/placement.h"
 #include "runtime/plan/prove.h"
-#include "runtime/plan/split_caller.h"
 #include "runtime/workers/partition.h"
 
 namespace cgraph::engine {

@@ -12,7 +12,6 @@
 #include <fmt/format.h>
 
 #include "runtime/files/file.h"
-#include "runtime/plan/booleans.h"
 #include "runtime/plan/kinds.h"
 
 namespace cgraph::files {

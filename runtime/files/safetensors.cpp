@@ -3,7 +3,6 @@
 // is built for parts that do not belong there, and nesting, duplicates and strange numbers are
 // refused where they stand.
 #include "runtime/files/safetensors.h"
-#include "runtime/files/safetensors_dtypes.h"
 
 #include <algorithm>
 #include <cstring>
@@ -15,7 +14,6 @@
 
 #include "runtime/base/text.h"
 #include "runtime/files/digest.h"
-#include "runtime/plan/booleans.h"
 #include "runtime/plan/kinds.h"
 
 namespace cgraph::files {

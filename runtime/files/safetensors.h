@@ -15,6 +15,17 @@
 
 namespace cgraph::files {
 
+// The names of dtypes in .safetensors files.
+struct SafetensorsDType {
+  const char* code;
+  plan::DType dtype;
+};
+inline constexpr SafetensorsDType kSafetensorsDTypes[] = {
+    {"BOOL", plan::DType::bool_}, {"I8", plan::DType::i8},   {"U8", plan::DType::u8},
+    {"I32", plan::DType::i32},    {"I64", plan::DType::i64}, {"F16", plan::DType::f16},
+    {"BF16", plan::DType::bf16},  {"F32", plan::DType::f32}, {"F64", plan::DType::f64},
+};
+
 // Safetensors: one open file. The header is read and checked when the file is opened (length,
 // nesting, duplicates, offsets inside the file without gaps, sizes that match dtype and shape);
 // tensors are read when asked for.

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "runtime/files/safetensors_dtypes.h"
+#include "runtime/files/safetensors.h"
 
 namespace cgraph::files {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "runtime/native/dlpack_types.h"
 #include "runtime/native/guarded.h"
-#include "runtime/plan/booleans.h"
+#include "runtime/plan/kinds.h"
 
 namespace cgraph::native {
 

@@ -57,6 +57,29 @@ constexpr std::optional<uint64_t> TensorBytes(DType dtype, std::span<const int64
   return empty ? 0 : bytes;
 }
 
+// Booleans: a byte each, 0 or 1. Kernels count and compare the bytes, so every border over which
+// elements come in from outside checks them: files, inputs, states, results of methods.
+inline constexpr char kWrongBooleans[] = "booleans that are neither 0 nor 1";
+
+// Returns false where the bytes are of booleans and one is neither 0 nor 1.
+bool ValidElements(DType dtype, std::span<const uint8_t> bytes);
+
+// Returns "np.float32", where NumPy is imported as `module`. NumPy has no bf16; ml_dtypes does.
+inline std::string NumpyName(DType dtype, const std::string& module) {
+  switch (dtype) {
+    case DType::bool_: return module + ".bool_";
+    case DType::i8: return module + ".int8";
+    case DType::u8: return module + ".uint8";
+    case DType::i32: return module + ".int32";
+    case DType::i64: return module + ".int64";
+    case DType::f16: return module + ".float16";
+    case DType::bf16: return "ml_dtypes.bfloat16";
+    case DType::f32: return module + ".float32";
+    case DType::f64: return module + ".float64";
+  }
+  return "";
+}
+
 // ---- collectives --------------------------------------------------------------------------------
 
 #define COLLECTIVE(id, name, from, to, rows, reduces)           \

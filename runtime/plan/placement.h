@@ -2,7 +2,7 @@
 //
 // A worker is a thread that drives work queues; a work queue is an in-order list of instructions.
 // For a proved plan a worker has one work queue, with its lanes merged by the certificate, and the
-// caller's worker may have two more (split_caller.h); for an unproved plan each lane is a work
+// caller's worker may have two more (SplitCaller); for an unproved plan each lane is a work
 // queue of its own. The engine runs a placement and the simulator plays it.
 #ifndef CGRAPH_RUNTIME_PLAN_PLACEMENT_H_
 #define CGRAPH_RUNTIME_PLAN_PLACEMENT_H_
@@ -48,6 +48,13 @@ std::vector<std::vector<uint32_t>> WorkQueuesOf(const Placement& placement,
 // position of the certificate are one group: all parts start before any is waited for.
 size_t StepEnd(const Placement& placement, const plan::Graph& graph,
                const std::vector<uint32_t>& work_queue, size_t first);
+
+// Gives the caller's lanes of a proved plan two work queues of their own at worker 0, where several
+// executions may be in progress: what awaits the results of one must not hold up the inputs of the
+// next one, nor the devices of the worker. Not for a plan that runs on GPUs, whose worker keeps to
+// the certificate's order. The engine alone does this: the simulator and the partition play a
+// worker in one order, which takes longer at most.
+void SplitCaller(const plan::Plan& plan, Placement& placement);
 
 }  // namespace cgraph::plan
 

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/plan/load/unpacked_size.h"
+#include "runtime/plan/load.h"
 #include "tests/support/plans/plan_fields.h"
 #include "tests/support/plans/plan_trial.h"
 #include "tests/support/plans/sample_plans.h"

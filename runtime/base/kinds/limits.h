@@ -1,5 +1,5 @@
 // The limits that compiler and runtime share: what the one makes, the other takes. Those of one
-// half alone are in compiler/base/limits.h and runtime/plan/limits.h.
+// half alone are in compiler/base/limits.h and runtime/plan/check.h.
 #ifndef CGRAPH_RUNTIME_BASE_KINDS_LIMITS_H_
 #define CGRAPH_RUNTIME_BASE_KINDS_LIMITS_H_
 

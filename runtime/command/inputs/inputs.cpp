@@ -9,7 +9,6 @@
 
 #include "runtime/base/text.h"
 #include "runtime/plan/kinds.h"
-#include "runtime/plan/numpy_names.h"
 #include "runtime/plan/print.h"
 
 namespace cgraph::command {

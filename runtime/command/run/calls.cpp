@@ -10,7 +10,7 @@
 #include "runtime/base/text.h"
 #include "runtime/command/run/clock.h"
 #include "runtime/command/run/port_names.h"
-#include "runtime/plan/loaded_plan.h"
+#include "runtime/plan/load.h"
 
 namespace cgraph::command {
 namespace {

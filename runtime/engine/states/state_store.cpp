@@ -7,7 +7,7 @@
 
 #include "runtime/base/kinds/native.h"
 #include "runtime/base/text.h"
-#include "runtime/plan/booleans.h"
+#include "runtime/plan/kinds.h"
 
 namespace cgraph::engine {
 

@@ -11,8 +11,8 @@
 #include <fmt/format.h>
 
 #include "runtime/base/status.h"
+#include "runtime/plan/check.h"
 #include "runtime/plan/graph_index.h"
-#include "runtime/plan/limits.h"
 #include "runtime/plan/plan.h"
 
 namespace cgraph::plan::check {

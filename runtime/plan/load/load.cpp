@@ -1,18 +1,20 @@
 // Conversion of bytes to a plan and back. FlatBuffers' verifier bounds every offset. What the
-// verifier does not see is found by counting (unpacked_size.h) before anything is unpacked.
+// verifier does not see is found by counting (unpacked_size.cpp) before anything is unpacked.
 #include "runtime/plan/load.h"
 
 #include <cerrno>
 #include <cstddef>
 #include <limits>
 #include <system_error>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "runtime/base/output_files.h"
-#include "runtime/plan/load/unpacked_size.h"
+#include "runtime/base/text.h"
 
 namespace cgraph::plan {
+
 namespace {
 
 // A table is at least a vtable offset and the offset that points at it.
@@ -89,6 +91,21 @@ Status WriteFile(const Plan& plan, const std::string& path) {
   OutputFiles files;
   CGRAPH_RETURN_IF_ERROR(files.Add(path, {ToBytes(plan)}));
   return files.Commit();
+}
+
+Result<uint32_t> FindGraph(const Plan& plan, const std::string& name) {
+  if (name.empty() && plan.graphs.size() == 1) return uint32_t{0};
+  std::vector<std::string> names;
+  for (uint32_t i = 0; i < plan.graphs.size(); ++i) {
+    if (!name.empty() && plan.graphs[i]->name == name) return i;
+    names.push_back(plan.graphs[i]->name);
+  }
+  const auto wrong = [](std::string why) { return Status(StatusCode::kInvalid, std::move(why)); };
+  const std::string all = fmt::format("{}", fmt::join(names, ", "));
+  if (names.empty()) return wrong("the plan has no graph");
+  if (name.empty()) return wrong("there are several graphs; pick one with --graph: " + all);
+  return wrong(fmt::format("--graph {}: there is no such graph{}; there are {}", name,
+                           DidYouMeanHint(name, names), all));
 }
 
 }  // namespace cgraph::plan

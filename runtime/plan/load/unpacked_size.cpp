@@ -1,5 +1,5 @@
 // The walk over the schema; hostile_plan_test compares it with the schema's reflection.
-#include "runtime/plan/load/unpacked_size.h"
+#include "runtime/plan/load.h"
 
 #include <cstddef>
 #include <type_traits>

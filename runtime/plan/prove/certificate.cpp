@@ -5,8 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "runtime/plan/prove/refusal_step.h"
-
 namespace cgraph::plan::prove {
 namespace {
 

@@ -16,7 +16,6 @@
 
 #include "runtime/plan/kinds.h"
 #include "runtime/plan/print.h"
-#include "runtime/plan/prove/refusal_step.h"
 
 namespace cgraph::plan::prove {
 namespace {

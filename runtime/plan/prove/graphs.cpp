@@ -12,7 +12,6 @@
 #include <fmt/format.h>
 
 #include "runtime/plan/graph_index.h"
-#include "runtime/plan/prove/refusal_step.h"
 
 namespace cgraph::plan::prove {
 namespace {

@@ -1,4 +1,4 @@
-#include "runtime/plan/prove/refusal_step.h"
+#include "runtime/plan/prove/rules.h"
 
 #include <utility>
 

@@ -14,6 +14,14 @@
 
 namespace cgraph::plan::prove {
 
+RefusalStep MakeStep(const GraphIndex& index, uint32_t instruction);
+// Refuses a plan because of two instructions that are in conflict: "..., which writes `%v#0`".
+Verdict RefusePair(const GraphIndex& index, Refusal refusal, const std::string& message,
+                   uint32_t first, const std::string& first_does, uint32_t second,
+                   const std::string& second_does);
+// Returns " for the next execution"; "" for the same one.
+std::string Later(int64_t executions);
+
 // Rule 8: checks that no cycle of edges has distance 0, or finds the shortest such cycle.
 //
 // Returns all nodes, each after those from which an edge of distance 0 leads to it. The list is

@@ -10,7 +10,6 @@
 #include <fmt/format.h>
 
 #include "runtime/plan/print.h"
-#include "runtime/plan/prove/refusal_step.h"
 
 namespace cgraph::plan::prove {
 namespace {

@@ -17,7 +17,6 @@
 
 #include "runtime/plan/print.h"
 #include "runtime/plan/prove/memory/lifetimes.h"
-#include "runtime/plan/prove/refusal_step.h"
 
 namespace cgraph::plan::prove {
 namespace {

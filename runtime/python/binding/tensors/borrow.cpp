@@ -12,7 +12,6 @@
 
 #include "runtime/base/text.h"
 #include "runtime/plan/kinds.h"
-#include "runtime/plan/numpy_names.h"
 #include "runtime/python/beyond_elements.h"
 #include "runtime/python/binding/errors.h"
 #include "runtime/python/binding/tensors/parts.h"

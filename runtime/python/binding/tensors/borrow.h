@@ -13,7 +13,7 @@
 #include <nanobind/nanobind.h>
 
 #include "runtime/engine/engine.h"
-#include "runtime/plan/limits.h"
+#include "runtime/plan/check.h"
 #include "runtime/python/binding/tensors/dlpack.h"
 
 namespace cgraph::python {

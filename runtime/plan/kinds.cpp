@@ -1,4 +1,4 @@
-#include "runtime/plan/booleans.h"
+#include "runtime/plan/kinds.h"
 
 namespace cgraph::plan {
 
