@@ -13,7 +13,7 @@ namespace cgraph {
 template <typename T>
 class ByteIntervals {
  public:
-  // Of all bytes [begin, end) the same.
+  // Sets all bytes of [begin, end) to `value`.
   void Assign(uint64_t begin, uint64_t end, T value) {
     if (begin >= end) return;
     SplitAt(begin);

@@ -5,7 +5,7 @@
 namespace cgraph::schedule {
 namespace {
 
-// Mostly there are no lags.
+// Fast path: most graphs have no lags.
 template <typename Id, typename Ids, typename LagOf>
 std::vector<Id> InOrderOfLags(const Ids& ids, const LagOf& lag_of) {
   std::vector<Id> order;

@@ -43,7 +43,7 @@ class Views {
 struct MethodOperands {
   std::string actor;
   size_t arguments, reads, writes, names, results;
-  // Of attributes: behind the names come those of states, of which the object's number is none.
+  // Attributes: names, then states (the object's number is not among them), then parameters.
   size_t first_state() const { return kExternHead + names; }
   size_t first_parameter() const { return first_state() + reads + writes - 1; }
 };

@@ -12,7 +12,7 @@
 
 namespace cgraph::native {
 
-// What is to be had of an object.
+// Storing: whether an object can be saved.
 enum class Storing : uint32_t {
   kNothing,     // it keeps nothing: the library makes no object, or one without a state
   kImpossible,  // it cannot be saved

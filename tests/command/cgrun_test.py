@@ -746,7 +746,7 @@ def meant_otherwise(run):
             ([*x, "--threads", "4"], "cgrun --workers N"),
             ([*x, "--each"], "cgrun --every gives"),
             ([*x, "--topology", "dgx"], "--topology needs a .cgraph"),
-            ([*x, "--weights", "w.safetensors"], "it is a file, and the folder is wanted")):
+            ([*x, "--weights", "w.safetensors"], "it is a file; pass the folder")):
         says(run.graph("total", *arguments, status=2)[1], words)
     (run.folder / "list.cgraph").write_text(
         "import std.tensor\n"

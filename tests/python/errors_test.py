@@ -217,7 +217,7 @@ class AbsentFiles(unittest.TestCase):
             with self.assertRaises(cgraph.Error) as raised:
                 function(given)
             self.assertNotIsInstance(raised.exception, OSError)
-        with self.assertRaisesRegex(cgraph.PlanError, "it is a file, and the folder is wanted"):
+        with self.assertRaisesRegex(cgraph.PlanError, "it is a file; pass the folder"):
             cgraph.Engine(cgraph.compile(LOADING), weights="layers.cgraph")
         error = cgraph.PlanError("there is no GPU")
         self.assertIs(errors.of_absent_file(error, ["", "no.npy"]), error)

@@ -45,7 +45,7 @@ uint64_t EndOfMany(const Tasks& tasks, const Timetable& table, size_t inflight, 
   return last.back();
 }
 
-// By the second half of many executions.
+// Returns (end(2n) - end(n)) / n, where end(k) is the end of the k-th simulated execution.
 uint64_t IntervalOf(const Tasks& tasks, const Timetable& table, size_t inflight) {
   const size_t half = std::min(2 * inflight, size_t{32});
   return (EndOfMany(tasks, table, inflight, 2 * half) - EndOfMany(tasks, table, inflight, half)) /

@@ -7,14 +7,14 @@
 
 #include <fmt/format.h>
 
-#include "runtime/base/ranges.h"
+#include "runtime/base/text.h"
 
 namespace cgraph::cluster {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Who is interrupted is not always notified of it.
+// All() looks this often by itself: an interrupted rank may receive no notification.
 constexpr auto kBetweenLooks = std::chrono::milliseconds(20);
 
 }  // namespace

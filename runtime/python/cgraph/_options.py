@@ -105,6 +105,6 @@ def weights(value, folder):
     if not os.path.exists(path):
         raise PlanFileNotFoundError(f"`weights={path!r}`: there is no such folder", path)
     if not os.path.isdir(path):
-        raise PlanError(f"`weights={path!r}`: it is a file, and the folder is wanted in which the "
-                        f"files are that `load` names: `weights={os.path.dirname(path) or '.'!r}`")
+        raise PlanError(f"`weights={path!r}`: it is a file; pass the folder that contains the "
+                        f"files that `load` names: `weights={os.path.dirname(path) or '.'!r}`")
     return path

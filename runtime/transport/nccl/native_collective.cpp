@@ -63,8 +63,8 @@ class NativeCollective : public UnhostedCollective {
     return false;
   }
 
-  // In each round in which members come, whatever is moved: they cannot know of each other whether
-  // there is anything to tell.
+  // TellFlags() runs in every round in which members come, whatever is moved: a member cannot know
+  // whether another one has a flag to tell.
   void TellFlags(const QueuedMember& at) {
     device::Collect collect{*at.operation};
     collect.communicator = communicator_.get();

@@ -99,7 +99,7 @@ class IntervalFinder {
       const plan::Value& value = graph_.values[operand];
       std::vector<Use>& uses = uses_[value.buffer()];
       const uint64_t begin = value.offset(), end = begin + value.bytes();
-      // Those before are later: what this one covers is not the first any more.
+      // Accesses are visited backwards: this one is earlier than those that it covers.
       std::erase_if(uses, [&](const Use& use) {
         return begin <= use.begin && use.end <= end && use.place >= last_[instruction];
       });

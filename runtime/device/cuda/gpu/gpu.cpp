@@ -122,7 +122,7 @@ std::string Gpu::ErrorText(CUresult error, const std::string& what,
   return fmt::format("{} on {}: {}\n{}", what, where, driver_.ErrorText(error), MendOf(error));
 }
 
-// Who ends something has nobody to tell of an error; so one that passes is given a second chance.
+// MakeCurrent() tries twice: teardown calls it and cannot report an error that passes.
 CUresult Gpu::MakeCurrent() const {
   const CUresult result = driver_.cuCtxSetCurrent(context_);
   return result == CUDA_SUCCESS ? result : driver_.cuCtxSetCurrent(context_);

@@ -48,9 +48,9 @@ Status CheckStatic(const Request& request, const OperandType& type, int first) {
   for (int i = first; fits && i < 4; ++i) fits = !type.dynamic[i] && type.dims[i] < kMost;
   if (fits) return Status::Ok();
   return Invalid(request,
-                 fmt::format("{} is no tensor of 4 dimensions, of which the first alone is "
-                             "known only while running",
-                             TypeText(type)));
+                 fmt::format("expected a tensor of 4 dimensions, of which dimensions {} to 3 are "
+                             "static and below 2^31, got {}",
+                             first, TypeText(type)));
 }
 
 // An operation of a part, for one dtype.

@@ -7,7 +7,7 @@
 
 namespace cgraph::cuda {
 
-// What integers are reduced in has four bytes or more.
+// Integers accumulate in at least 32 bits.
 template <typename T>
 using Widest = std::conditional_t<sizeof(T) == 8, T,
                                   std::conditional_t<std::is_signed_v<T>, int32_t, uint32_t>>;
