@@ -13,7 +13,6 @@
 #include "runtime/plan/print.h"
 #include "runtime/python/binding/errors.h"
 #include "runtime/python/binding/plan_handle.h"
-#include "runtime/python/binding/signals.h"
 #include "runtime/python/binding/tensors/array.h"
 #include "runtime/python/binding/without_gil.h"
 
@@ -212,12 +211,6 @@ std::shared_ptr<Graph> MakeGraph(std::shared_ptr<EngineHandle> engine, const Pla
 }
 
 }  // namespace
-
-std::chrono::nanoseconds Seconds(double seconds) {
-  if (!(seconds > 0)) return std::chrono::nanoseconds::zero();
-  constexpr double kMost = 9e9;  // 285 years
-  return std::chrono::nanoseconds(static_cast<int64_t>(std::min(seconds, kMost) * 1e9));
-}
 
 Future::~Future() {
   if (running_ && graph_->engine->usable()) graph_->engine->Adopt(std::move(*running_));

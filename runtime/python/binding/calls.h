@@ -24,9 +24,6 @@
 
 namespace cgraph::python {
 
-// Returns a time that Python gives in seconds; the longest where it is longer than that.
-std::chrono::nanoseconds Seconds(double seconds);
-
 struct Graph : std::enable_shared_from_this<Graph> {
   std::shared_ptr<EngineHandle> engine;
   uint32_t index = 0;

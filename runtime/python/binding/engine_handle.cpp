@@ -26,10 +26,8 @@
 #include "runtime/plan/device_map.h"
 #include "runtime/plan/load.h"
 #include "runtime/plan/print.h"
-#include "runtime/python/binding/calls.h"
 #include "runtime/python/binding/errors.h"
 #include "runtime/python/binding/plan_handle.h"
-#include "runtime/python/binding/signals.h"
 #include "runtime/python/binding/without_gil.h"
 
 namespace nb = nanobind;
@@ -362,6 +360,12 @@ void EngineHandle::Close() {
   // Letting go may run code of Python's, which may come here.
   const std::vector<Running> orphans = std::exchange(orphans_, {});
   const std::vector<BorrowedInputs> kept = std::exchange(kept_, {});
+}
+
+std::chrono::nanoseconds Seconds(double seconds) {
+  if (!(seconds > 0)) return std::chrono::nanoseconds::zero();
+  constexpr double kMost = 9e9;  // 285 years
+  return std::chrono::nanoseconds(static_cast<int64_t>(std::min(seconds, kMost) * 1e9));
 }
 
 void BindEngine(nb::module_& module) {

@@ -26,6 +26,9 @@
 
 namespace cgraph::python {
 
+// Returns a time that Python gives in seconds; the longest where it is longer than that.
+std::chrono::nanoseconds Seconds(double seconds);
+
 // Running: an execution that was submitted, with the inputs that it may read.
 struct Running {
   OfThisProcess<Execution> execution;

@@ -2,7 +2,7 @@
 
 #include <nanobind/nanobind.h>
 
-#include "runtime/base/terminal.h"
+#include "runtime/base/text.h"
 
 namespace nb = nanobind;
 

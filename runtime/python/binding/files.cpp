@@ -1,4 +1,4 @@
-#include "runtime/python/binding/files.h"
+#include "runtime/python/binding/module.h"
 
 #include <cstdint>
 #include <string>

@@ -1,4 +1,4 @@
-#include "runtime/python/binding/states.h"
+#include "runtime/python/binding/module.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -94,7 +94,7 @@ Array ReadOne(EngineHandle& handle, const std::string& name) {
   return Array(std::move(copied));
 }
 
-// The state as what a tensor is taken for: `w` of the place `stage[0]`.
+// Describes the state as an input port, `w` of the place `stage[0]`, to import a tensor into it.
 InputPort PortOf(const Engine::State& state, const std::string& name) {
   InputPort port;
   port.name = name;

@@ -6,6 +6,7 @@
 #ifndef CGRAPH_RUNTIME_PYTHON_BINDING_WITHOUT_GIL_H_
 #define CGRAPH_RUNTIME_PYTHON_BINDING_WITHOUT_GIL_H_
 
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <nanobind/nanobind.h>
@@ -27,6 +28,19 @@ class WithoutGil {
  private:
   PyThreadState* const state_;
 };
+
+// Signals: Python runs their handlers on the main thread, when that thread asks it to. A wait there
+// asks from time to time, so that Ctrl-C ends it.
+
+inline bool OnMainThread() {
+  static thread_local const bool on = syscall(SYS_gettid) == getpid();
+  return on;
+}
+
+// Runs Python's handlers of the signals that have come; raises what they raise. With the GIL.
+inline void CheckSignals() {
+  if (PyErr_CheckSignals() != 0) throw nanobind::python_error();
+}
 
 }  // namespace cgraph::python
 

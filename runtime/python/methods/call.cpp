@@ -12,7 +12,6 @@
 #include "runtime/python/methods/gpu/call_stream.h"
 #include "runtime/python/methods/helper.h"
 #include "runtime/python/methods/object.h"
-#include "runtime/python/methods/results.h"
 #include "runtime/python/methods/view.h"
 
 namespace cgraph::methods {

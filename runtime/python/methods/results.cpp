@@ -1,4 +1,4 @@
-#include "runtime/python/methods/results.h"
+#include "runtime/python/methods/call.h"
 
 #include <cstring>
 #include <vector>
@@ -7,7 +7,6 @@
 
 #include "runtime/python/beyond_elements.h"
 #include "runtime/python/methods/dtypes.h"
-#include "runtime/python/methods/gpu/gpu_results.h"
 #include "runtime/python/methods/source.h"
 
 namespace cgraph::methods {

@@ -11,7 +11,7 @@
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
-#include "runtime/device/format_tensor.h"
+#include "runtime/device/tensor.h"
 #include "runtime/native/dlpack_types.h"
 #include "runtime/plan/kinds.h"
 #include "runtime/python/binding/errors.h"

@@ -14,7 +14,6 @@
 #include "runtime/plan/kinds.h"
 #include "runtime/python/beyond_elements.h"
 #include "runtime/python/binding/errors.h"
-#include "runtime/python/binding/tensors/parts.h"
 
 namespace nb = nanobind;
 

@@ -5,6 +5,7 @@
 #define CGRAPH_RUNTIME_PYTHON_BINDING_TENSORS_BORROW_H_
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <utility>
 #include <variant>
@@ -89,6 +90,13 @@ class BorrowedInputs {
  private:
   std::vector<Borrowed> tensors_;
 };
+
+// Returns for each of these ports, which are all that one argument has, the object inside the
+// argument. A list is whatever has as many elements; a tuple with names is a dict of these names,
+// an object with these attributes, or as many elements in order. Raises InputError where one is
+// absent, or where there are more, which nothing would read.
+std::vector<nanobind::object> PartsOf(nanobind::handle argument, std::span<const InputPort> ports,
+                                      const std::string& graph);
 
 }  // namespace cgraph::python
 

@@ -1,4 +1,4 @@
-#include "runtime/python/binding/tensors/parts.h"
+#include "runtime/python/binding/tensors/borrow.h"
 
 #include <algorithm>
 #include <cstring>

@@ -1,4 +1,4 @@
-#include "runtime/python/methods/gpu/gpu_results.h"
+#include "runtime/python/methods/call.h"
 
 #include <algorithm>
 #include <cstring>
