@@ -5,6 +5,7 @@
 #include <cgraph/tensor.h>
 
 #include <cstdint>
+#include <string>
 
 #include "runtime/plan/check.h"
 #include "runtime/plan/kinds.h"
@@ -22,6 +23,19 @@ struct OperandType {
   bool dynamic[kMaxRank] = {};
   bool in_state = false;  // of a result: a call that is poisoned must not write it
 };
+
+// ---- as text for people: for `probe` and for results that are printed
+
+// Returns the type as text: "f32[5, 10]".
+std::string TensorTypeText(const Tensor& tensor);
+
+// Returns the elements in brackets as NumPy prints them: up to eight digits behind the point,
+// columns aligned, long rows wrapped. Of more than a thousand elements only the first and last
+// three of a dimension are shown. No newline at the end.
+std::string FormatTensor(const Tensor& tensor);
+
+// Returns an element of a tensor of a float dtype.
+double ElementAsDouble(const Tensor& tensor, int64_t i);
 
 }  // namespace cgraph::device
 

@@ -17,6 +17,9 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <limits>
+
+#include "runtime/device/numbers/half.h"
 
 namespace cgraph::device {
 
@@ -105,6 +108,26 @@ constexpr uint64_t StreamOf(int64_t seed) { return Mix(static_cast<uint64_t>(see
 constexpr double NormalNumber(uint64_t stream, int64_t i) {
   return NormalQuantile(Uniform(stream, i));
 }
+
+// kDigits: the binary digits of a float, whose multiples of 2^-digits in [0, 1) are exact.
+template <typename T>
+inline constexpr int kDigits = std::numeric_limits<T>::digits;
+template <>
+inline constexpr int kDigits<F16> = 11;
+template <>
+inline constexpr int kDigits<BF16> = 8;
+
+// Kept: what dropout makes of an element.
+struct Kept {
+  double p, scale;  // the probability of 0; what other elements are multiplied by
+
+  explicit constexpr Kept(double probability)
+      : p(probability), scale(probability < 1 ? 1 / (1 - probability) : 0) {}
+  template <typename C>
+  constexpr C Of(C x, uint64_t stream, int64_t i) const {
+    return Uniform(stream, i) >= p ? x * static_cast<C>(scale) : C(0);
+  }
+};
 
 }  // namespace cgraph::device
 

@@ -7,9 +7,9 @@
 #ifndef CGRAPH_RUNTIME_DEVICE_NUMBERS_POWER_H_
 #define CGRAPH_RUNTIME_DEVICE_NUMBERS_POWER_H_
 
+#include "runtime/device/numbers/binary_format.h"
 #include "runtime/device/numbers/exponential.h"
 #include "runtime/device/numbers/logarithm.h"
-#include "runtime/device/numbers/two_numbers.h"
 
 namespace cgraph::device {
 

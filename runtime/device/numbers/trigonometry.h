@@ -5,7 +5,7 @@
 #ifndef CGRAPH_RUNTIME_DEVICE_NUMBERS_TRIGONOMETRY_H_
 #define CGRAPH_RUNTIME_DEVICE_NUMBERS_TRIGONOMETRY_H_
 
-#include "runtime/device/numbers/two_numbers.h"
+#include "runtime/device/numbers/binary_format.h"
 
 namespace cgraph::device {
 

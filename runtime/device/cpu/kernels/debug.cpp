@@ -4,10 +4,10 @@
 
 #include <fmt/format.h>
 
-#include "runtime/base/terminal.h"
+#include "runtime/base/text.h"
 #include "runtime/device/cpu/kernels/makers.h"
 #include "runtime/device/cpu/kernels/sleep.h"
-#include "runtime/device/format_tensor.h"
+#include "runtime/device/tensor.h"
 
 namespace cgraph::device {
 namespace {

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "runtime/base/text.h"
+#include "runtime/device/cpu/kernels/within.h"
 
 namespace cgraph::device {
 
@@ -38,6 +39,20 @@ inline std::string NotSameText(int dim, int64_t a, int64_t b) {
 }
 inline std::string ReshapeText(int64_t from, int64_t to) {
   return fmt::format("reshape of {} to {}", Counted(from, "element"), to);
+}
+
+// Fits() and HasRow() check that the elements which an op reads or writes lie in its tensor;
+// `error` is the message if not.
+inline bool Fits(const char* op, int64_t from, int64_t length, int64_t extent, std::string& error) {
+  if (IsWithin(from, length, extent)) return true;
+  error = NoFitText(op, from, length, extent);
+  return false;
+}
+
+inline bool HasRow(int64_t row, int64_t rows, std::string& error) {
+  if (row >= 0 && row < rows) return true;
+  error = NoRowText(row, rows);
+  return false;
 }
 
 }  // namespace cgraph::device

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "runtime/device/cpu/kernels/bounds.h"
+#include "runtime/device/cpu/kernels/failures.h"
 #include "runtime/device/cpu/kernels/makers.h"
 
 namespace cgraph::device {

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "runtime/device/cpu/kernels/makers.h"
-#include "runtime/device/cpu/kernels/random/kept.h"
+#include "runtime/device/numbers/normal_numbers.h"
 
 namespace cgraph::device {
 

@@ -2,7 +2,6 @@
 // (numbers/normal_numbers.h). Element i is a function of the seed and i. The seed is an operand or,
 // of `normal`, may be an attribute.
 #include "runtime/device/cpu/kernels/makers.h"
-#include "runtime/device/cpu/kernels/random/digits.h"
 #include "runtime/device/numbers/normal_numbers.h"
 
 namespace cgraph::device {

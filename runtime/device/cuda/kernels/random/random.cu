@@ -1,8 +1,7 @@
 // Random numbers by a seed, which lies on the device unless it is known when the kernel is made. An
 // element is a function of the seed and its position.
-#include "runtime/device/cpu/kernels/random/digits.h"
-#include "runtime/device/cpu/kernels/random/kept.h"
 #include "runtime/device/cuda/kernels/device_numbers.h"
+#include "runtime/device/numbers/normal_numbers.h"
 
 namespace cgraph::cuda {
 

@@ -1,6 +1,6 @@
 // Prints in two walks over the shown elements: the first measures their widths, the second makes
 // the text.
-#include "runtime/device/format_tensor.h"
+#include "runtime/device/tensor.h"
 
 #include <algorithm>
 #include <array>
