@@ -14,7 +14,6 @@
 #include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/raw_ostream.h"
 #include "runtime/base/process.h"
-#include "runtime/base/terminal.h"
 #include "runtime/base/text.h"
 #include "runtime/base/usage_text.h"
 

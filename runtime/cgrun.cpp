@@ -7,12 +7,12 @@
 #include <cstdlib>
 
 #include "runtime/base/process.h"
-#include "runtime/cluster/lifeline.h"
-#include "runtime/command/execute.h"
+#include "runtime/cluster/processes.h"
 #include "runtime/command/gpus.h"
 #include "runtime/command/machines.h"
 #include "runtime/command/messages.h"
-#include "runtime/command/options.h"
+#include "runtime/command/parse_options.h"
+#include "runtime/command/phases.h"
 #include "runtime/command/signals.h"
 #include "runtime/engine/rank.h"
 #include "runtime/native/running_call.h"

@@ -11,7 +11,6 @@
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
-#include "runtime/base/terminal.h"
 #include "runtime/base/text.h"
 #include "runtime/base/usage_text.h"
 #include "runtime/plan/load.h"

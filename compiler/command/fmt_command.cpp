@@ -12,7 +12,7 @@
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
 #include "runtime/base/files.h"
-#include "runtime/base/terminal.h"
+#include "runtime/base/text.h"
 #include "runtime/base/usage_text.h"
 
 namespace cgraph::command {

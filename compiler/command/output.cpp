@@ -3,7 +3,7 @@
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/raw_ostream.h"
 #include "runtime/base/files.h"
-#include "runtime/base/terminal.h"
+#include "runtime/base/text.h"
 
 namespace cgraph::command {
 

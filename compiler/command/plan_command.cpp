@@ -7,7 +7,7 @@
 #include "compiler/command/flags/flags.h"
 #include "compiler/command/output.h"
 #include "runtime/base/files.h"
-#include "runtime/base/terminal.h"
+#include "runtime/base/text.h"
 #include "runtime/base/usage_text.h"
 #include "runtime/plan/check.h"
 #include "runtime/plan/load.h"

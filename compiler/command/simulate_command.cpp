@@ -11,7 +11,7 @@
 #include "compiler/inspect/simulate.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
-#include "runtime/base/terminal.h"
+#include "runtime/base/text.h"
 #include "runtime/plan/load.h"
 #include "runtime/plan/trace.h"
 

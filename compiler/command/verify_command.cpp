@@ -10,7 +10,6 @@
 #include "compiler/command/output.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
-#include "runtime/base/terminal.h"
 #include "runtime/base/text.h"
 #include "runtime/base/usage_text.h"
 #include "runtime/plan/graph_index.h"

@@ -28,7 +28,7 @@
 #include "runtime/base/files.h"
 #include "runtime/base/read_file.h"
 #include "runtime/base/status.h"
-#include "runtime/base/terminal.h"
+#include "runtime/base/text.h"
 #include "runtime/plan/print.h"
 #include "runtime/plan/prove.h"
 #include "runtime/workers/partition.h"

@@ -36,6 +36,31 @@ std::string DidYouMeanHint(std::string_view name, std::span<const std::string> c
 // 64 bytes.
 size_t EditDistance(std::string_view a, std::string_view b);
 
+// Returns "gpu[1] to gpu[7], gpu[9]" of ascending numbers; `before` is "gpu[" and `after` "]".
+std::string RangesText(std::span<const uint32_t> numbers, std::string_view before,
+                       std::string_view after);
+
+// Returns a text with a # in place of numbers in brackets: "stage[#].run(#)". Texts of the same
+// pattern say the same of different things.
+std::string PatternOf(std::string_view text);
+
+// What people read on a terminal: texts hold names out of plans, files and exceptions that anybody
+// may have made, with control characters that a terminal would obey or marks that turn its lines
+// around. So each text goes to one through these functions.
+
+// Returns the text with `?` in place of each character that is not shown as itself (a control
+// character, a mark of direction, one without a width) and of each byte that is not UTF-8. A line
+// end stays, and a tab becomes a space.
+std::string Printable(std::string_view text);
+
+// Writes a message to standard error, printable. Where that cannot be written nobody reads it,
+// which is no error.
+void Say(std::string_view text);
+
+// Returns a result for standard output: as it is for a file or a pipe, whose reader wants its
+// bytes, and printable for a terminal.
+std::string ForStandardOutput(std::string_view text);
+
 }  // namespace cgraph
 
 #endif  // CGRAPH_RUNTIME_BASE_TEXT_H_

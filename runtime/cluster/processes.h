@@ -1,7 +1,7 @@
 // Processes: the ranks of an engine but the first, each a process that rank 0 has started, and what
 // is noticed of their ends.
 //
-// A rank is `cgrun --rank=K` (cluster/lifeline.h is its side). It inherits two descriptors: the
+// A rank is `cgrun --rank=K` (EndWithRankZero is its side). It inherits two descriptors: the
 // region, and its end of a socket on which nothing is ever sent: it closes when rank 0 is gone,
 // however that happened. Rank 0 watches the others by descriptors of their processes, so an end is
 // pushed, never polled for. All of it is one thread's work, which starts the processes, too: the
@@ -14,6 +14,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -86,6 +87,18 @@ class Processes {
   bool watches_ = false;  // all were started, and the thread waits for their ends
   std::thread thread_;
 };
+
+// Lifeline: how a process that rank 0 has started learns what it is, and that rank 0 is gone.
+inline constexpr char kRankOption[] = "--rank=";  // the only argument of such a process
+// What such a process inherits.
+inline constexpr int kRegionDescriptor = 3, kLifelineDescriptor = 4, kFirstFree = 5;
+
+// Returns the rank that a command line names, if it is that of a rank that was started by another.
+std::optional<uint32_t> RankOf(int argc, char** argv);
+
+// Ends this process, without a word, when rank 0 is gone: it may be in a kernel, or stopped. Called
+// once, before anything is made in the region.
+void EndWithRankZero();
 
 }  // namespace cgraph::cluster
 

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "runtime/base/ranges.h"
+#include "runtime/base/text.h"
 
 namespace cgraph::cluster {
 namespace {

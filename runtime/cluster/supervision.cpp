@@ -21,7 +21,7 @@
 
 #include <fmt/format.h>
 
-#include "runtime/base/terminal.h"
+#include "runtime/base/text.h"
 #include "runtime/cluster/refusals.h"
 #include "runtime/cluster/sockets.h"
 

@@ -55,8 +55,8 @@ Problem CheckWeights(const Options& options) {
     return {kEnvironment, fmt::format("--weights {}: there is no such folder", weights)};
   }
   const std::string folder = std::filesystem::path(weights).parent_path().string();
-  return {kUsage, fmt::format("--weights {}: it is a file, and the folder is wanted in which the "
-                              "files are that `load` names: --weights {}",
+  return {kUsage, fmt::format("--weights {}: it is a file; pass the folder that contains the files "
+                              "that `load` names: --weights {}",
                               weights, folder.empty() ? "." : folder)};
 }
 

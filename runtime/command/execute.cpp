@@ -1,5 +1,3 @@
-#include "runtime/command/execute.h"
-
 #include <algorithm>
 #include <atomic>
 #include <chrono>

@@ -12,7 +12,6 @@
 #include <nlohmann/json.hpp>
 
 #include "runtime/base/sync/cores.h"
-#include "runtime/base/terminal.h"
 #include "runtime/base/text.h"
 #include "runtime/cluster/supervision.h"
 #include "runtime/device/gpus.h"

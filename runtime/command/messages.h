@@ -7,7 +7,7 @@
 
 #include "runtime/base/exit_code.h"
 #include "runtime/base/status.h"
-#include "runtime/base/terminal.h"
+#include "runtime/base/text.h"
 #include "runtime/command/options.h"
 
 namespace cgraph::command {

@@ -1,14 +1,14 @@
-// The command line of cgrun.
+// What the command line of cgrun asks for (parse_options.h reads it).
 #ifndef CGRAPH_RUNTIME_COMMAND_OPTIONS_H_
 #define CGRAPH_RUNTIME_COMMAND_OPTIONS_H_
 
-#include <chrono>
+#include <unistd.h>
+
 #include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "runtime/base/exit_code.h"
 #include "runtime/engine/options.h"
 
 namespace cgraph::command {
@@ -45,19 +45,10 @@ struct Options {
   std::string color = "auto";
 
   bool is_source() const { return file.ends_with(".cgraph"); }
-  bool use_color() const;              // on standard error
+  bool use_color() const {             // on standard error
+    return color == "always" || (color == "auto" && isatty(STDERR_FILENO));
+  }
 };
-
-struct ParsedOptions {
-  // What to do; neither: end with `exit_code`, since help, version or a mistake was printed.
-  bool run = false, list_devices = false;
-  ExitCode exit_code = kSuccess;
-  Options options;
-};
-ParsedOptions ParseOptions(int argc, char** argv);
-
-// Returns what --timeout says, before all is parsed; the default where it says nothing right.
-std::chrono::nanoseconds TimeoutOf(int argc, char** argv);
 
 }  // namespace cgraph::command
 

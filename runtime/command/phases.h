@@ -1,9 +1,11 @@
-// The phases of a run that Execute calls, in this order.
+// The run from end to end, and the phases that it calls, in this order.
 #ifndef CGRAPH_RUNTIME_COMMAND_PHASES_H_
 #define CGRAPH_RUNTIME_COMMAND_PHASES_H_
 
 #include <cstdint>
 
+#include "runtime/base/exit_code.h"
+#include "runtime/cluster/launcher.h"
 #include "runtime/command/inputs/inputs.h"
 #include "runtime/command/messages.h"
 #include "runtime/command/options.h"
@@ -14,6 +16,13 @@
 #include "runtime/plan/plan.h"
 
 namespace cgraph::command {
+
+// Loads the plan and its inputs, executes, and reports the results.
+//
+// Returns the exit code of the command; errors have been printed. Where a kernel never returns,
+// this function does not return either: the process ends in it. `machines`: the other ranks, where
+// a launcher has started this process, or null.
+ExitCode Execute(const Options& options, cluster::Peers* machines, Signals& signals);
 
 // Compiles the .cgraph that is to be run: the runtime holds no compiler, so it calls the cgc beside
 // cgrun.

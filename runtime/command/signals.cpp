@@ -8,7 +8,7 @@
 #include <system_error>
 #include <utility>
 
-#include "runtime/base/terminal.h"
+#include "runtime/base/text.h"
 #include "runtime/command/options.h"
 
 namespace cgraph::command {

@@ -12,7 +12,6 @@
 #include "runtime/base/death.h"
 #include "runtime/base/omission.h"
 #include "runtime/base/sync/cores.h"
-#include "runtime/base/terminal.h"
 #include "runtime/base/text.h"
 #include "runtime/engine/machines/machine_gpus.h"
 #include "runtime/load/load.h"

@@ -8,8 +8,8 @@
 #include <thread>
 #include <utility>
 
-#include "runtime/base/terminal.h"
-#include "runtime/cluster/lifeline.h"
+#include "runtime/base/text.h"
+#include "runtime/cluster/processes.h"
 #include "runtime/engine/parts.h"
 #include "runtime/plan/load.h"
 

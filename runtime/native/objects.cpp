@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "runtime/base/terminal.h"
+#include "runtime/base/text.h"
 #include "runtime/native/guarded.h"
 #include "runtime/native/library.h"
 

@@ -31,7 +31,7 @@ class Writer {
     const std::string digest = GraphDigest(plan_, *graph_);
     for (uint32_t rank = 0; rank < std::max<size_t>(1, processes_.names.size()); ++rank) {
       process_ = TraceProcess(plan_, trace.graph, rank);
-      // What the plan was compiled with tells how another one differs whose digest does.
+      // The options that the plan was compiled with explain a digest that differs.
       Line(R"("ph": "M", "name": "process_name", "args": {{"name": {}, "digest": "{}", )"
            R"("inflight": {}, "lanes": {}, "topology": {}}})",
            Quoted(graph_->name), digest, graph_->inflight, plan_.lanes.size(),

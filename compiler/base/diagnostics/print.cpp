@@ -8,7 +8,6 @@
 
 #include "compiler/base/diagnostics/diagnostics.h"
 #include "llvm/Support/JSON.h"
-#include "runtime/base/terminal.h"
 #include "runtime/base/text.h"
 
 namespace cgraph {

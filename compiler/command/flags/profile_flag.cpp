@@ -7,7 +7,6 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/raw_ostream.h"
 #include "runtime/base/files.h"
-#include "runtime/base/terminal.h"
 #include "runtime/base/text.h"
 
 namespace cgraph::command {

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "runtime/base/kinds/limits.h"
-#include "runtime/device/format_tensor.h"
+#include "runtime/device/tensor.h"
 #include "runtime/files/npy.h"
 #include "runtime/files/write_safetensors.h"
 #include "runtime/plan/kinds.h"

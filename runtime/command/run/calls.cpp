@@ -8,11 +8,10 @@
 #include <fmt/format.h>
 
 #include "runtime/base/text.h"
-#include "runtime/command/run/clock.h"
-#include "runtime/command/run/port_names.h"
 #include "runtime/plan/load.h"
 
 namespace cgraph::command {
+
 namespace {
 
 bool HasPort(const std::vector<std::unique_ptr<plan::Port>>& ports, const std::string& name) {

@@ -3,8 +3,10 @@
 #ifndef CGRAPH_RUNTIME_COMMAND_RUN_CALLS_H_
 #define CGRAPH_RUNTIME_COMMAND_RUN_CALLS_H_
 
+#include <chrono>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -17,6 +19,14 @@
 #include "runtime/plan/plan.h"
 
 namespace cgraph::command {
+
+// The clock by which executions are measured.
+using Clock = std::chrono::steady_clock;
+
+inline uint64_t NsSince(Clock::time_point start) {
+  return static_cast<uint64_t>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start).count());
+}
 
 class Calls {
  public:

@@ -11,7 +11,7 @@
 #include <fmt/format.h>
 
 #include "runtime/command/messages.h"
-#include "runtime/command/run/clock.h"
+#include "runtime/command/run/calls.h"
 
 namespace cgraph::command {
 namespace {

@@ -1,5 +1,6 @@
 #include "runtime/command/run/until.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -7,8 +8,7 @@
 
 #include "runtime/base/text.h"
 #include "runtime/command/inputs/inputs.h"
-#include "runtime/command/run/port_names.h"
-#include "runtime/device/format_tensor.h"
+#include "runtime/device/tensor.h"
 #include "runtime/plan/kinds.h"
 
 namespace cgraph::command {
@@ -94,6 +94,21 @@ std::string Until::NoteOfNone(const GraphCall& call, const Options& options) con
   return fmt::format("{}: what is computed in {} is seldom exactly a number; return a comparison "
                      "as an output, as x < 0.1, and end where it is true",
                      after, plan::DTypeName(dtype));
+}
+
+std::string PortNames(const std::vector<const plan::Graph*>& graphs, Ports ports,
+                      const std::string& name) {
+  std::vector<std::string> names, qualified;
+  for (const plan::Graph* graph : graphs) {
+    for (const auto& port : graph->*ports) {
+      const std::string whole = graph->name + "." + port->name;
+      names.push_back(port->name);
+      if (std::count(qualified.begin(), qualified.end(), whole) == 0) qualified.push_back(whole);
+    }
+  }
+  names.insert(names.end(), qualified.begin(), qualified.end());
+  return fmt::format("{}; they have {}", DidYouMeanHint(name, names),
+                     qualified.empty() ? "none" : fmt::format("{}", fmt::join(qualified, ", ")));
 }
 
 }  // namespace cgraph::command

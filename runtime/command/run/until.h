@@ -1,8 +1,10 @@
-// Until: the condition of --until, OUTPUT==NUMBER, that ends the executions of a call.
+// Until: the condition of --until, OUTPUT==NUMBER, that ends the executions of a call; and what is
+// said of a name that no port has.
 #ifndef CGRAPH_RUNTIME_COMMAND_RUN_UNTIL_H_
 #define CGRAPH_RUNTIME_COMMAND_RUN_UNTIL_H_
 
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -13,6 +15,15 @@
 #include "runtime/plan/plan.h"
 
 namespace cgraph::command {
+
+// Ports: the inputs or the outputs of a graph.
+using Ports = std::vector<std::unique_ptr<plan::Port>> plan::Graph::*;
+
+// Returns the end of a message that a name is none of the ports of the graphs that are called:
+// which name may be meant, if one is near, and which there are, each with its graph.
+// "; did you mean `by`?; they have step.by, step.x".
+std::string PortNames(const std::vector<const plan::Graph*>& graphs, Ports ports,
+                      const std::string& name);
 
 class Until {
  public:

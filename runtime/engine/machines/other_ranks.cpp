@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "runtime/base/omission.h"
-#include "runtime/base/ranges.h"
+#include "runtime/base/text.h"
 #include "runtime/engine/machines/plan_message.h"
 
 namespace cgraph::engine {

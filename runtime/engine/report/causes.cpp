@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "runtime/base/ranges.h"
+#include "runtime/base/text.h"
 #include "runtime/engine/report/report.h"
 
 namespace cgraph::engine {

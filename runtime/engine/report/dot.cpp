@@ -8,7 +8,6 @@
 
 #include <fmt/format.h>
 
-#include "runtime/base/ranges.h"
 #include "runtime/base/text.h"
 #include "runtime/engine/report/report.h"
 

@@ -14,7 +14,7 @@
 
 #include "compiler/inspect/draw.h"
 #include "compiler/inspect/draw/formats/text.h"
-#include "runtime/base/terminal.h"
+#include "runtime/base/text.h"
 #include "tests/support/plans/plan_builder.h"
 #include "tests/support/plans/sample_plans.h"
 

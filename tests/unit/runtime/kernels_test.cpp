@@ -12,8 +12,8 @@
 #include <catch2/catch.hpp>
 #include <fmt/format.h>
 
-#include "runtime/device/format_tensor.h"
 #include "runtime/device/numbers/half.h"
+#include "runtime/device/tensor.h"
 #include "tests/support/kernel_calls.h"
 
 namespace cgraph::device {

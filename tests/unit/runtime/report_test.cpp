@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/base/ranges.h"
+#include "runtime/base/text.h"
 #include "runtime/cluster/refusals.h"
 #include "runtime/engine/engine.h"
 #include "runtime/engine/report/report.h"

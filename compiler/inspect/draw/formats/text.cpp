@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "runtime/base/terminal.h"
 #include "runtime/base/text.h"
 
 namespace cgraph {

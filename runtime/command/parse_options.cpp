@@ -1,8 +1,6 @@
 // CLI11 reads the flags. What it cannot check (NAME=VALUE, flags that exclude each other) is
 // checked here.
-#include "runtime/command/options.h"
-
-#include <unistd.h>
+#include "runtime/command/parse_options.h"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -23,12 +21,10 @@
 
 #include "runtime/base/kinds/comm_lanes.h"
 #include "runtime/base/kinds/limits.h"
-#include "runtime/base/terminal.h"
 #include "runtime/base/text.h"
 #include "runtime/base/usage_text.h"
 #include "runtime/cluster/shared/control.h"
 #include "runtime/command/discover/discover.h"
-#include "runtime/command/gpus.h"
 #include "runtime/command/messages.h"
 #include "runtime/command/outcome/wait_graph.h"
 #include "runtime/engine/engine.h"
@@ -450,14 +446,6 @@ std::string AsTyped(std::string why, int argc, char** argv) {
   if (why.starts_with(kRepeat) && !is_long) why.replace(0, kRepeat.size(), "-n");
   return why;
 }
-
-}  // namespace
-
-bool Options::use_color() const {
-  return color == "always" || (color == "auto" && isatty(STDERR_FILENO));
-}
-
-namespace {
 
 // Checks that a command that needs no FILE has none, and no flag that it would ignore.
 void CheckAlone(const CLI::App& app, const Options& options) {
