@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "runtime/engine/device_failures.h"
-#include "runtime/engine/run_pool.h"
 
 namespace cgraph::engine {
 

@@ -23,14 +23,22 @@ namespace cgraph::engine {
 
 struct Parts;
 class DeviceFailures;
-class RunPool;
 
 struct ExecutionState final : Run {
+  // Pool: takes a run back that nobody holds any more (run_pool.h).
+  class Pool {
+   public:
+    virtual void Return(ExecutionState* run) = 0;
+
+   protected:
+    ~Pool() = default;
+  };
+
   ~ExecutionState() { AwaitUnused(); }
 
   Parts* engine = nullptr;
   DeviceFailures* device_failures = nullptr;  // of the engine
-  RunPool* pool = nullptr;
+  Pool* pool = nullptr;
   uint32_t graph = 0;
   bool lags = false;                    // its last rounds may have to be submitted for it
   bool empty = false;                   // nobody submitted it

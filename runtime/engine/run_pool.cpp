@@ -78,7 +78,8 @@ Result<ExecutionState*> RunPool::Make(uint32_t g) try {
   run->target_count = static_cast<uint32_t>(graph.participants.size());
   run->targets = std::make_unique<ExecutionState::Target[]>(run->target_count);
   for (uint32_t i = 0; i < run->target_count; ++i) {
-    run->targets[i].finished = &workers_.work_queues[graph.participants[i]]->inbox().finished_counter();
+    const WorkQueue& work_queue = *workers_.work_queues[graph.participants[i]];
+    run->targets[i].finished = &work_queue.inbox().finished_counter();
     run->targets[i].first_failure = graph.first_failures[i];
   }
   for (const auto& [device, bytes] : graph.result_blocks) {

@@ -17,7 +17,7 @@
 
 namespace cgraph::engine {
 
-class RunPool {
+class RunPool final : public ExecutionState::Pool {
  public:
   // `last`: called, on whatever thread, when the last run of a closed pool has come back.
   RunPool(const LoadedPlan& loaded, const Workers& workers, Parts& engine,
@@ -43,7 +43,7 @@ class RunPool {
   [[nodiscard]] bool Close();
 
   // Takes back a run that nobody holds any more, from any thread.
-  void Return(ExecutionState* run);
+  void Return(ExecutionState* run) override;
 
  private:
   // Added to the number of runs that callers hold until that is known, when the pool is closed.

@@ -29,8 +29,8 @@ namespace cgraph::engine {
 // LoadContext: what a plan is loaded with.
 struct LoadContext {
   const EngineOptions& options;
-  // Where ranks share no memory: what their messages go through, and rank 0, of which this rank asks
-  // weights (null at rank 0).
+  // Where ranks share no memory: what their messages go through, and rank 0, of which this rank
+  // asks weights (null at rank 0).
   cluster::Links* links = nullptr;
   FirstRank* first_rank = nullptr;
   // Where they share some: what they tell each other in it.

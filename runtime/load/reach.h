@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "runtime/base/status.h"
-#include "runtime/load/prepare.h"
+#include "runtime/load/preparation.h"
 #include "runtime/plan/graph_index.h"
 
 namespace cgraph::engine {

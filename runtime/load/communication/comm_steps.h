@@ -9,7 +9,7 @@
 #include "runtime/load/frames.h"
 #include "runtime/load/loaded_graph.h"
 #include "runtime/load/poison/poison.h"
-#include "runtime/load/prepare.h"
+#include "runtime/load/preparation.h"
 #include "runtime/load/step.h"
 #include "runtime/plan/graph_index.h"
 

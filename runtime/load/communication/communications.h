@@ -11,7 +11,7 @@
 
 #include "runtime/base/status.h"
 #include "runtime/load/loaded_graph.h"
-#include "runtime/load/prepare.h"
+#include "runtime/load/preparation.h"
 #include "runtime/plan/graph_index.h"
 
 namespace cgraph::engine {

@@ -207,7 +207,8 @@ DELETIONS = [
      "const CUresult passed = CUDA_SUCCESS;"),
     # The engine.
     ("ending collectives before queues are closed", "runtime/engine/parts.cpp",
-     "    for (auto& work_queue : workers.work_queues) work_queue->queues().AbortCollectives();\n", ""),
+     "    for (auto& work_queue : workers.work_queues) work_queue->queues().AbortCollectives();\n",
+     ""),
     ("the host waits before it issues", "runtime/load/prepare.cpp",
      "step.queue = held ? 0 : SlotOf(instruction);",
      "if (held) continue;\n      step.queue = SlotOf(instruction);"),
