@@ -8,6 +8,7 @@
 
 #include "runtime/base/omission.h"
 #include "runtime/execute/finish_recordings.h"
+#include "runtime/execute/lane_queues.h"
 
 namespace cgraph::engine {
 namespace {
@@ -26,6 +27,19 @@ Status ShareHeads(device::SharedHeap& heap, WorkQueue& work_queue) {
   if (!heads.ok()) return heads.status();
   work_queue.positions().ShareHeads(heads->data());
   return Status::Ok();
+}
+
+// Makes the groups that queues run for the comms of a program.
+void MakeGroups(const plan::Plan& plan, LoadedGraph& graph, uint32_t work_queue) {
+  StepList& program = graph.programs[work_queue];
+  for (uint32_t s = 0; s < program.steps.size(); ++s) {
+    Step& step = program.steps[s];
+    if (step.op != Op::kComm || step.queue == 0) continue;
+    auto group = std::make_unique<CommGroup>(&plan, &graph, work_queue, s, step.operands.count,
+                                             program.most_spans);
+    step.group = group.get();
+    program.groups.push_back(std::move(group));
+  }
 }
 
 }  // namespace
@@ -51,6 +65,7 @@ Status Workers::Make(LoadedPlan& loaded, const Settings& settings) {
     workers[w]->scratch = std::move(*scratch);
   }
   for (uint32_t s = 0; s < worker_of.size(); ++s) {
+    for (auto& graph : loaded.graphs) MakeGroups(*loaded.plan, *graph, s);
     Worker& worker = *workers[worker_of[s]];
     auto shared = EntryInbox::Share(*loaded.heap, entries);
     if (!shared.ok()) return shared.status();

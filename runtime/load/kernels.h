@@ -16,7 +16,7 @@
 #include "runtime/base/kinds/native.h"
 #include "runtime/base/status.h"
 #include "runtime/device/device.h"
-#include "runtime/engine/options.h"
+#include <cgraph/engine.h>
 #include "runtime/load/weights/weights.h"
 #include "runtime/native/kernels.h"
 #include "runtime/plan/plan.h"

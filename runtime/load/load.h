@@ -21,7 +21,7 @@
 #include "runtime/cluster/shared/control.h"
 #include "runtime/device/backends.h"
 #include "runtime/device/gpus.h"
-#include "runtime/engine/options.h"
+#include <cgraph/engine.h>
 #include "runtime/load/loaded_plan.h"
 
 namespace cgraph::engine {

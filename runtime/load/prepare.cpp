@@ -176,7 +176,7 @@ class Preparer {
       const plan::Instruction& at = graph_.instructions[list[i]];
       if (at.kind() == Kind::comm) {
         const size_t end = plan::StepEnd(*p_.placement, graph_, list, i);
-        AddCommSteps(comms, work_queue_, HasOperands(work_queue_),
+        AddCommSteps(comms, HasOperands(work_queue_),
                      {list.begin() + i, list.begin() + end}, program);
         i = end - 1;
       } else if (at.kind() == Kind::wait) {

@@ -6,7 +6,6 @@
 #include <tuple>
 #include <utility>
 
-#include "runtime/execute/lane_queues.h"
 
 namespace cgraph::engine {
 namespace {
@@ -20,7 +19,7 @@ void Join(const std::vector<uint32_t>& more, std::vector<uint32_t>& checks) {
 
 class CommStepMaker {
  public:
-  CommStepMaker(const CommSource& source, uint32_t work_queue, bool has_operands,
+  CommStepMaker(const CommSource& source, bool has_operands,
                 StepList& program)
       : p_(source.preparation),
         number_(source.number),
@@ -31,7 +30,6 @@ class CommStepMaker {
         queue_of_(source.queue_of),
         operands_(source.operands),
         out_(source.graph),
-        work_queue_(work_queue),
         has_operands_(has_operands),
         program_(program) {}
 
@@ -98,18 +96,8 @@ class CommStepMaker {
     }
     step.operands.count = static_cast<uint32_t>(program_.parts.size()) - step.operands.first;
     program_.most_parts = std::max(program_.most_parts, step.operands.count);
-    if (step.queue != 0) AddGroup(step);
+    step.queued = step.queue != 0 && DeviceOf(step.instruction).traits().queues_communicate;
     program_.steps.push_back(step);
-  }
-
-  // Makes the group that the queue runs for the step that is about to be added.
-  void AddGroup(Step& step) {
-    auto group = std::make_unique<CommGroup>(
-        p_.plan, &out_, work_queue_, static_cast<uint32_t>(program_.steps.size()),
-        step.operands.count, program_.most_spans);
-    step.group = group.get();
-    step.queued = DeviceOf(step.instruction).traits().queues_communicate;
-    program_.groups.push_back(std::move(group));
   }
 
   CommOp NewPart(uint32_t instruction, uint32_t p) {
@@ -236,16 +224,15 @@ class CommStepMaker {
   const std::vector<uint32_t>& queue_of_;
   FrameOperands& operands_;
   LoadedGraph& out_;
-  const uint32_t work_queue_;
   const bool has_operands_;
   StepList& program_;
 };
 
 }  // namespace
 
-void AddCommSteps(const CommSource& source, uint32_t work_queue, bool has_operands,
+void AddCommSteps(const CommSource& source, bool has_operands,
                   const std::vector<uint32_t>& instructions, StepList& program) {
-  CommStepMaker(source, work_queue, has_operands, program).Add(instructions);
+  CommStepMaker(source, has_operands, program).Add(instructions);
 }
 
 }  // namespace cgraph::engine

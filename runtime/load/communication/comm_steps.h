@@ -27,10 +27,10 @@ struct CommSource {
   LoadedGraph& graph;
 };
 
-// Adds communications of `work_queue` that happen together to its program: a step for each device
+// Adds communications that happen together to the program of a work queue: a step for each device
 // queue, and one for all that the work queue drives itself. `has_operands`: not where another
 // machine runs them.
-void AddCommSteps(const CommSource& source, uint32_t work_queue, bool has_operands,
+void AddCommSteps(const CommSource& source, bool has_operands,
                   const std::vector<uint32_t>& instructions, StepList& program);
 
 }  // namespace cgraph::engine
