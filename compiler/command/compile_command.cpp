@@ -23,7 +23,6 @@ struct CompileCommandFlags {
   CompileFlags compile;
   std::vector<std::string> files;
   std::string out, profile;
-  uint32_t workers = 0;
 };
 
 void Summarize(const plan::Plan& plan, const std::string& name) {
@@ -45,7 +44,6 @@ ExitCode RunCompile(const CompileCommandFlags& flags) {
   Result<std::optional<Profile>> profile = ReadProfile(flags.profile);
   if (!profile.ok()) return ReportStatus(profile.status());
   options->profile = *profile;
-  options->workers = flags.workers;
   llvm::SmallString<128> out(flags.out);
   if (out.empty()) {
     out = llvm::sys::path::filename(flags.files[0]);
@@ -87,7 +85,7 @@ Command AddCompileCommand(CLI::App& cgc) {
   AddWerrorFlag(*command, flags->output);
   AddCompileFlags(*command, flags->compile);
   command
-      ->add_option("--workers", flags->workers,
+      ->add_option("--workers", flags->compile.workers,
                    "threads that shall drive the plan, at most; default: one for each device")
       ->type_name("N")
       ->check(CLI::Range(1u, 1024u))

@@ -55,7 +55,7 @@ ExitCode RunSimulate(const SimulateFlags& flags) {
   Result<std::vector<uint32_t>> graphs = ChosenGraphs(*loaded.plan, flags.compile.graphs);
   if (!graphs.ok()) return UsageError(graphs.status().message());
   WarnOfUnusedTimes(*loaded.plan, *profile, flags.profile);
-  Status status = PartitionForWorkers(*loaded.plan, flags.file, flags.threads);
+  Status status = DealToWorkers(*loaded.plan, flags.file, flags.threads);
   if (!status.ok()) return ReportStatus(status);
 
   llvm::json::Array results;
@@ -114,7 +114,10 @@ Command AddSimulateCommand(CLI::App& cgc) {
   AddOutputFlags(*command, flags->output);
   AddWerrorFlag(*command, flags->output);
   AddCompileFlags(*command, flags->compile);
-  return [flags] { return RunSimulate(*flags); };
+  return [flags] {
+    flags->compile.workers = flags->threads.workers;
+    return RunSimulate(*flags);
+  };
 }
 
 }  // namespace cgraph::command

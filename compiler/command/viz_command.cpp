@@ -88,7 +88,7 @@ ExitCode RunViz(const VizFlags& flags) {
   if (!graph.ok() && loaded.plan->graphs.empty()) return ReportStatus(graph.status());
   if (!graph.ok()) return UsageError(graph.status().message());
   WarnOfUnusedTimes(*loaded.plan, *profile, flags.profile);
-  Status status = PartitionForWorkers(*loaded.plan, flags.file, flags.threads);
+  Status status = DealToWorkers(*loaded.plan, flags.file, flags.threads);
   if (!status.ok()) return ReportStatus(status);
 
   std::optional<Simulation> measured;
@@ -161,7 +161,10 @@ Command AddVizCommand(CLI::App& cgc) {
   AddCompileFlags(*command, flags->compile);
   command->get_option("--graph")->description("graph to draw; needed when there are several")
       ->option_text("NAME");
-  return [flags] { return RunViz(*flags); };
+  return [flags] {
+    flags->compile.workers = flags->threads.workers;
+    return RunViz(*flags);
+  };
 }
 
 }  // namespace cgraph::command

@@ -19,6 +19,7 @@
 #include "compiler/program/program.h"
 #include "compiler/schedule/ir.h"
 #include "compiler/schedule/schedule.h"
+#include "compiler/schedule/workers/partition.h"
 #include "compiler/syntax/parse.h"
 #include "compiler/syntax/syntax.h"
 #include "llvm/ADT/STLExtras.h"
@@ -31,7 +32,6 @@
 #include "runtime/base/text.h"
 #include "runtime/plan/print.h"
 #include "runtime/plan/prove.h"
-#include "runtime/workers/partition.h"
 
 namespace cgraph {
 namespace {
@@ -351,7 +351,7 @@ void Phases::EmitAndProve(const graph::Module& module, const Schedules& schedule
   clock_.Done("emit");
   if (diagnostics_.has_errors()) result_.exit_code = kFailure;
   if (options_.workers > 0) {
-    workers::Partition(*result_.plan, {.workers = options_.workers, .hop = workers::kHop});
+    schedule::Partition(*result_.plan, {.workers = options_.workers, .hop = schedule::kHop});
   }
   if (result_.exit_code == kSuccess) Prove();
   if (result_.exit_code == kSuccess) {

@@ -116,6 +116,9 @@ ExitCode Compile(const Options& options, const MemoryFile& plan, const MemoryFil
   std::vector<std::string> line = {compiler, "compile", options.file, "-o",
                                    fmt::format("/dev/fd/{}", kPlanDescriptor)};
   line.insert(line.end(), options.compile_flags.begin(), options.compile_flags.end());
+  if (options.engine.workers > 0) {
+    line.insert(line.end(), {"--workers", std::to_string(options.engine.workers)});
+  }
   if (options.json) line.push_back("--json");
   pid_t pid;
   if (const int error = Spawn(line, signals.original_mask(), plan.descriptor(),

@@ -19,7 +19,6 @@
 #include "runtime/plan/check.h"
 #include "runtime/plan/placement.h"
 #include "runtime/plan/prove.h"
-#include "runtime/workers/partition.h"
 
 namespace cgraph::engine {
 namespace {
@@ -56,11 +55,9 @@ void PlaceLanes(const EngineOptions& options, LoadedPlan& loaded) {
 
 Status ProvePlan(plan::Plan& plan, const EngineOptions& options) {
   if (options.peers != nullptr) {
-    workers::DealByNode(plan, static_cast<uint32_t>(options.peers->share_of_cores));
+    plan::DealByNode(plan, static_cast<uint32_t>(options.peers->share_of_cores));
   } else if (options.processes == kProcessPerDevice) {
-    workers::DealByDevice(plan);
-  } else {
-    workers::Partition(plan, {.workers = WorkersOf(plan, options)});
+    plan::DealByDevice(plan);
   }
   if (options.loading) options.loading("proving the plan");
   const plan::Verdict verdict = plan::Prove(plan);

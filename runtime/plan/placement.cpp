@@ -1,10 +1,9 @@
 #include "runtime/plan/placement.h"
 
 #include <algorithm>
+#include <map>
 
 namespace cgraph::plan {
-
-using namespace plan;
 
 std::vector<uint32_t> BusyDevices(const Plan& plan) {
   std::vector<bool> busy(plan.devices.size(), false);
@@ -83,6 +82,30 @@ Placement Place(const Plan& plan, uint32_t workers, bool merged,
     placement.worker_of_work_queue.push_back(worker);
   }
   return placement;
+}
+
+void DealByDevice(Plan& plan) {
+  const std::vector<uint32_t> devices = BusyDevices(plan);
+  plan.workers = std::max(1u, static_cast<uint32_t>(devices.size()));
+  const std::vector<uint32_t> worker_of = InShares(plan, devices, plan.workers);
+  for (LaneInfo& lane : plan.lanes) lane.mutate_worker(worker_of[lane.device()]);
+}
+
+void DealByNode(Plan& plan, uint32_t most) {
+  std::map<uint32_t, std::vector<uint32_t>> devices_of{{0, {}}};  // by node
+  for (uint32_t device : BusyDevices(plan)) {
+    devices_of[plan.devices[device]->node].push_back(device);
+  }
+  std::vector<uint32_t> worker_of(plan.devices.size(), 0);
+  plan.workers = 0;
+  for (const auto& [node, devices] : devices_of) {
+    const auto workers = std::min<uint64_t>(std::max(1u, most), devices.size());
+    for (uint64_t i = 0; i < devices.size(); ++i) {
+      worker_of[devices[i]] = plan.workers + static_cast<uint32_t>(i * workers / devices.size());
+    }
+    plan.workers += static_cast<uint32_t>(std::max<uint64_t>(1, workers));
+  }
+  for (LaneInfo& lane : plan.lanes) lane.mutate_worker(worker_of[lane.device()]);
 }
 
 std::vector<std::vector<uint32_t>> WorkQueuesOf(const Placement& placement, const Graph& graph) {

@@ -23,12 +23,12 @@ struct Placement {
 };
 
 // Returns the devices other than the caller whose lanes have anything to do in some graph.
-std::vector<uint32_t> BusyDevices(const plan::Plan& plan);
+std::vector<uint32_t> BusyDevices(const Plan& plan);
 // Returns whether the plan has a partition into exactly so many workers.
-bool HasWorkers(const plan::Plan& plan, uint32_t workers);
+bool HasWorkers(const Plan& plan, uint32_t workers);
 // Deals these devices in order, in equal shares, the caller to worker 0. Returns the worker by
 // device.
-std::vector<uint32_t> InShares(const plan::Plan& plan, const std::vector<uint32_t>& devices,
+std::vector<uint32_t> InShares(const Plan& plan, const std::vector<uint32_t>& devices,
                                uint32_t workers);
 
 // Returns the plan's own partition where it has `workers` of them (at least 1). Otherwise devices
@@ -36,17 +36,24 @@ std::vector<uint32_t> InShares(const plan::Plan& plan, const std::vector<uint32_
 // with work, and one for the caller, are not made. `gpus`: the GPU of each device that runs on one.
 // Devices on the same GPU have the same worker, that of the first of them: a GPU may begin work in
 // the order in which it is issued, and only one thread issues in the order of the certificate.
-Placement Place(const plan::Plan& plan, uint32_t workers, bool merged,
+Placement Place(const Plan& plan, uint32_t workers, bool merged,
                 const std::map<uint32_t, uint32_t>& gpus = {});
+
+// Gives each device with work a worker of its own; the caller has the first one's.
+void DealByDevice(Plan& plan);
+
+// Gives the devices of each node workers of that node, at most so many; the caller has the first
+// worker of node 0.
+void DealByNode(Plan& plan, uint32_t most);
 
 // Returns what each work queue runs in a round of the graph: instructions in the order of the
 // certificate where lanes are merged, otherwise in the lane's.
 std::vector<std::vector<uint32_t>> WorkQueuesOf(const Placement& placement,
-                                                const plan::Graph& graph);
+                                                const Graph& graph);
 
 // Returns the end of the step that begins at work queue[first]. Communications that share a
 // position of the certificate are one group: all parts start before any is waited for.
-size_t StepEnd(const Placement& placement, const plan::Graph& graph,
+size_t StepEnd(const Placement& placement, const Graph& graph,
                const std::vector<uint32_t>& work_queue, size_t first);
 
 // Gives the caller's lanes of a proved plan two work queues of their own at worker 0, where several

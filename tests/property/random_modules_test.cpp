@@ -20,8 +20,8 @@
 #include "compiler/inspect/simulate.h"
 #include "compiler/schedule/options.h"
 #include "compiler/schedule/schedule.h"
+#include "compiler/schedule/workers/partition.h"
 #include "runtime/plan/prove.h"
-#include "runtime/workers/partition.h"
 #include "tests/support/modules/random_machine.h"
 #include "tests/support/modules/random_modules.h"
 #include "tests/support/modules/random_rules.h"
@@ -122,7 +122,7 @@ uint64_t TimeOnWorkers(const plan::Plan& plan, uint32_t workers, bool several) {
 std::string JudgeWorkers(plan::Plan& plan, uint32_t workers, Seen& seen) {
   const uint64_t one = TimeOnWorkers(plan, workers, false);
   const uint64_t several = TimeOnWorkers(plan, workers, true);
-  workers::Partition(plan, {.workers = workers});
+  schedule::Partition(plan, {.workers = workers});
   const plan::Verdict verdict = plan::Prove(plan);
   if (!verdict.proved()) return fmt::format("for {} workers: {}", workers, verdict.message);
   const uint64_t now = TimeOnWorkers(plan, plan.workers, false);

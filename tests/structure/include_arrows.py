@@ -24,12 +24,14 @@ ARROWS = {
     "compiler/elaborate": ["runtime/base", "compiler/base", "compiler/cost", "compiler/program",
                            "compiler/graph"],
     "compiler/schedule": ["runtime/base", "compiler/base", "compiler/cost", "compiler/graph"],
+    # It divides a finished plan among workers.
+    "compiler/schedule/workers": ["runtime/plan"],
     "compiler/pipeline": ["compiler/base", "compiler/graph", "compiler/schedule", "runtime/base"],
     "compiler/emit": ["runtime/base", "compiler/base", "compiler/cost", "compiler/graph",
                       "compiler/schedule", "runtime/plan"],
     "compiler/inspect": ["runtime/base", "compiler/base", "compiler/cost", "runtime/plan"],
-    "compiler/driver": ["compiler", "runtime/plan", "runtime/base", "runtime/workers"],
-    "compiler/command": ["compiler", "runtime/plan", "runtime/base", "runtime/workers"],
+    "compiler/driver": ["compiler", "runtime/plan", "runtime/base"],
+    "compiler/command": ["compiler", "runtime/plan", "runtime/base"],
     "compiler/allocator.cpp": ["runtime/base"],
     "compiler/cgc.cpp": ["compiler", "runtime/base"],
     # The public interface: it includes itself and the standard library.
@@ -39,7 +41,6 @@ ARROWS = {
     "runtime/plan": ["runtime/base"],
     # The prover judges the scheduler's work by the plan alone.
     "runtime/plan/prove": ["runtime/plan"],
-    "runtime/workers": ["runtime/plan"],
     "runtime/files": ["runtime/base", "runtime/plan"],
     "runtime/device": ["runtime/base", "runtime/include", "runtime/plan"],
     # Loaded late, by name: whoever else includes it would need CUDA's headers to be compiled.
@@ -56,7 +57,7 @@ ARROWS = {
                         "runtime/native", "runtime/plan", "runtime/transport"],
     "runtime/engine": ["runtime/base", "runtime/cluster", "runtime/device", "runtime/execute",
                        "runtime/files", "runtime/include", "runtime/load", "runtime/native",
-                       "runtime/plan", "runtime/transport", "runtime/workers"],
+                       "runtime/plan", "runtime/transport"],
     "runtime/command": ["runtime"],
     "runtime/python": ["runtime/base", "runtime/cluster", "runtime/device", "runtime/engine",
                        "runtime/include", "runtime/native", "runtime/plan"],

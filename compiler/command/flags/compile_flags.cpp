@@ -135,6 +135,7 @@ Result<CompileOptions> CompileFlags::Options(const std::string& path) const {
   options.graphs = graphs;
   options.import_dirs = import_dirs;
   options.inflight = inflight;
+  options.workers = workers;
   options.schedule = schedule;
   options.lanes = ParseCommLanes(lanes);
   options.effort = effort;

@@ -42,6 +42,7 @@ struct CompileFlags {
   std::vector<std::string> graphs, defines, import_dirs, emit;
   bool overlap = false, no_overlap = false, time_phases = false;
   int64_t inflight = 0;
+  uint32_t workers = 0;  // 0: one for each device
   std::string stop_after;
   std::string schedule, topology, lanes;
   std::optional<uint32_t> effort;
@@ -86,9 +87,9 @@ struct ThreadFlags {
 
 void AddThreadFlags(CLI::App& command, ThreadFlags& flags);
 
-// Gives the plan from `path` as many workers as are asked for. They follow a certificate, which
-// only a proof makes true: kInvalid when the plan is refused.
-Status PartitionForWorkers(plan::Plan& plan, const std::string& path, const ThreadFlags& flags);
+// Deals the plan from `path` to as many workers as are asked for, as cgrun does. They follow a
+// certificate, which only a proof makes true: kInvalid when the plan is refused.
+Status DealToWorkers(plan::Plan& plan, const std::string& path, const ThreadFlags& flags);
 
 }  // namespace cgraph::command
 

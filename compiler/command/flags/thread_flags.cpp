@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "runtime/plan/prove.h"
-#include "runtime/workers/partition.h"
 
 namespace cgraph::command {
 
@@ -23,9 +22,8 @@ void AddThreadFlags(CLI::App& command, ThreadFlags& flags) {
       ->needs(workers);
 }
 
-Status PartitionForWorkers(plan::Plan& plan, const std::string& path, const ThreadFlags& flags) {
+Status DealToWorkers(plan::Plan& plan, const std::string& path, const ThreadFlags& flags) {
   if (flags.workers == 0) return Status::Ok();
-  workers::Partition(plan, {.workers = flags.workers});
   const plan::Verdict verdict = plan::Prove(plan);
   if (verdict.proved()) return Status::Ok();
   return {StatusCode::kInvalid,

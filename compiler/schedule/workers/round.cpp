@@ -1,4 +1,4 @@
-#include "runtime/workers/round.h"
+#include "compiler/schedule/workers/round.h"
 
 #include <algorithm>
 #include <functional>
@@ -7,22 +7,20 @@
 #include <set>
 #include <utility>
 
-namespace cgraph::workers {
+namespace cgraph::schedule {
 
-using namespace plan;
-
-Round::Round(const Graph& graph)
+Round::Round(const plan::Graph& graph)
     : graph_(graph), lane_of_(graph.instructions.size(), 0),
       step_of_(graph.instructions.size(), 0), buffered_(graph.instructions.size()),
       messages_(graph.channels.size(), 0) {
   for (uint32_t lane = 0; lane < graph.programs.size(); ++lane) {
-    const Range& range = graph.programs[lane];
+    const plan::Range& range = graph.programs[lane];
     for (uint32_t i = 0; i < range.count(); ++i) lane_of_[range.first() + i] = lane;
   }
-  for (const Instruction& instruction : graph.instructions) {
+  for (const plan::Instruction& instruction : graph.instructions) {
     most_lag_ = std::max<uint32_t>(most_lag_, instruction.lag());
   }
-  for (const Wait& wait : graph.waits) {
+  for (const plan::Wait& wait : graph.waits) {
     most_awaited_ = std::max<uint32_t>(most_awaited_, wait.lag());
   }
   FindSteps();
@@ -33,7 +31,7 @@ void Round::FindSteps() {
   members_.resize(graph_.instructions.size());
   std::iota(members_.begin(), members_.end(), 0);
   const auto order = [&](uint32_t i) { return graph_.instructions[i].certificate_position(); };
-  const auto meets = [&](uint32_t i) { return graph_.instructions[i].kind() == Kind::comm; };
+  const auto meets = [&](uint32_t i) { return graph_.instructions[i].kind() == plan::Kind::comm; };
   std::stable_sort(members_.begin(), members_.end(),
                    [&](uint32_t a, uint32_t b) { return order(a) < order(b); });
   for (uint32_t i = 0; i < members_.size(); ++i) {
@@ -49,12 +47,12 @@ void Round::FindSteps() {
 void Round::FindMessages() {
   std::vector<uint32_t> sent(messages_), received(messages_);
   for (uint32_t i = 0; i < graph_.instructions.size(); ++i) {
-    const Instruction& instruction = graph_.instructions[i];
-    if (instruction.kind() != Kind::comm || instruction.inputs() != 1) continue;
-    const CommPart& part = graph_.parts[instruction.first()];
-    if (part.part() != Part::send && part.part() != Part::recv) continue;
-    if (graph_.channels[part.subject()].protocol() != Protocol::buffered) continue;
-    const bool is_send = part.part() == Part::send;
+    const plan::Instruction& instruction = graph_.instructions[i];
+    if (instruction.kind() != plan::Kind::comm || instruction.inputs() != 1) continue;
+    const plan::CommPart& part = graph_.parts[instruction.first()];
+    if (part.part() != plan::Part::send && part.part() != plan::Part::recv) continue;
+    if (graph_.channels[part.subject()].protocol() != plan::Protocol::buffered) continue;
+    const bool is_send = part.part() == plan::Part::send;
     std::vector<uint32_t>& counts = is_send ? sent : received;
     buffered_[i] = {part.subject(), counts[part.subject()]++, is_send};
   }
@@ -69,8 +67,9 @@ bool Round::Works(uint32_t instruction, uint32_t round, uint32_t executions) con
 uint64_t Round::DurationOf(const CertificateStep& step) const {
   uint64_t longest = 0;
   for (uint32_t i = step.first; i < step.first + step.count; ++i) {
-    const Instruction& instruction = graph_.instructions[members_[i]];
-    const bool waits = instruction.kind() == Kind::signal || instruction.kind() == Kind::wait;
+    const plan::Instruction& instruction = graph_.instructions[members_[i]];
+    const plan::Kind kind = instruction.kind();
+    const bool waits = kind == plan::Kind::signal || kind == plan::Kind::wait;
     longest = std::max(longest, waits ? 0 : instruction.expected());
   }
   return longest;
@@ -110,29 +109,29 @@ class RoundPlayer {
  private:
   struct Moment {
     uint64_t time = 0;
-    uint32_t worker = kNone;
+    uint32_t worker = plan::kNone;
   };
 
   uint32_t WorkerOf(uint32_t instruction) const {
     return worker_of_lane_[round_.lane_of_[instruction]];
   }
   uint64_t Seen(const Moment& moment, uint32_t worker) const {
-    const bool elsewhere = moment.worker != kNone && moment.worker != worker;
+    const bool elsewhere = moment.worker != plan::kNone && moment.worker != worker;
     return moment.time + (elsewhere ? hop_ : 0);
   }
 
   void Do(const Round::CertificateStep& step) {
     const uint32_t first = round_.members_[step.first];
-    const Instruction& instruction = graph_.instructions[first];
+    const plan::Instruction& instruction = graph_.instructions[first];
     uint64_t& free = free_[WorkerOf(first)];
     switch (instruction.kind()) {
-      case Kind::comm:
-        if (step.count == 1 && round_.buffered_[first].channel != kNone) return Pass(first);
+      case plan::Kind::comm:
+        if (step.count == 1 && round_.buffered_[first].channel != plan::kNone) return Pass(first);
         return Meet(step);
-      case Kind::signal:
+      case plan::Kind::signal:
         signals_[now_ % rounds_kept_][instruction.subject()] = {free, WorkerOf(first)};
         return;
-      case Kind::wait: return Wait(instruction, WorkerOf(first));
+      case plan::Kind::wait: return Wait(instruction, WorkerOf(first));
       default:
         if (!round_.Works(first, now_, executions_)) return;
         free += instruction.expected();
@@ -145,7 +144,7 @@ class RoundPlayer {
     if (round_.Works(instruction, now_, executions_)) last_ = std::max(last_, end);
   }
 
-  void Wait(const Instruction& instruction, uint32_t worker) {
+  void Wait(const plan::Instruction& instruction, uint32_t worker) {
     for (uint32_t w = instruction.first(); w < instruction.first() + instruction.inputs(); ++w) {
       const plan::Wait& wait = graph_.waits[w];
       if (wait.lag() > now_) continue;
@@ -193,7 +192,7 @@ class RoundPlayer {
   }
 
   const Round& round_;
-  const Graph& graph_;
+  const plan::Graph& graph_;
   const std::vector<uint32_t>& worker_of_lane_;
   const uint32_t executions_;
   const uint64_t hop_;
@@ -218,19 +217,19 @@ std::vector<std::vector<uint32_t>> Round::Successors() const {
   const auto add = [&](uint32_t from, uint32_t to) {
     if (step_of_[from] != step_of_[to]) next[step_of_[from]].push_back(step_of_[to]);
   };
-  std::vector<uint32_t> signals(graph_.events, kNone);
+  std::vector<uint32_t> signals(graph_.events, plan::kNone);
   for (uint32_t i = 0; i < graph_.instructions.size(); ++i) {
     const bool last = i + 1 == graph_.instructions.size() || lane_of_[i + 1] != lane_of_[i];
     if (!last) add(i, i + 1);
-    const Instruction& instruction = graph_.instructions[i];
-    if (instruction.kind() == Kind::signal) signals[instruction.subject()] = i;
+    const plan::Instruction& instruction = graph_.instructions[i];
+    if (instruction.kind() == plan::Kind::signal) signals[instruction.subject()] = i;
   }
   for (uint32_t i = 0; i < graph_.instructions.size(); ++i) {
-    const Instruction& instruction = graph_.instructions[i];
-    if (instruction.kind() != Kind::wait) continue;
+    const plan::Instruction& instruction = graph_.instructions[i];
+    if (instruction.kind() != plan::Kind::wait) continue;
     for (uint32_t w = instruction.first(); w < instruction.first() + instruction.inputs(); ++w) {
-      const Wait& wait = graph_.waits[w];
-      if (wait.lag() == 0 && signals[wait.event()] != kNone) add(signals[wait.event()], i);
+      const plan::Wait& wait = graph_.waits[w];
+      if (wait.lag() == 0 && signals[wait.event()] != plan::kNone) add(signals[wait.event()], i);
     }
   }
   AddMessageEdges(next);
@@ -242,7 +241,7 @@ std::vector<std::vector<uint32_t>> Round::Successors() const {
 void Round::AddMessageEdges(std::vector<std::vector<uint32_t>>& next) const {
   std::vector<std::vector<uint32_t>> sends(messages_.size()), receives(messages_.size());
   for (uint32_t i = 0; i < buffered_.size(); ++i) {
-    if (buffered_[i].channel == kNone) continue;
+    if (buffered_[i].channel == plan::kNone) continue;
     (buffered_[i].is_send ? sends : receives)[buffered_[i].channel].push_back(i);
   }
   for (size_t channel = 0; channel < messages_.size(); ++channel) {
@@ -381,4 +380,4 @@ std::vector<uint32_t> Round::Rearranged(const std::vector<uint32_t>& worker_of_l
   return positions;
 }
 
-}  // namespace cgraph::workers
+}  // namespace cgraph::schedule

@@ -1,15 +1,12 @@
-#include "runtime/workers/partition.h"
+#include "compiler/schedule/workers/partition.h"
 
 #include <algorithm>
-#include <map>
 #include <vector>
 
 #include "runtime/plan/placement.h"
-#include "runtime/workers/round.h"
+#include "compiler/schedule/workers/round.h"
 
-namespace cgraph::workers {
-
-using namespace plan;
+namespace cgraph::schedule {
 
 namespace {
 
@@ -19,14 +16,14 @@ using Workers = std::vector<uint32_t>;  // by device
 
 class Partitioner {
  public:
-  Partitioner(Plan& plan, const PartitionOptions& options)
-      : plan_(plan), options_(options), devices_(BusyDevices(plan)) {
+  Partitioner(plan::Plan& plan, const PartitionOptions& options)
+      : plan_(plan), options_(options), devices_(plan::BusyDevices(plan)) {
     for (const auto& graph : plan.graphs) rounds_.emplace_back(*graph);
   }
 
   void Run() {
     workers_ = std::min(options_.workers, static_cast<uint32_t>(devices_.size()) + 1);
-    best_ = InShares(plan_, devices_, workers_);
+    best_ = plan::InShares(plan_, devices_, workers_);
     if (Affordable()) Search();
     Write();
     if (Affordable()) Rearrange();
@@ -48,7 +45,7 @@ class Partitioner {
 
   std::vector<uint32_t> LanesOf(const Workers& workers) const {
     std::vector<uint32_t> of;
-    for (const LaneInfo& lane : plan_.lanes) of.push_back(workers[lane.device()]);
+    for (const plan::LaneInfo& lane : plan_.lanes) of.push_back(workers[lane.device()]);
     return of;
   }
 
@@ -119,10 +116,11 @@ class Partitioner {
     std::vector<uint64_t> loads(plan_.devices.size(), 0), sums(workers_, 0);
     for (const auto& graph : plan_.graphs) {
       for (uint32_t lane = 0; lane < graph->programs.size(); ++lane) {
-        const Range& range = graph->programs[lane];
+        const plan::Range& range = graph->programs[lane];
         for (uint32_t i = range.first(); i < range.first() + range.count(); ++i) {
-          const Instruction& instruction = graph->instructions[i];
-          if (instruction.kind() != Kind::call && instruction.kind() != Kind::copy) continue;
+          const plan::Instruction& instruction = graph->instructions[i];
+          const plan::Kind kind = instruction.kind();
+          if (kind != plan::Kind::call && kind != plan::Kind::copy) continue;
           loads[plan_.lanes[lane].device()] += instruction.expected();
         }
       }
@@ -142,27 +140,27 @@ class Partitioner {
   // Writes the partition into the plan. Workers without a device are left out, except for the
   // caller's.
   void Write() {
-    std::vector<uint32_t> numbers(workers_, kNone);
+    std::vector<uint32_t> numbers(workers_, plan::kNone);
     uint32_t count = 1;
     numbers[0] = 0;
     for (uint32_t device : devices_) {
       uint32_t& number = numbers[best_[device]];
-      if (number == kNone) number = count++;
+      if (number == plan::kNone) number = count++;
     }
     for (uint32_t& worker : best_) worker = numbers[worker];
-    for (LaneInfo& lane : plan_.lanes) lane.mutate_worker(best_[lane.device()]);
+    for (plan::LaneInfo& lane : plan_.lanes) lane.mutate_worker(best_[lane.device()]);
     plan_.workers = count;
   }
 
   void Rearrange() {
     const std::vector<uint32_t> lanes = LanesOf(best_);
     for (size_t i = 0; i < rounds_.size(); ++i) {
-      Graph& graph = *plan_.graphs[i];
+      plan::Graph& graph = *plan_.graphs[i];
       const std::vector<uint32_t> positions = rounds_[i].Rearranged(lanes);
       if (positions.empty()) continue;
       const Times before = TimeOfGraph(rounds_[i], i, lanes);
       std::vector<uint32_t> old;
-      for (const Instruction& instruction : graph.instructions)
+      for (const plan::Instruction& instruction : graph.instructions)
         old.push_back(instruction.certificate_position());
       SetOrder(positions, graph);
       const Times after = TimeOfGraph(Round(graph), i, lanes);
@@ -172,13 +170,13 @@ class Partitioner {
   Times TimeOfGraph(const Round& round, size_t graph, const std::vector<uint32_t>& lanes) const {
     return {round.Play(lanes, 1, options_.hop), round.Play(lanes, Many(graph), options_.hop)};
   }
-  static void SetOrder(const std::vector<uint32_t>& positions, Graph& graph) {
+  static void SetOrder(const std::vector<uint32_t>& positions, plan::Graph& graph) {
     for (uint32_t i = 0; i < positions.size(); ++i) {
       graph.instructions[i].mutate_certificate_position(positions[i]);
     }
   }
 
-  Plan& plan_;
+  plan::Plan& plan_;
   const PartitionOptions options_;
   const std::vector<uint32_t> devices_;  // that have work
   std::vector<Round> rounds_;            // by graph
@@ -190,33 +188,9 @@ class Partitioner {
 
 }  // namespace
 
-void Partition(Plan& plan, const PartitionOptions& options) {
-  if (HasWorkers(plan, options.workers)) return;
+void Partition(plan::Plan& plan, const PartitionOptions& options) {
+  if (plan::HasWorkers(plan, options.workers)) return;
   Partitioner(plan, options).Run();
 }
 
-void DealByDevice(Plan& plan) {
-  const std::vector<uint32_t> devices = BusyDevices(plan);
-  plan.workers = std::max(1u, static_cast<uint32_t>(devices.size()));
-  const std::vector<uint32_t> worker_of = InShares(plan, devices, plan.workers);
-  for (LaneInfo& lane : plan.lanes) lane.mutate_worker(worker_of[lane.device()]);
-}
-
-void DealByNode(Plan& plan, uint32_t most) {
-  std::map<uint32_t, std::vector<uint32_t>> devices_of{{0, {}}};  // by node
-  for (uint32_t device : BusyDevices(plan)) {
-    devices_of[plan.devices[device]->node].push_back(device);
-  }
-  std::vector<uint32_t> worker_of(plan.devices.size(), 0);
-  plan.workers = 0;
-  for (const auto& [node, devices] : devices_of) {
-    const auto workers = std::min<uint64_t>(std::max(1u, most), devices.size());
-    for (uint64_t i = 0; i < devices.size(); ++i) {
-      worker_of[devices[i]] = plan.workers + static_cast<uint32_t>(i * workers / devices.size());
-    }
-    plan.workers += static_cast<uint32_t>(std::max<uint64_t>(1, workers));
-  }
-  for (LaneInfo& lane : plan.lanes) lane.mutate_worker(worker_of[lane.device()]);
-}
-
-}  // namespace cgraph::workers
+}  // namespace cgraph::schedule

@@ -6,14 +6,14 @@
 // exchanged, as long as the round ends sooner by the times that the plan expects. Then the
 // certificate is made anew for these workers, where that is sooner: the compiler's order assumes
 // devices that all run at once.
-#ifndef CGRAPH_RUNTIME_WORKERS_PARTITION_H_
-#define CGRAPH_RUNTIME_WORKERS_PARTITION_H_
+#ifndef CGRAPH_COMPILER_SCHEDULE_WORKERS_PARTITION_H_
+#define CGRAPH_COMPILER_SCHEDULE_WORKERS_PARTITION_H_
 
 #include <cstdint>
 
 #include "runtime/plan/plan.h"
 
-namespace cgraph::workers {
+namespace cgraph::schedule {
 
 struct PartitionOptions {
   // The most workers. More than one per device with work, and one for the caller, are not made.
@@ -32,13 +32,6 @@ inline constexpr uint64_t kHop = 150'000;
 // CheckPlan.
 void Partition(plan::Plan& plan, const PartitionOptions& options);
 
-// Gives each device with work a worker of its own; the caller has the first one's.
-void DealByDevice(plan::Plan& plan);
+}  // namespace cgraph::schedule
 
-// Gives the devices of each node workers of that node, at most so many; the caller has the first
-// worker of node 0.
-void DealByNode(plan::Plan& plan, uint32_t most);
-
-}  // namespace cgraph::workers
-
-#endif  // CGRAPH_RUNTIME_WORKERS_PARTITION_H_
+#endif  // CGRAPH_COMPILER_SCHEDULE_WORKERS_PARTITION_H_

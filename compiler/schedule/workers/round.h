@@ -4,15 +4,15 @@
 // communications that begin together. Each worker runs the steps of its lanes in the certificate's
 // order. The length of the round decides which devices share a worker, and whether another order
 // would be sooner.
-#ifndef CGRAPH_RUNTIME_WORKERS_ROUND_H_
-#define CGRAPH_RUNTIME_WORKERS_ROUND_H_
+#ifndef CGRAPH_COMPILER_SCHEDULE_WORKERS_ROUND_H_
+#define CGRAPH_COMPILER_SCHEDULE_WORKERS_ROUND_H_
 
 #include <cstdint>
 #include <vector>
 
 #include "runtime/plan/plan.h"
 
-namespace cgraph::workers {
+namespace cgraph::schedule {
 
 class Round {
  public:
@@ -63,6 +63,6 @@ class Round {
   std::vector<uint32_t> messages_;  // by channel: in a round
 };
 
-}  // namespace cgraph::workers
+}  // namespace cgraph::schedule
 
-#endif  // CGRAPH_RUNTIME_WORKERS_ROUND_H_
+#endif  // CGRAPH_COMPILER_SCHEDULE_WORKERS_ROUND_H_
