@@ -10,7 +10,6 @@ ClockTrees::ClockTrees(uint32_t lanes, int64_t stride, uint32_t most_rounds)
       oldest_(-int64_t{most_rounds} * stride),
       width_(std::min(lanes, kFan)) {
   for (uint64_t held = kFan; held < lanes; held *= kFan) ++height_;
-  leaves_.reserve(64);
 }
 
 bool ClockTrees::Join(Clock& to, Clock from, uint32_t rounds) {
@@ -20,14 +19,17 @@ bool ClockTrees::Join(Clock& to, Clock from, uint32_t rounds) {
     to = Keep(from, height_);
     return true;
   }
-  if (Covers(to, from, height_)) return false;
   if (IsOwnLeaf(to)) {
+    ++visited_;
+    if (LeafCovers(to, from)) return false;
     AddLeaf(leaves_[to.root], from);
     return true;
   }
-  const Clock joined = Joined(to, from, height_);
+  const Union joined = Joined(to, from, height_);
+  if (Same(joined.clock, to)) return false;
+  if (!joined.made) Keep(joined.clock, height_);
   Drop(to, height_);
-  to = joined;
+  to = joined.clock;
   return true;
 }
 
@@ -60,24 +62,6 @@ Clock ClockTrees::Child(Clock clock, uint32_t i) const {
   return {child.root, child.rounds + clock.rounds};
 }
 
-// Whether `b` says nothing that `a` does not. One tree of fewer rounds back covers itself.
-bool ClockTrees::Covers(Clock a, Clock b, int height) {
-  ++visited_;
-  if (IsEmpty(b)) return true;
-  if (IsEmpty(a)) return false;
-  if (a.root == b.root) return a.rounds <= b.rounds;
-  if (height == 0) return LeafCovers(a, b);
-  const std::array<Clock, kFan>& first = inners_[a.root].trees;
-  const std::array<Clock, kFan>& second = inners_[b.root].trees;
-  for (uint32_t i = 0; i < kFan; ++i) {
-    if (second[i].root == Clock::kEmpty) continue;
-    const Clock child{first[i].root, first[i].rounds + a.rounds};
-    const Clock other{second[i].root, second[i].rounds + b.rounds};
-    if (!Covers(child, other, height - 1)) return false;
-  }
-  return true;
-}
-
 bool ClockTrees::LeafCovers(Clock a, Clock b) const {
   const Leaf& first = leaves_[a.root];
   const Leaf& second = leaves_[b.root];
@@ -90,23 +74,37 @@ bool ClockTrees::LeafCovers(Clock a, Clock b) const {
   return covers;
 }
 
-// For each lane the later of what the two say; `b` says something that `a` does not.
-Clock ClockTrees::Joined(Clock a, Clock b, int height) {
-  if (Covers(b, a, height)) return Keep(b, height);
+// For each lane the later of what the two say: `a` itself where `b` adds nothing to it, then `b`
+// where `a` adds nothing, else a tree that is made. One tree of fewer rounds back covers itself.
+ClockTrees::Union ClockTrees::Joined(Clock a, Clock b, int height) {
+  ++visited_;
+  if (IsEmpty(b)) return {a};
+  if (IsEmpty(a)) return {b};
+  if (a.root == b.root) return {a.rounds <= b.rounds ? a : b};
   if (height == 0) {
+    if (LeafCovers(a, b)) return {a};
+    if (LeafCovers(b, a)) return {b};
     const uint32_t root = MakeLeaf();
     AddLeaf(leaves_[root], a);
     AddLeaf(leaves_[root], b);
-    return {root, 0};
+    return {{root, 0}, true};
   }
-  const uint32_t root = MakeInner();
+  std::array<Union, kFan> children;
+  bool all_of_a = true, all_of_b = true;
   for (uint32_t i = 0; i < kFan; ++i) {
     const Clock first = Child(a, i), second = Child(b, i);
-    const bool covers = Covers(first, second, height - 1);
-    const Clock child = covers ? Keep(first, height - 1) : Joined(first, second, height - 1);
-    inners_[root].trees[i] = child;
+    children[i] = Joined(first, second, height - 1);
+    all_of_a &= Same(children[i].clock, first);
+    all_of_b &= Same(children[i].clock, second);
   }
-  return {root, 0};
+  if (all_of_a) return {a};  // nothing was made, as that would be the same as neither
+  if (all_of_b) return {b};
+  const uint32_t root = MakeInner();
+  for (uint32_t i = 0; i < kFan; ++i) {
+    const Union& child = children[i];
+    inners_[root].trees[i] = child.made ? child.clock : Keep(child.clock, height - 1);
+  }
+  return {{root, 0}, true};
 }
 
 void ClockTrees::AddLeaf(Leaf& to, Clock from) {
@@ -148,38 +146,26 @@ void ClockTrees::Drop(Clock clock, int height) {
   if (clock.root == Clock::kEmpty) return;
   if (height == 0) {
     if (--leaves_[clock.root].uses > 0) return;
-    free_leaves_.push_back(clock.root);
+    leaves_.Free(clock.root);
   } else {
     if (--inners_[clock.root].uses > 0) return;
     for (const Clock& child : inners_[clock.root].trees) Drop(child, height - 1);
-    free_inners_.push_back(clock.root);
+    inners_.Free(clock.root);
   }
   --nodes_;
 }
 
 uint32_t ClockTrees::MakeLeaf() {
   ++nodes_;
-  Leaf leaf;
-  leaf.numbers.fill(kUnknown);
-  leaf.uses = 1;
-  if (free_leaves_.empty()) {
-    leaves_.push_back(leaf);
-    return static_cast<uint32_t>(leaves_.size() - 1);
-  }
-  const uint32_t root = free_leaves_.back();
-  free_leaves_.pop_back();
-  leaves_[root] = leaf;
+  const uint32_t root = leaves_.Take();
+  leaves_[root].numbers.fill(kUnknown);
+  leaves_[root].uses = 1;
   return root;
 }
 
 uint32_t ClockTrees::MakeInner() {
   ++nodes_;
-  if (free_inners_.empty()) {
-    inners_.push_back({{}, 1});
-    return static_cast<uint32_t>(inners_.size() - 1);
-  }
-  const uint32_t root = free_inners_.back();
-  free_inners_.pop_back();
+  const uint32_t root = inners_.Take();
   inners_[root] = {{}, 1};
   return root;
 }

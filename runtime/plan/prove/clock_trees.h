@@ -14,6 +14,7 @@
 #include <array>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <vector>
 
 namespace cgraph::plan::prove {
@@ -50,6 +51,36 @@ class ClockTrees {
     std::array<Clock, kFan> trees;
     uint32_t uses;
   };
+  // Pool: nodes by number. It grows by chunks: a vector would hold everything twice while it grows.
+  template <typename Node>
+  class Pool {
+   public:
+    Node& operator[](uint32_t i) { return chunks_[i >> kChunkBits][i & (kChunk - 1)]; }
+    const Node& operator[](uint32_t i) const { return chunks_[i >> kChunkBits][i & (kChunk - 1)]; }
+    uint32_t Take() {
+      if (!free_.empty()) {
+        const uint32_t node = free_.back();
+        free_.pop_back();
+        return node;
+      }
+      if ((taken_ & (kChunk - 1)) == 0) {
+        chunks_.push_back(std::make_unique_for_overwrite<Node[]>(kChunk));
+      }
+      return taken_++;
+    }
+    void Free(uint32_t node) { free_.push_back(node); }
+
+   private:
+    static constexpr uint32_t kChunkBits = 8, kChunk = 1 << kChunkBits;
+    std::vector<std::unique_ptr<Node[]>> chunks_;
+    std::vector<uint32_t> free_;
+    uint32_t taken_ = 0;
+  };
+  // Union: a clock that is one of two others, or a tree that is made of both, with one use.
+  struct Union {
+    Clock clock;
+    bool made = false;
+  };
 
   bool IsEmpty(Clock clock) const {
     return clock.root == Clock::kEmpty || clock.rounds > most_rounds_;
@@ -58,10 +89,12 @@ class ClockTrees {
     return height_ == 0 && root.root != Clock::kEmpty && root.rounds == 0 &&
            leaves_[root.root].uses == 1;
   }
+  bool Same(Clock a, Clock b) const {
+    return (a.root == b.root && a.rounds == b.rounds) || (IsEmpty(a) && IsEmpty(b));
+  }
   Clock Child(Clock clock, uint32_t i) const;
-  bool Covers(Clock a, Clock b, int height);
   bool LeafCovers(Clock a, Clock b) const;
-  Clock Joined(Clock a, Clock b, int height);
+  Union Joined(Clock a, Clock b, int height);
   void AddLeaf(Leaf& to, Clock from);
   Clock Raised(Clock clock, uint32_t lane, int64_t number, int height);
   Clock Keep(Clock clock, int height);
@@ -74,9 +107,8 @@ class ClockTrees {
   const int64_t oldest_;  // a number below it counts as unknown
   const uint32_t width_;  // lanes of a leaf
   int height_ = 0;        // of the roots; leaves have 0
-  std::vector<Leaf> leaves_;
-  std::vector<Inner> inners_;
-  std::vector<uint32_t> free_leaves_, free_inners_;
+  Pool<Leaf> leaves_;
+  Pool<Inner> inners_;
   uint64_t nodes_ = 0, visited_ = 0;
 };
 
