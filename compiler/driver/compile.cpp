@@ -350,10 +350,11 @@ void Phases::EmitAndProve(const graph::Module& module, const Schedules& schedule
   CheckArenas(module, *result_.plan, diagnostics_);
   clock_.Done("emit");
   if (diagnostics_.has_errors()) result_.exit_code = kFailure;
-  if (options_.workers > 0) {
-    schedule::Partition(*result_.plan, {.workers = options_.workers, .hop = schedule::kHop});
+  if (result_.exit_code == kSuccess) {
+    options_.workers > 0 ? schedule::PartitionFor(*result_.plan, options_.workers)
+                         : schedule::AddPartitions(*result_.plan);
+    Prove();
   }
-  if (result_.exit_code == kSuccess) Prove();
   if (result_.exit_code == kSuccess) {
     Finish(Phase::kPlan, [&](auto& out) { out << plan::ToText(*result_.plan); });
   }

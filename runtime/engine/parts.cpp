@@ -58,9 +58,11 @@ Status ProvePlan(plan::Plan& plan, const EngineOptions& options) {
     plan::DealByNode(plan, static_cast<uint32_t>(options.peers->share_of_cores));
   } else if (options.processes == kProcessPerDevice) {
     plan::DealByDevice(plan);
+  } else {
+    plan::Deal(plan, WorkersOf(plan, options));
   }
   if (options.loading) options.loading("proving the plan");
-  const plan::Verdict verdict = plan::Prove(plan);
+  const plan::Verdict verdict = plan::Prove(plan, {.checked = true});
   if (verdict.proved()) return Status::Ok();
   return Status(StatusCode::kInvalid,
                 fmt::format("the plan is not proved ({}): {}", plan::RefusalName(verdict.refusal),

@@ -84,7 +84,42 @@ Placement Place(const Plan& plan, uint32_t workers, bool merged,
   return placement;
 }
 
+void SetCertificate(const std::vector<uint32_t>& positions, Graph& graph) {
+  for (uint32_t i = 0; i < positions.size(); ++i) {
+    graph.instructions[i].mutate_certificate_position(positions[i]);
+  }
+}
+
+namespace {
+
+void SetCertificates(const Partition& partition, Plan& plan) {
+  for (size_t i = 0; i < plan.graphs.size(); ++i) {
+    SetCertificate(partition.certificates[i]->positions, *plan.graphs[i]);
+  }
+}
+
+}  // namespace
+
+void Follow(const Partition& partition, Plan& plan) {
+  plan.workers = partition.workers;
+  for (size_t i = 0; i < plan.lanes.size(); ++i) {
+    plan.lanes[i].mutate_worker(partition.worker_of_lane[i]);
+  }
+  SetCertificates(partition, plan);
+}
+
+void Deal(Plan& plan, uint32_t workers) {
+  const auto next =
+      std::lower_bound(plan.partitions.begin(), plan.partitions.end(), workers,
+                       [](const auto& partition, uint32_t n) { return partition->workers < n; });
+  if (next != plan.partitions.end() && !HasWorkers(plan, workers)) {
+    (*next)->workers == workers ? Follow(**next, plan) : SetCertificates(**next, plan);
+  }
+  plan.partitions.clear();
+}
+
 void DealByDevice(Plan& plan) {
+  plan.partitions.clear();
   const std::vector<uint32_t> devices = BusyDevices(plan);
   plan.workers = std::max(1u, static_cast<uint32_t>(devices.size()));
   const std::vector<uint32_t> worker_of = InShares(plan, devices, plan.workers);
@@ -97,6 +132,7 @@ void DealByNode(Plan& plan, uint32_t most) {
     devices_of[plan.devices[device]->node].push_back(device);
   }
   std::vector<uint32_t> worker_of(plan.devices.size(), 0);
+  plan.partitions.clear();
   plan.workers = 0;
   for (const auto& [node, devices] : devices_of) {
     const auto workers = std::min<uint64_t>(std::max(1u, most), devices.size());

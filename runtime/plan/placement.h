@@ -39,6 +39,18 @@ std::vector<uint32_t> InShares(const Plan& plan, const std::vector<uint32_t>& de
 Placement Place(const Plan& plan, uint32_t workers, bool merged,
                 const std::map<uint32_t, uint32_t>& gpus = {});
 
+// Makes these positions, by instruction, the graph's certificate.
+void SetCertificate(const std::vector<uint32_t>& positions, Graph& graph);
+// Makes a partition the plan's own: its workers, those of its lanes, and its certificates.
+void Follow(const Partition& partition, Plan& plan);
+
+// The functions that deal leave a plan without other partitions than its own.
+
+// Gives the plan's lanes to so many workers. A plan without a partition for exactly so many is left
+// to Place, which deals in equal shares, but takes the certificate of the next partition for more
+// workers: one that was made for few workers suits others better than the plan's own.
+void Deal(Plan& plan, uint32_t workers);
+
 // Gives each device with work a worker of its own; the caller has the first one's.
 void DealByDevice(Plan& plan);
 

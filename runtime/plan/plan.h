@@ -24,6 +24,8 @@ using WeightFile = wire::WeightFileT;
 using Device = wire::DeviceT;
 using Port = wire::PortT;
 using Parameter = wire::ParameterT;
+using Certificate = wire::CertificateT;
+using Partition = wire::PartitionT;
 
 using wire::Arena;
 using wire::Buffer;

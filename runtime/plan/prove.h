@@ -20,6 +20,7 @@ struct ProveOptions {
   // The capacity of every channel in the proof, instead of those that the plan states (0:
   // rendezvous).
   std::optional<uint32_t> capacity;
+  bool checked = false;  // CheckPlan has accepted the plan
 };
 
 enum class Refusal {
@@ -51,7 +52,7 @@ struct Verdict {
   bool proved() const { return refusal == Refusal::kNone; }
 };
 
-// Runs CheckPlan first.
+// Runs CheckPlan first, unless it has been run.
 Verdict Prove(const Plan& plan, const ProveOptions& options = {});
 
 // The certificate of a proved plan: its instructions by position, one line each.

@@ -88,6 +88,20 @@ class Test:
         if not slow or not fast or slow[0] == fast[0] or slow[1] == fast[1]:
             sys.exit("self-test: weights that learn faster were not found")
 
+    def dealt(self, name):
+        """One plan gives the same bits on any number of workers, whether it carries partitions or
+        was compiled for a number of its own."""
+        source, plan = self.write(name, DERIVED), self.folder / "pipeline.cgplan"
+        wanted = self.trained(source, "--workers", "1")
+        for flags in ([], ["--workers", "4"], ["--workers", "2"]):
+            self.run(self.options.cgc, "compile", "-q", source, "-o", plan, *flags)
+            text = self.run(self.options.cgc, "plan", plan).stdout
+            self.expect(f"{name} {flags}: partitions", flags or "for 3 workers: lanes of" in text)
+            for workers in (1, 2, 3, 4, 7):
+                got = self.trained(plan, "--workers", workers)
+                self.expect(f"{name} {flags} on {workers} workers", got and got == wanted,
+                            "other bits")
+
     def pipeline(self, name):
         by_hand, derived = self.simulated(name, BY_HAND), self.simulated(name, DERIVED)
         if not by_hand or not derived:
@@ -102,6 +116,7 @@ class Test:
                     wanted and len(wanted[1]) == CHUNKS.get(name, 1) * P)
         for what, attributes, flags in [
                 ("one worker", "", ["--workers", "1"]), ("workers", "", []),
+                ("three workers", "", ["--workers", "3"]),
                 ("processes", "", ["--processes", "2"]),
                 ("two in flight", "inflight 2", ["--workers", "2"]),
                 ("program order", "", ["--schedule", "program"])]:
@@ -121,6 +136,8 @@ def main():
         test.planted()
         for name in NAMES:
             test.pipeline(name)
+        for name in ("zb_v", "one_f_one_b"):
+            test.dealt(name)
     for fault in test.faults:
         print(fault)
     print(f"derived pipelines: {test.checked} checks of {len(NAMES)} schedules, "

@@ -21,6 +21,7 @@
 #include "compiler/schedule/options.h"
 #include "compiler/schedule/schedule.h"
 #include "compiler/schedule/workers/partition.h"
+#include "runtime/plan/placement.h"
 #include "runtime/plan/prove.h"
 #include "tests/support/modules/random_machine.h"
 #include "tests/support/modules/random_modules.h"
@@ -34,7 +35,8 @@ namespace {
 struct Seen {
   uint64_t modules = 0, refused = 0, graphs = 0, with_rules = 0, searched = 0, instructions = 0,
            transfers = 0, collectives = 0, copies = 0, waits = 0, in_flight = 0, lagging = 0,
-           reusing = 0, on_machines = 0, rewritten = 0, sooner = 0, of_nodes = 0, by_nccl = 0;
+           reusing = 0, on_machines = 0, rewritten = 0, sooner = 0, with_partitions = 0,
+           of_nodes = 0, by_nccl = 0;
 
   void Add(const plan::Graph& graph) {
     ++graphs;
@@ -70,7 +72,8 @@ struct Seen {
     return modules > 0 && refused < modules / 2 && with_rules > least && searched > least / 4 &&
            transfers > least && collectives > least && copies > least && waits > least &&
            in_flight > least && lagging > least / 4 && reusing > least / 4 && on_machines > least &&
-           rewritten > least / 4 && sooner > least && of_nodes > least && by_nccl > least / 4;
+           rewritten > least / 4 && sooner > least && with_partitions > least &&
+           of_nodes > least && by_nccl > least / 4;
   }
   std::string Text() const {
     return fmt::format(
@@ -79,9 +82,11 @@ struct Seen {
         "instructions, {} transfers, "
         "{} collectives, {} copies, {} waits, {} graphs that reuse memory; {} modules on machines "
         "with links of their own, with {} rewrites; {} modules sooner on other workers than in "
-        "equal shares; {} modules of two nodes, with {} messages by nccl between these",
+        "equal shares, {} that carry partitions; {} modules of two nodes, with {} messages by nccl "
+        "between these",
         modules, refused, graphs, with_rules, searched, in_flight, lagging, instructions, transfers,
-        collectives, copies, waits, reusing, on_machines, rewritten, sooner, of_nodes, by_nccl);
+        collectives, copies, waits, reusing, on_machines, rewritten, sooner, with_partitions,
+        of_nodes, by_nccl);
   }
 };
 
@@ -118,10 +123,32 @@ uint64_t TimeOnWorkers(const plan::Plan& plan, uint32_t workers, bool several) {
   return sum;
 }
 
+// Says what is wrong with the plan once it carries partitions, and is dealt to a few workers as an
+// engine deals it.
+std::string JudgePartitions(const plan::Plan& made, uint32_t workers, Seen& seen) {
+  plan::Plan plan(made);
+  schedule::AddPartitions(plan);
+  const plan::Verdict verdict = plan::Prove(plan);
+  if (!verdict.proved()) return fmt::format("with partitions: {}", verdict.message);
+  if (plan.partitions.empty()) return "";
+  ++seen.with_partitions;
+  const uint64_t shares = TimeOnWorkers(made, workers, false);
+  const bool has_own = std::any_of(plan.partitions.begin(), plan.partitions.end(),
+                                   [&](const auto& own) { return own->workers == workers; });
+  plan::Deal(plan, workers);
+  const plan::Verdict dealt = plan::Prove(plan);
+  if (!dealt.proved()) return fmt::format("dealt to {} workers: {}", workers, dealt.message);
+  const uint64_t now = TimeOnWorkers(plan, workers, false);
+  if (now != 0 && (now <= shares || !has_own)) return "";
+  return fmt::format("dealt to {} workers {} ps, in equal shares {}", workers, now, shares);
+}
+
 // Says what is wrong with the plan once it is made for a few workers.
 std::string JudgeWorkers(plan::Plan& plan, uint32_t workers, Seen& seen) {
   const uint64_t one = TimeOnWorkers(plan, workers, false);
   const uint64_t several = TimeOnWorkers(plan, workers, true);
+  const std::string carried = JudgePartitions(plan, workers, seen);
+  if (!carried.empty()) return carried;
   schedule::Partition(plan, {.workers = workers});
   const plan::Verdict verdict = plan::Prove(plan);
   if (!verdict.proved()) return fmt::format("for {} workers: {}", workers, verdict.message);

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "runtime/plan/check.h"
+#include "runtime/plan/placement.h"
 #include "runtime/plan/prove.h"
 
 namespace cgraph::command {
@@ -24,6 +26,7 @@ void AddThreadFlags(CLI::App& command, ThreadFlags& flags) {
 
 Status DealToWorkers(plan::Plan& plan, const std::string& path, const ThreadFlags& flags) {
   if (flags.workers == 0) return Status::Ok();
+  if (const Status checked = plan::CheckPlan(plan); checked.ok()) plan::Deal(plan, flags.workers);
   const plan::Verdict verdict = plan::Prove(plan);
   if (verdict.proved()) return Status::Ok();
   return {StatusCode::kInvalid,

@@ -1,33 +1,58 @@
 #include "compiler/schedule/workers/partition.h"
 
 #include <algorithm>
+#include <memory>
+#include <utility>
 #include <vector>
 
-#include "runtime/plan/placement.h"
 #include "compiler/schedule/workers/round.h"
+#include "runtime/plan/placement.h"
 
 namespace cgraph::schedule {
 
 namespace {
 
 constexpr int64_t kEffort = 2'000'000;  // instructions gone through, some 20 ms
+// Of partitions that the plan carries beside its own there are several.
+constexpr int64_t kEffortOfEach = kEffort / 8;
 
 using Workers = std::vector<uint32_t>;  // by device
 
+std::vector<uint32_t> PositionsOf(const plan::Graph& graph) {
+  std::vector<uint32_t> positions;
+  for (const plan::Instruction& instruction : graph.instructions) {
+    positions.push_back(instruction.certificate_position());
+  }
+  return positions;
+}
+
+// Partitioner: finds the partition of a plan for some number of workers.
 class Partitioner {
  public:
-  Partitioner(plan::Plan& plan, const PartitionOptions& options)
-      : plan_(plan), options_(options), devices_(plan::BusyDevices(plan)) {
+  Partitioner(plan::Plan& plan, uint32_t workers, uint64_t hop, int64_t effort)
+      : plan_(plan), hop_(hop), devices_(plan::BusyDevices(plan)), left_(effort) {
     for (const auto& graph : plan.graphs) rounds_.emplace_back(*graph);
+    workers_ = std::min(workers, static_cast<uint32_t>(devices_.size()) + 1);
   }
 
-  void Run() {
-    workers_ = std::min(options_.workers, static_cast<uint32_t>(devices_.size()) + 1);
+  // Returns the partition. The plan is as before.
+  std::unique_ptr<plan::Partition> Run() {
     best_ = plan::InShares(plan_, devices_, workers_);
     if (Affordable()) Search();
-    Write();
-    if (Affordable()) Rearrange();
+    auto made = std::make_unique<plan::Partition>();
+    made->workers = workers_;
+    made->worker_of_lane = LanesOf(best_);
+    for (size_t i = 0; i < rounds_.size(); ++i) {
+      made->certificates.push_back(std::make_unique<plan::Certificate>());
+      if (!Affordable()) continue;
+      made->certificates.back()->positions = BetterCertificate(i, made->worker_of_lane);
+      found_ |= !made->certificates.back()->positions.empty();
+    }
+    return made;
   }
+
+  // Returns whether Run() has found anything better than equal shares and the plan's certificate.
+  bool found() const { return found_; }
 
  private:
   // Returns whether a few rounds can be played at all: a plan may state lags without end.
@@ -59,8 +84,8 @@ class Partitioner {
     Times times;
     const std::vector<uint32_t> lanes = LanesOf(workers);
     for (size_t i = 0; i < rounds_.size(); ++i) {
-      times.one += rounds_[i].Play(lanes, 1, options_.hop);
-      times.many += rounds_[i].Play(lanes, Many(i), options_.hop);
+      times.one += rounds_[i].Play(lanes, 1, hop_);
+      times.many += rounds_[i].Play(lanes, Many(i), hop_);
       left_ -= static_cast<int64_t>(rounds_[i].Effort(1 + Many(i)));
     }
     return times;
@@ -71,7 +96,7 @@ class Partitioner {
     now_ = shares;
     Try(InTurns(), shares);
     Try(ByLoad(), shares);
-    if (options_.hop > 0) Try(Workers(plan_.devices.size(), 0), shares);
+    if (hop_ > 0) Try(Workers(plan_.devices.size(), 0), shares);
     while (left_ > 0 && Improve(shares)) {
     }
   }
@@ -83,6 +108,7 @@ class Partitioner {
     if (!times.NoWorse(shares) || times.sum() >= now_.sum()) return false;
     best_ = workers;
     now_ = times;
+    found_ = true;
     return true;
   }
 
@@ -137,60 +163,90 @@ class Partitioner {
     return workers;
   }
 
-  // Writes the partition into the plan. Workers without a device are left out, except for the
-  // caller's.
-  void Write() {
-    std::vector<uint32_t> numbers(workers_, plan::kNone);
-    uint32_t count = 1;
-    numbers[0] = 0;
-    for (uint32_t device : devices_) {
-      uint32_t& number = numbers[best_[device]];
-      if (number == plan::kNone) number = count++;
-    }
-    for (uint32_t& worker : best_) worker = numbers[worker];
-    for (plan::LaneInfo& lane : plan_.lanes) lane.mutate_worker(best_[lane.device()]);
-    plan_.workers = count;
-  }
-
-  void Rearrange() {
-    const std::vector<uint32_t> lanes = LanesOf(best_);
-    for (size_t i = 0; i < rounds_.size(); ++i) {
-      plan::Graph& graph = *plan_.graphs[i];
-      const std::vector<uint32_t> positions = rounds_[i].Rearranged(lanes);
-      if (positions.empty()) continue;
-      const Times before = TimeOfGraph(rounds_[i], i, lanes);
-      std::vector<uint32_t> old;
-      for (const plan::Instruction& instruction : graph.instructions)
-        old.push_back(instruction.certificate_position());
-      SetOrder(positions, graph);
-      const Times after = TimeOfGraph(Round(graph), i, lanes);
-      if (!after.NoWorse(before) || after.sum() == before.sum()) SetOrder(old, graph);
-    }
+  // Returns the positions of a certificate with which the graph is sooner on these workers than
+  // with its own; empty: none was found.
+  std::vector<uint32_t> BetterCertificate(size_t i, const std::vector<uint32_t>& lanes) {
+    plan::Graph& graph = *plan_.graphs[i];
+    std::vector<uint32_t> positions = rounds_[i].Rearranged(lanes);
+    if (positions.empty()) return {};
+    const Times before = TimeOfGraph(rounds_[i], i, lanes);
+    const std::vector<uint32_t> own = PositionsOf(graph);
+    plan::SetCertificate(positions, graph);
+    const Times after = TimeOfGraph(Round(graph), i, lanes);
+    plan::SetCertificate(own, graph);
+    if (!after.NoWorse(before) || after.sum() == before.sum()) positions.clear();
+    return positions;
   }
   Times TimeOfGraph(const Round& round, size_t graph, const std::vector<uint32_t>& lanes) const {
-    return {round.Play(lanes, 1, options_.hop), round.Play(lanes, Many(graph), options_.hop)};
+    return {round.Play(lanes, 1, hop_), round.Play(lanes, Many(graph), hop_)};
   }
-  static void SetOrder(const std::vector<uint32_t>& positions, plan::Graph& graph) {
-    for (uint32_t i = 0; i < positions.size(); ++i) {
-      graph.instructions[i].mutate_certificate_position(positions[i]);
-    }
-  }
-
   plan::Plan& plan_;
-  const PartitionOptions options_;
+  const uint64_t hop_;
   const std::vector<uint32_t> devices_;  // that have work
   std::vector<Round> rounds_;            // by graph
   uint32_t workers_ = 1;
   Workers best_;
   Times now_;
-  int64_t left_ = kEffort;
+  bool found_ = false;
+  int64_t left_;  // of the effort
 };
+
+// Renumbers the workers by their first device, the caller's first, and leaves out those without a
+// lane.
+void LeaveOutIdle(plan::Partition& partition) {
+  std::vector<uint32_t> numbers(partition.workers, plan::kNone);
+  uint32_t count = 1;
+  numbers[0] = 0;
+  for (uint32_t& worker : partition.worker_of_lane) {
+    if (numbers[worker] == plan::kNone) numbers[worker] = count++;
+    worker = numbers[worker];
+  }
+  partition.workers = count;
+}
+
+// Returns the numbers of workers for which a plan carries partitions: those of most machines.
+std::vector<uint32_t> CountsBelow(uint32_t workers) {
+  std::vector<uint32_t> counts;
+  for (uint32_t count = 2; count < workers; count < 8 ? ++count : count *= 2) {
+    counts.push_back(count);
+  }
+  return counts;
+}
 
 }  // namespace
 
 void Partition(plan::Plan& plan, const PartitionOptions& options) {
   if (plan::HasWorkers(plan, options.workers)) return;
-  Partitioner(plan, options).Run();
+  Partitioner partitioner(plan, options.workers, options.hop, kEffort);
+  const std::unique_ptr<plan::Partition> found = partitioner.Run();
+  LeaveOutIdle(*found);
+  plan::Follow(*found, plan);
+}
+
+void AddPartitions(plan::Plan& plan) {
+  const bool one_node = std::all_of(plan.devices.begin(), plan.devices.end(),
+                                    [](const auto& device) { return device->node == 0; });
+  if (!one_node) return;
+  std::vector<std::unique_ptr<plan::Partition>> partitions;
+  bool any = false;
+  for (uint32_t count : CountsBelow(plan.workers)) {
+    Partitioner partitioner(plan, count, 0, kEffortOfEach);
+    partitions.push_back(partitioner.Run());
+    any |= partitioner.found();
+  }
+  if (any) plan.partitions = std::move(partitions);
+}
+
+void PartitionFor(plan::Plan& plan, uint32_t workers) {
+  if (plan::HasWorkers(plan, workers)) return;
+  Partitioner partitioner(plan, workers, 0, kEffort);
+  std::unique_ptr<plan::Partition> exact = partitioner.Run();
+  for (size_t i = 0; i < plan.graphs.size(); ++i) {  // the plan's own certificate will be another
+    std::vector<uint32_t>& positions = exact->certificates[i]->positions;
+    if (positions.empty()) positions = PositionsOf(*plan.graphs[i]);
+  }
+  Partition(plan, {.workers = workers, .hop = kHop});
+  if (plan.workers != exact->workers) plan.partitions.push_back(std::move(exact));
 }
 
 }  // namespace cgraph::schedule

@@ -3,9 +3,11 @@
 // Devices that work at the same time are better on several workers, devices that work in turns may
 // share one, and no worker should have much more to do than another. So partitions are tried: the
 // devices in equal shares, dealt in turns, and by load; then single devices are moved and
-// exchanged, as long as the round ends sooner by the times that the plan expects. Then the
-// certificate is made anew for these workers, where that is sooner: the compiler's order assumes
-// devices that all run at once.
+// exchanged, as long as the round ends sooner by the times that the plan expects. Then a
+// certificate is made for these workers, where that is sooner: the plan's own order assumes devices
+// that all run at once.
+//
+// The plans must have passed CheckPlan. What is made has to be proved.
 #ifndef CGRAPH_COMPILER_SCHEDULE_WORKERS_PARTITION_H_
 #define CGRAPH_COMPILER_SCHEDULE_WORKERS_PARTITION_H_
 
@@ -27,10 +29,17 @@ struct PartitionOptions {
 // The time of a signal from core to core, in picoseconds, roughly.
 inline constexpr uint64_t kHop = 150'000;
 
-// Sets the workers of the plan and of its lanes, and perhaps the certificate, which has to be
-// proved again. A plan that has that many workers already keeps them. The plan must have passed
-// CheckPlan.
+// Sets the workers of the plan and of its lanes, and perhaps the certificate. A plan that has that
+// many workers already keeps them.
 void Partition(plan::Plan& plan, const PartitionOptions& options);
+
+// Adds partitions for 2 to 8, 16, 32, ... workers, if any of them is sooner than equal shares. A
+// plan of several nodes gets none: its devices are dealt by node.
+void AddPartitions(plan::Plan& plan);
+
+// Makes the plan's own partition with at most so many workers and hops that take kHop. Where fewer
+// workers are sooner, the plan carries the partition for exactly so many beside its own.
+void PartitionFor(plan::Plan& plan, uint32_t workers);
 
 }  // namespace cgraph::schedule
 

@@ -35,6 +35,31 @@ Status CheckDevices(const Plan& plan) {
   return Status::Ok();
 }
 
+Status CheckPartition(const Plan& plan, size_t id) {
+  const Partition* partition = plan.partitions[id].get();
+  if (partition == nullptr || partition->workers == 0 || partition->workers > kMaxWorkers) {
+    return Invalid("partition {} is not for 1 to {} workers", id, kMaxWorkers);
+  }
+  const uint32_t workers = partition->workers;
+  if (id > 0 && plan.partitions[id - 1]->workers >= workers) {
+    return Invalid("the partition for {} workers is not behind those for fewer", workers);
+  }
+  const auto& lanes = partition->worker_of_lane;
+  if (lanes.size() != plan.lanes.size() ||
+      std::any_of(lanes.begin(), lanes.end(), [&](uint32_t at) { return at >= workers; })) {
+    return Invalid("the partition for {} workers does not give each lane one of them", workers);
+  }
+  bool fits = partition->certificates.size() == plan.graphs.size();
+  for (size_t i = 0; fits && i < plan.graphs.size(); ++i) {
+    const Certificate* certificate = partition->certificates[i].get();
+    fits = certificate != nullptr && plan.graphs[i] != nullptr &&
+           (certificate->positions.empty() ||
+            certificate->positions.size() == plan.graphs[i]->instructions.size());
+  }
+  if (fits) return Status::Ok();
+  return Invalid("the partition for {} workers has no certificate for each instruction", workers);
+}
+
 Status CheckActor(const Plan& plan, size_t id) {
   const Actor* actor = plan.actors[id].get();
   if (actor == nullptr || actor->device >= plan.devices.size()) {
@@ -119,6 +144,9 @@ Status CheckModule(const Plan& plan) {
                    kFormat);
   }
   CGRAPH_RETURN_IF_ERROR(CheckDevices(plan));
+  for (size_t i = 0; i < plan.partitions.size(); ++i) {
+    CGRAPH_RETURN_IF_ERROR(CheckPartition(plan, i));
+  }
   for (size_t i = 0; i < plan.actors.size(); ++i) CGRAPH_RETURN_IF_ERROR(CheckActor(plan, i));
   for (size_t i = 0; i < plan.kernels.size(); ++i) {
     CGRAPH_RETURN_IF_ERROR(CheckKernel(i, plan.kernels[i].get()));

@@ -150,6 +150,12 @@ void CountPlan(const wire::Plan& plan, Counter& counter) {
   CountGraph(*plan.start(), counter);
   counter.Each(plan.graphs(), [&](const wire::Graph& graph) { CountGraph(graph, counter); });
   counter.Text(plan.topology());
+  counter.Each(plan.partitions(), [&](const wire::Partition& partition) {
+    counter.Flat(partition.worker_of_lane());
+    counter.Each(partition.certificates(), [&](const wire::Certificate& certificate) {
+      counter.Flat(certificate.positions());
+    });
+  });
 }
 
 }  // namespace

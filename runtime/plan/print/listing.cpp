@@ -56,6 +56,10 @@ class Listing {
 
   void PrintModule() {
     Line(0, "plan format {}, {} workers, compiler {}", plan_.format, plan_.workers, plan_.compiler);
+    for (const auto& partition : plan_.partitions) {
+      Line(1, "for {} workers: lanes of {}", partition->workers,
+           fmt::join(partition->worker_of_lane, " "));
+    }
     if (!plan_.topology.empty()) Line(1, "topology {}", plan_.topology);
     for (const auto& parameter : plan_.parameters) {
       Line(1, "parameter {} = {}", parameter->name, parameter->value);

@@ -100,27 +100,39 @@ void AddFirstWork(const ConstraintGraph& constraints, const Adjacency& out, Extr
   }
 }
 
-// Positions in the certificate. A capture's launch must stand after everything that the capture
-// waits for: its own node has the position of its first instruction, and its end that of its last.
+// Positions in a certificate. A capture's launch must stand after everything that the capture waits
+// for: its own node has the position of its first instruction, and its end that of its last.
 class Positions {
  public:
-  explicit Positions(const ConstraintGraph& constraints) : constraints_(constraints) {
-    for (const auto& capture : constraints.captures()) {
-      captures_[capture.launch] = capture.first_order;
-      captures_[capture.end] = capture.last_order;
+  // `positions`: of another certificate, by instruction; empty: of the graph's own.
+  Positions(const ConstraintGraph& constraints, const std::vector<uint32_t>& positions)
+      : constraints_(constraints), positions_(positions) {
+    const auto count = constraints.index().graph().instructions.size();
+    for (uint32_t i = 0; !constraints.captures().empty() && i < count; ++i) {
+      const auto* capture = constraints.CaptureOf(i);
+      if (capture == nullptr) continue;
+      const uint32_t position = of_instruction(i);
+      uint32_t& first = captures_.emplace(capture->launch, position).first->second;
+      first = std::min(first, position);
+      uint32_t& last = captures_.emplace(capture->end, position).first->second;
+      last = std::max(last, position);
     }
+  }
+  uint32_t of_instruction(uint32_t i) const {
+    if (!positions_.empty()) return positions_[i];
+    return constraints_.index().graph().instructions[i].certificate_position();
   }
   // Returns the position of a node; kNone for hubs, which have none.
   uint32_t of(uint32_t node) const {
     const uint32_t instruction = constraints_.instruction(node);
-    if (instruction != kNone)
-      return constraints_.index().graph().instructions[instruction].certificate_position();
+    if (instruction != kNone) return of_instruction(instruction);
     const auto found = captures_.find(node);
     return found == captures_.end() ? kNone : found->second;
   }
 
  private:
   const ConstraintGraph& constraints_;
+  const std::vector<uint32_t>& positions_;
   std::map<uint32_t, uint32_t> captures_;
 };
 
@@ -139,15 +151,15 @@ uint32_t Representative(const ConstraintGraph& constraints, uint32_t node) {
   return 0;
 }
 
-Verdict RefusePositions(const ConstraintGraph& constraints, const std::string& graph_name,
-                        uint32_t from, uint32_t to, const char* must) {
-  const auto& instructions = constraints.index().graph().instructions;
+Verdict RefusePositions(const ConstraintGraph& constraints, const Positions& positions,
+                        const std::string& graph_name, uint32_t from, uint32_t to,
+                        const char* must) {
   const uint32_t first = Representative(constraints, from);
   const uint32_t second = Representative(constraints, to);
   return Refuse(Refusal::kCertificate,
                 fmt::format("{}, rule 13: positions {} and {} of the certificate must {}",
-                            graph_name, instructions[first].certificate_position(),
-                            instructions[second].certificate_position(), must),
+                            graph_name, positions.of_instruction(first),
+                            positions.of_instruction(second), must),
                 constraints.index(), {first, second});
 }
 
@@ -198,31 +210,33 @@ Verdict CheckInflight(const ConstraintGraph& constraints, const Adjacency& out,
   return {};
 }
 
-Verdict CheckCertificate(const ConstraintGraph& constraints, const std::string& graph_name) {
-  const Graph& graph = constraints.index().graph();
-  const Positions positions(constraints);
+Verdict CheckCertificate(const ConstraintGraph& constraints,
+                         const std::vector<uint32_t>& certificate,
+                         const std::string& graph_name) {
+  const Positions positions(constraints, certificate);
   std::map<uint32_t, uint32_t> hubs;  // hub -> a member
   for (const Edge& edge : constraints.edges()) {
     if (edge.distance != 0 || edge.why == Why::kRuns) continue;
     uint32_t from = edge.from, to = edge.to;
     const bool joined = edge.why == Why::kRendezvous || edge.why == Why::kCollective;
     if (edge.why == Why::kCollective) {
-      if (positions.of(from) == kNone) from = hubs.emplace(from, to).first->second;
-      if (positions.of(to) == kNone) to = hubs.emplace(to, from).first->second;
+      if (constraints.instruction(from) == kNone) from = hubs.emplace(from, to).first->second;
+      if (constraints.instruction(to) == kNone) to = hubs.emplace(to, from).first->second;
     }
     if (joined && positions.of(from) != positions.of(to)) {
-      return RefusePositions(constraints, graph_name, from, to, "be equal, since they are joined");
+      return RefusePositions(constraints, positions, graph_name, from, to,
+                             "be equal, since they are joined");
     }
     if (!joined && positions.of(from) >= positions.of(to)) {
-      return RefusePositions(constraints, graph_name, from, to,
+      return RefusePositions(constraints, positions, graph_name, from, to,
                              "increase, since the second waits for the first");
     }
     // A wait for a signal from within a capture waits for the whole capture.
     if (edge.why != Why::kEvent) continue;
     const auto* capture = constraints.CaptureOf(edge.from);
     if (capture != nullptr && capture != constraints.CaptureOf(edge.to) &&
-        capture->last_order >= graph.instructions[edge.to].certificate_position()) {
-      return RefusePositions(constraints, graph_name, capture->end, edge.to,
+        positions.of(capture->end) >= positions.of(edge.to)) {
+      return RefusePositions(constraints, positions, graph_name, capture->end, edge.to,
                              "increase, since the second waits for the first's capture");
     }
   }

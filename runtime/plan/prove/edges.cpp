@@ -45,15 +45,12 @@ void ConstraintGraph::FindCaptures() {
   numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
   for (uint32_t number : numbers) {
     const uint32_t launch = AddNode(kNone);
-    captures_.push_back({number, launch, AddNode(kNone), kNone, 0});
+    captures_.push_back({number, launch, AddNode(kNone)});
   }
   if (captures_.empty()) return;
   for (uint32_t i = 0; i < graph_.instructions.size(); ++i) {
-    auto* capture = const_cast<Capture*>(CaptureOf(i));
+    const Capture* capture = CaptureOf(i);
     if (capture == nullptr) continue;
-    const uint32_t order = graph_.instructions[i].certificate_position();
-    capture->first_order = std::min(capture->first_order, order);
-    capture->last_order = std::max(capture->last_order, order);
     Add(capture->launch, start(i), 0, Why::kRuns);
     Add(done(i), capture->end, 0, Why::kRuns);
   }

@@ -52,11 +52,9 @@ class ConstraintGraph {
   uint32_t instruction(uint32_t node) const { return instruction_[node]; }
   bool rendezvous(uint32_t channel) const { return Capacity(channel) == 0; }
 
-  // A capture: its first and last position in the certificate, and its nodes.
   struct Capture {
     uint32_t number = 0;
-    uint32_t launch = 0, end = 0;
-    uint32_t first_order = 0, last_order = 0;
+    uint32_t launch = 0, end = 0;  // its nodes
   };
   const std::vector<Capture>& captures() const { return captures_; }
   const Capture* CaptureOf(uint32_t instruction) const;  // null for none

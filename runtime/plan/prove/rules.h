@@ -55,8 +55,10 @@ Verdict CheckLags(const GraphIndex& index, const std::string& graph_name);
 Verdict CheckInflight(const ConstraintGraph& constraints, const Adjacency& out,
                       const std::string& graph_name);
 
-// Rule 13: the certificate is one.
-Verdict CheckCertificate(const ConstraintGraph& constraints, const std::string& graph_name);
+// Checks rule 13: the certificate is one. `certificate`: the positions by instruction; empty: the
+// graph's own.
+Verdict CheckCertificate(const ConstraintGraph& constraints,
+                         const std::vector<uint32_t>& certificate, const std::string& graph_name);
 
 // Rule 14: graphs that share state compose.
 Verdict CheckGraphs(const Plan& plan);

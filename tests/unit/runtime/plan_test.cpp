@@ -1,15 +1,18 @@
 // Plans in memory, in bytes and as JSON; their shape, rule by rule; and hostile bytes.
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <cstdio>
 #include <fstream>
 #include <functional>
+#include <memory>
 #include <random>
 
 #include <fmt/format.h>
 
 #include "runtime/plan/check.h"
 #include "runtime/plan/load.h"
+#include "runtime/plan/placement.h"
 #include "runtime/plan/print.h"
 #include "runtime/plan/prove.h"
 #include "tests/support/plans/plan_builder.h"
@@ -96,8 +99,77 @@ TEST_CASE("a plan with one of everything is accepted and proved") {
   REQUIRE(verdict.proved());
 }
 
+// Gives the plan a partition for so many workers: all lanes to the last, and the graph's own
+// certificate once more, or none.
+Partition& AddPartition(Plan& plan, uint32_t workers, bool with_certificate) {
+  auto partition = std::make_unique<Partition>();
+  partition->workers = workers;
+  partition->worker_of_lane.assign(plan.lanes.size(), workers - 1);
+  for (const auto& graph : plan.graphs) {
+    partition->certificates.push_back(std::make_unique<Certificate>());
+    for (const Instruction& instruction : graph->instructions) {
+      if (!with_certificate) continue;
+      partition->certificates.back()->positions.push_back(instruction.certificate_position());
+    }
+  }
+  plan.partitions.push_back(std::move(partition));
+  return *plan.partitions.back();
+}
+
+TEST_CASE("a plan is dealt by the partition that it has, or by the next one's certificate") {
+  const auto made = Build();
+  const auto with_partitions = [&] {
+    auto plan = std::make_unique<Plan>(*made);
+    AddPartition(*plan, 2, false);
+    for (uint32_t& position : AddPartition(*plan, 5, true).certificates[0]->positions) {
+      position += 10;
+    }
+    return plan;
+  };
+  const uint32_t first = made->graphs[0]->instructions[0].certificate_position();
+  struct Case {
+    uint32_t workers, told, worker, position;
+  };
+  for (const Case& one : {Case{1, made->workers, made->lanes[0].worker(), first},  // the plan's own
+                          Case{2, 2, 1, first}, Case{5, 5, 4, first + 10},
+                          Case{3, made->workers, made->lanes[0].worker(), first + 10},
+                          Case{6, made->workers, made->lanes[0].worker(), first}}) {
+    const auto plan = with_partitions();
+    const Verdict verdict = Prove(*plan);
+    INFO(one.workers << " workers: " << verdict.message);
+    REQUIRE(verdict.proved());
+    REQUIRE(HasWorkers(*plan, 1));
+    Deal(*plan, one.workers);
+    CHECK(plan->partitions.empty());
+    CHECK(plan->workers == one.told);
+    CHECK(plan->lanes[0].worker() == one.worker);
+    CHECK(plan->graphs[0]->instructions[0].certificate_position() == one.position);
+    CHECK(Prove(*plan).proved());
+    const Placement placement = Place(*plan, one.workers, /*merged=*/true);
+    CHECK(placement.workers == std::min<size_t>(one.workers, BusyDevices(*plan).size() + 1));
+  }
+}
+
+TEST_CASE("a partition's certificate is proved as the graph's own is") {
+  Everything everything;
+  const auto plan = everything.plan.Build();
+  std::vector<uint32_t>& positions = AddPartition(*plan, 2, true).certificates[0]->positions;
+  REQUIRE(Prove(*plan).proved());
+  const std::vector<uint32_t> good = positions;
+  std::swap(positions[everything.graph->Index(everything.send)],
+            positions[everything.graph->Index(everything.give)]);
+  CHECK(Prove(*plan).refusal == Refusal::kCertificate);
+  CHECK(Prove(*plan).message.find(", for 2 workers, rule 13") != std::string::npos);
+  // No position says that an instruction has none.
+  positions = good;
+  positions[everything.graph->Index(everything.part[0])] = kNone;
+  CHECK(Prove(*plan).refusal == Refusal::kCertificate);
+}
+
 TEST_CASE("bytes, files and JSON keep everything") {
   auto plan = Build();
+  AddPartition(*plan, 2, true).certificates[0]->positions[0] = 0xfffffffe;
+  AddPartition(*plan, 3, false);
   // Numbers that a careless round trip loses.
   plan->actors[0]->layout = 0xffffffffffffffff;
   plan->devices[1]->memory_limit = (uint64_t{1} << 53) + 1;
@@ -432,6 +504,23 @@ const std::vector<Break>& Breaks() {
       {"no executions", "inflight", [](auto&, auto&, auto& g) { g.inflight = 0; }},
       {"more executions than a program may ask for", "inflight is 1025 and must be 1 to 1024",
        [](auto&, auto&, auto& g) { g.inflight = 1025; }},
+      {"a partition without workers", "partition 0 is not for",
+       [](auto&, auto& p, auto&) { AddPartition(p, 1, false).workers = 0; }},
+      {"partitions that do not ascend", "not behind those for fewer",
+       [](auto&, auto& p, auto&) {
+         AddPartition(p, 3, false);
+         AddPartition(p, 2, false);
+       }},
+      {"a partition with a worker that it does not have", "does not give each lane",
+       [](auto&, auto& p, auto&) { AddPartition(p, 2, false).worker_of_lane[0] = 2; }},
+      {"a partition without a lane", "does not give each lane",
+       [](auto&, auto& p, auto&) { AddPartition(p, 2, false).worker_of_lane.pop_back(); }},
+      {"a partition without a graph", "no certificate",
+       [](auto&, auto& p, auto&) { AddPartition(p, 2, true).certificates.pop_back(); }},
+      {"a certificate that ends early", "no certificate",
+       [](auto&, auto& p, auto&) {
+         AddPartition(p, 2, true).certificates[0]->positions.pop_back();
+       }},
       {"two graphs of one name", "called",
        [](auto&, auto& p, auto& g) { p.graphs.push_back(std::make_unique<Graph>(g)); }},
       {"no start graph", "start graph", [](auto&, auto& p, auto&) { p.start = nullptr; }},
