@@ -3,11 +3,14 @@
 #ifndef CGRAPH_RUNTIME_ENGINE_MACHINES_MACHINE_GPUS_H_
 #define CGRAPH_RUNTIME_ENGINE_MACHINES_MACHINE_GPUS_H_
 
+#include <cgraph/engine.h>
+
 #include <string>
 #include <vector>
 
 #include "runtime/base/status.h"
 #include "runtime/cluster/launcher.h"
+#include "runtime/device/gpus.h"
 #include "runtime/plan/device_map.h"
 #include "runtime/plan/plan.h"
 
