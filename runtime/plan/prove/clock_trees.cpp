@@ -19,14 +19,12 @@ bool ClockTrees::Join(Clock& to, Clock from, uint32_t rounds) {
     to = Keep(from, height_);
     return true;
   }
+  if (Covers(to, from, height_)) return false;
   if (IsOwnLeaf(to)) {
-    ++visited_;
-    if (LeafCovers(to, from)) return false;
     AddLeaf(leaves_[to.root], from);
     return true;
   }
   const Union joined = Joined(to, from, height_);
-  if (Same(joined.clock, to)) return false;
   if (!joined.made) Keep(joined.clock, height_);
   Drop(to, height_);
   to = joined.clock;
@@ -62,6 +60,24 @@ Clock ClockTrees::Child(Clock clock, uint32_t i) const {
   return {child.root, child.rounds + clock.rounds};
 }
 
+// Whether `b` says nothing that `a` does not. One tree of fewer rounds back covers itself.
+bool ClockTrees::Covers(Clock a, Clock b, int height) {
+  ++visited_;
+  if (IsEmpty(b)) return true;
+  if (IsEmpty(a)) return false;
+  if (a.root == b.root) return a.rounds <= b.rounds;
+  if (height == 0) return LeafCovers(a, b);
+  const std::array<Clock, kFan>& first = inners_[a.root].trees;
+  const std::array<Clock, kFan>& second = inners_[b.root].trees;
+  for (uint32_t i = 0; i < kFan; ++i) {
+    if (second[i].root == Clock::kEmpty) continue;
+    const Clock child{first[i].root, first[i].rounds + a.rounds};
+    const Clock other{second[i].root, second[i].rounds + b.rounds};
+    if (!Covers(child, other, height - 1)) return false;
+  }
+  return true;
+}
+
 bool ClockTrees::LeafCovers(Clock a, Clock b) const {
   const Leaf& first = leaves_[a.root];
   const Leaf& second = leaves_[b.root];
@@ -75,7 +91,7 @@ bool ClockTrees::LeafCovers(Clock a, Clock b) const {
 }
 
 // For each lane the later of what the two say: `a` itself where `b` adds nothing to it, then `b`
-// where `a` adds nothing, else a tree that is made. One tree of fewer rounds back covers itself.
+// where `a` adds nothing, else a tree that is made.
 ClockTrees::Union ClockTrees::Joined(Clock a, Clock b, int height) {
   ++visited_;
   if (IsEmpty(b)) return {a};

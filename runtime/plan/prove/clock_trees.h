@@ -71,7 +71,7 @@ class ClockTrees {
     void Free(uint32_t node) { free_.push_back(node); }
 
    private:
-    static constexpr uint32_t kChunkBits = 8, kChunk = 1 << kChunkBits;
+    static constexpr uint32_t kChunkBits = 10, kChunk = 1 << kChunkBits;
     std::vector<std::unique_ptr<Node[]>> chunks_;
     std::vector<uint32_t> free_;
     uint32_t taken_ = 0;
@@ -93,6 +93,7 @@ class ClockTrees {
     return (a.root == b.root && a.rounds == b.rounds) || (IsEmpty(a) && IsEmpty(b));
   }
   Clock Child(Clock clock, uint32_t i) const;
+  bool Covers(Clock a, Clock b, int height);
   bool LeafCovers(Clock a, Clock b) const;
   Union Joined(Clock a, Clock b, int height);
   void AddLeaf(Leaf& to, Clock from);
