@@ -17,6 +17,8 @@
 #include <string>
 #include <thread>
 
+#include <fmt/format.h>
+
 #include "tests/emulation/driver/memory.h"
 #include "tests/emulation/misuse.h"
 

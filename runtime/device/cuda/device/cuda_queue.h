@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "runtime/device/cuda/collectives/nccl_communicator.h"
+#include "runtime/device/cuda/device/cuda_graph.h"
 #include "runtime/device/cuda/device/poison_table.h"
 #include "runtime/device/cuda/device/prepared.h"
 #include "runtime/device/cuda/device/stream_clock.h"
@@ -29,7 +30,6 @@
 namespace cgraph::cuda {
 
 class CudaDevice;
-class CudaGraph;
 
 class CudaQueue : public device::Queue, public device::Recorder {
  public:
