@@ -83,12 +83,12 @@ uint64_t SeedOf(const Row& row, uint64_t i) {
   }
 }
 
-// Whether a program under `omitted` says within so many seeds that something is wrong.
-bool Notices(const Row& row, Omitted omitted, uint64_t seeds) {
+// Whether a program under the omission says within so many seeds that something is wrong.
+bool Notices(const Row& row, Omitted what, uint64_t seeds) {
   if (row.on == On::kCpu) seeds = std::min<uint64_t>(seeds, 10);
   for (uint64_t i = 1; i <= seeds; ++i) {
     const bool same = Same(SeedOf(row, i), [&] {
-      omitted = omitted;
+      omitted = what;
       stretched = row.what;
       return row.right();
     });
