@@ -1,6 +1,6 @@
 /* The actor Normalizer of native.cgraph: subtracts a running mean of all rows that it has seen.
  *
- *   cc -O2 -shared -fPIC -I runtime/native -o libnormalizer.so examples/native/normalizer.c
+ *   cc -O2 -shared -fPIC -I runtime/include -o libnormalizer.so examples/native/normalizer.c
  */
 #include <stdlib.h>
 

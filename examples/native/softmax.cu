@@ -1,7 +1,7 @@
 // The method of Softmax in on_gpu.cgraph as a CUDA kernel: softmax(x / temperature) of each row. It
 // only gives the stream of the call its work. On CPU threads, where there is no stream, it loops.
 //
-//   nvcc -O2 -shared -Xcompiler -fPIC -arch=all-major -I runtime/native -o libsoftmax.so
+//   nvcc -O2 -shared -Xcompiler -fPIC -arch=all-major -I runtime/include -o libsoftmax.so
 //        examples/native/softmax.cu
 #include <algorithm>
 #include <cmath>

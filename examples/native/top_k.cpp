@@ -1,7 +1,7 @@
 // The method of Chooser in native.cgraph: the k largest of each row, the largest first; of equal
 // ones the first. It needs no object, so there is no Chooser_create.
 //
-//   c++ -O2 -shared -fPIC -I runtime/native -o libtop_k.so examples/native/top_k.cpp
+//   c++ -O2 -shared -fPIC -I runtime/include -o libtop_k.so examples/native/top_k.cpp
 #include <algorithm>
 #include <numeric>
 #include <vector>
