@@ -136,9 +136,9 @@ Status MatchInputs(const plan::Plan& plan, const LoadedGraph& graph, std::span<c
   return Status::Ok();
 }
 
-Result<bool> PutInputs(const LoadedGraph& graph, const std::vector<const Input*>& given,
-                       const CallersGpus& gpus, Frame& frame) {
-  bool any_lent = false;
+Status PutInputs(const LoadedGraph& graph, const std::vector<const Input*>& given,
+                 const CallersGpus& gpus, Frame& frame, bool& any_lent) {
+  any_lent = false;
   for (size_t p = 0; p < graph.inputs.size(); ++p) {
     const InputPort& port = graph.inputs[p];
     const Input& input = *given[p];
@@ -151,7 +151,7 @@ Result<bool> PutInputs(const LoadedGraph& graph, const std::vector<const Input*>
     if (!lent) CGRAPH_RETURN_IF_ERROR(CopyInput(graph, p, input, gpus, at));
     any_lent |= lent;
   }
-  return any_lent;
+  return Status::Ok();
 }
 
 void ReturnLent(Frame& frame) {

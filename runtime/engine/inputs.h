@@ -19,10 +19,10 @@ Status MatchInputs(const plan::Plan& plan, const LoadedGraph& graph, std::span<c
                    std::vector<const Input*>& given);
 
 // Puts matched inputs into a frame, which no round uses: copies them, or has the frame read them
-// where the caller lends them. Returns whether any is lent. kInvalid where there is no memory for a
-// copy, kFailed with the error of a device.
-Result<bool> PutInputs(const LoadedGraph& graph, const std::vector<const Input*>& given,
-                       const CallersGpus& gpus, Frame& frame);
+// where the caller lends them; `any_lent` says whether it does. kInvalid where there is no memory
+// for a copy, kFailed with the error of a device.
+Status PutInputs(const LoadedGraph& graph, const std::vector<const Input*>& given,
+                 const CallersGpus& gpus, Frame& frame, bool& any_lent);
 
 // Has the frame read none of its inputs from the caller's memory any more.
 void ReturnLent(Frame& frame);

@@ -34,6 +34,15 @@ class RunPool final : public ExecutionState::Pool {
   Status Reserve(uint32_t graph, uint64_t runs);
   // Takes a run that nobody holds, and makes one where there is none.
   Result<ExecutionState*> Take(uint32_t graph);
+  // The same where the first free one is as good as new, which is the usual case; else null.
+  ExecutionState* TakeFree(uint32_t graph) {
+    ExecutionState* run = free_[graph];
+    const bool new_enough = run != nullptr && run->fences.empty() &&
+                            !run->failed.load(std::memory_order_relaxed);
+    if (!new_enough) return nullptr;
+    free_[graph] = run->next;
+    return run;
+  }
   // Takes a run back at once.
   void Put(ExecutionState* run);
   // Returns how many runs Take() has made.

@@ -76,22 +76,26 @@ Result<ExecutionState*> Submitter::Submit(uint32_t g, std::span<const Input> inp
     CGRAPH_RETURN_IF_ERROR(MatchInputs(*loaded_.plan, graph, inputs, given_));
   }
   Frame& frame = graph.frames[at.next_frame];
-  const auto lent = PutInputs(graph, given_, gpus_, frame);
-  if (!lent.ok()) return lent.status();
-  auto run = runs_.Take(g);
-  if (!run.ok()) return run;
+  bool any_lent = false;
+  CGRAPH_RETURN_IF_ERROR(PutInputs(graph, given_, gpus_, frame, any_lent));
+  ExecutionState* run = runs_.TakeFree(g);
+  if (run == nullptr) {
+    auto taken = runs_.Take(g);
+    if (!taken.ok()) return taken;
+    run = *taken;
+  }
   for (const LoadedGraph::GivenExtent& extent : graph.given_extents) {
     *frame.bindings.tensors[extent.tensor].as<int64_t>() = frame.taken[extent.symbol];
   }
   for (const LoadedGraph::GivenDim& given : graph.given_dims) {
-    (*run)->outputs[given.output].dims[given.dim] = frame.taken[given.symbol];
+    run->outputs[given.output].dims[given.dim] = frame.taken[given.symbol];
   }
-  (*run)->lent = *lent;
-  (*run)->empty = false;
+  run->lent = any_lent;
+  run->empty = false;
   // The caller's two and the engine's.
-  (*run)->refs.store(Omits(Omission::kInProgress) ? 2 : 3, std::memory_order_relaxed);
+  run->refs.store(Omits(Omission::kInProgress) ? 2 : 3, std::memory_order_relaxed);
   ++at.in_progress;
-  SubmitRound(at, *run);
+  SubmitRound(at, run);
   at.begun = at.submitted;
   return run;
 }

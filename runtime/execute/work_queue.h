@@ -84,7 +84,8 @@ class alignas(128) WorkQueue {
   const uint32_t index_;
   std::vector<Track> tracks_;  // per graph
   EntryInbox inbox_;
-  Entry at_;
+  // The submitter reads what is above; the worker writes what follows, with every entry.
+  alignas(128) Entry at_;
   uint64_t issued_ = 0;  // entries that were issued
   StepTracer tracer_;
   StepRunner runner_;
