@@ -27,9 +27,9 @@
 
 #include "runtime/base/sync/cores.h"
 #include "runtime/cluster/launcher.h"
+#include "runtime/cluster/message.h"
 #include "runtime/engine/engine.h"
 #include "runtime/engine/machines/machines.h"
-#include "runtime/cluster/message.h"
 #include "runtime/plan/load.h"
 
 namespace cgraph {

@@ -9,9 +9,10 @@
 #include <string>
 #include <vector>
 
+#include <cgraph/engine.h>
+
 #include "runtime/base/status.h"
 #include "runtime/device/shared_gpu.h"
-#include <cgraph/engine.h>
 #include "runtime/engine/execution_state.h"
 #include "runtime/load/loaded_plan.h"
 

@@ -5,9 +5,10 @@
 #include <span>
 #include <vector>
 
+#include <cgraph/engine.h>
+
 #include "runtime/base/status.h"
 #include "runtime/engine/callers_gpus.h"
-#include <cgraph/engine.h>
 #include "runtime/load/loaded_graph.h"
 #include "runtime/plan/plan.h"
 

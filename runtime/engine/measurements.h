@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <cgraph/engine.h>
+
 #include "runtime/engine/ranks.h"
 #include "runtime/engine/run_pool.h"
 #include "runtime/engine/submitter.h"

@@ -71,7 +71,6 @@ struct Parts {
   const EngineView view;  // of ranks that share no memory
 
  private:
-  friend class std::default_delete<Parts>;
   ~Parts() = default;
 
   Status TryLoadPlan();

@@ -22,12 +22,13 @@
 #include <string>
 #include <vector>
 
+#include <cgraph/engine.h>
+
 #include "runtime/base/status.h"
 #include "runtime/cluster/processes.h"
 #include "runtime/cluster/shared/control.h"
 #include "runtime/cluster/shared/region.h"
 #include "runtime/engine/ending.h"
-#include <cgraph/engine.h>
 #include "runtime/engine/machines/engine_view.h"
 #include "runtime/engine/machines/machines.h"
 #include "runtime/load/load.h"
@@ -66,8 +67,9 @@ class Ranks {
   std::optional<Status> DeviceFailure() const;
   void TellDeviceFailure(const Status& failure);
   // Returns whether a device may notice that another rank has gone.
-  bool LosesPeers() const { return (processes_ != nullptr && control_ != nullptr &&
-                                    loaded_.among_gpu_ranks()) || loaded_.native.apart(); }
+  bool LosesPeers() const {
+    return (processes_ != nullptr && loaded_.among_gpu_ranks()) || loaded_.native.apart();
+  }
 
   // Returns "rank 1: process 123 on node7", as far as it is known.
   std::string TextOf(uint32_t rank) const;

@@ -11,12 +11,13 @@
 #include <thread>
 #include <vector>
 
+#include <cgraph/engine.h>
+
 #include "runtime/base/status.h"
 #include "runtime/base/sync/mutex.h"
 #include "runtime/engine/callers_gpus.h"
 #include "runtime/engine/driver.h"
 #include "runtime/engine/ending.h"
-#include <cgraph/engine.h>
 #include "runtime/engine/execution_state.h"
 #include "runtime/engine/machines/other_ranks.h"
 #include "runtime/engine/run_pool.h"

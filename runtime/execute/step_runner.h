@@ -10,8 +10,8 @@
 #include <string>
 
 #include "runtime/device/queue.h"
-#include "runtime/execute/exchange.h"
 #include "runtime/execute/entry_inbox.h"
+#include "runtime/execute/exchange.h"
 #include "runtime/execute/trace_log.h"
 #include "runtime/load/loaded_graph.h"
 #include "runtime/load/step.h"

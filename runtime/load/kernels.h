@@ -13,10 +13,11 @@
 #include <utility>
 #include <vector>
 
+#include <cgraph/engine.h>
+
 #include "runtime/base/kinds/native.h"
 #include "runtime/base/status.h"
 #include "runtime/device/device.h"
-#include <cgraph/engine.h>
 #include "runtime/load/weights/weights.h"
 #include "runtime/native/kernels.h"
 #include "runtime/plan/plan.h"

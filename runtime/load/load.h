@@ -16,12 +16,13 @@
 #include <chrono>
 #include <functional>
 
+#include <cgraph/engine.h>
+
 #include "runtime/base/status.h"
 #include "runtime/cluster/links.h"
 #include "runtime/cluster/shared/control.h"
 #include "runtime/device/backends.h"
 #include "runtime/device/gpus.h"
-#include <cgraph/engine.h>
 #include "runtime/load/loaded_plan.h"
 
 namespace cgraph::engine {

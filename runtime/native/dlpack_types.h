@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include <cgraph_extern.h>
+
 #include "runtime/plan/kinds.h"
 #include "runtime/plan/plan.h"
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "runtime/device/kernel.h"
 #include "runtime/device/foreign_code.h"
+#include "runtime/device/kernel.h"
 #include "runtime/native/library.h"
 #include "runtime/native/objects.h"
 

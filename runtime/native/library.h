@@ -7,8 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "runtime/base/status.h"
 #include <cgraph_extern.h>
+
+#include "runtime/base/status.h"
 
 namespace cgraph::native {
 

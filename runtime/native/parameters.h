@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <cgraph_extern.h>
+
 #include "runtime/plan/plan.h"
 
 namespace cgraph::native {

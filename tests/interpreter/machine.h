@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "tests/interpreter/transports.h"
 #include "tests/interpreter/interpreter.h"
 #include "tests/interpreter/meaning.h"
 #include "tests/interpreter/memory.h"
+#include "tests/interpreter/transports.h"
 #include "tests/interpreter/view.h"
 
 namespace cgraph::interpreter {

@@ -10,10 +10,10 @@
 #include <fmt/format.h>
 
 #include "runtime/base/sync/cores.h"
+#include "runtime/cluster/message.h"
 #include "runtime/cluster/supervision.h"
 #include "runtime/device/gpus.h"
 #include "runtime/engine/machines/machines.h"
-#include "runtime/cluster/message.h"
 
 namespace cgraph::engine {
 namespace {

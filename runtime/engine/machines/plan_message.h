@@ -8,8 +8,9 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/base/status.h"
 #include <cgraph/engine.h>
+
+#include "runtime/base/status.h"
 #include "runtime/plan/node_parts.h"
 #include "runtime/plan/placement.h"
 

@@ -18,9 +18,9 @@
 
 #include "runtime/base/status.h"
 #include "runtime/cluster/agreement.h"
+#include "runtime/cluster/message.h"
 #include "runtime/cluster/messenger.h"
 #include "runtime/cluster/state_request.h"
-#include "runtime/cluster/message.h"
 #include "runtime/engine/machines/engine_view.h"
 #include "runtime/engine/machines/sent_weights.h"
 

@@ -20,8 +20,8 @@
 #include <vector>
 
 #include "runtime/base/status.h"
-#include "runtime/cluster/messenger.h"
 #include "runtime/cluster/message.h"
+#include "runtime/cluster/messenger.h"
 #include "runtime/load/weights/weights.h"
 #include "runtime/plan/plan.h"
 

@@ -12,9 +12,9 @@
 
 #include <fmt/format.h>
 
+#include "runtime/cluster/message.h"
 #include "runtime/engine/machines/machine_gpus.h"
 #include "runtime/engine/machines/machines.h"
-#include "runtime/cluster/message.h"
 #include "runtime/engine/machines/plan_message.h"
 #include "runtime/engine/parts.h"
 

@@ -8,9 +8,10 @@
 #include <string>
 #include <vector>
 
+#include <cgraph/engine.h>
+
 #include "runtime/base/output_files.h"
 #include "runtime/base/status.h"
-#include <cgraph/engine.h>
 
 namespace cgraph {
 

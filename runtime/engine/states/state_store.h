@@ -12,9 +12,10 @@
 #include <utility>
 #include <vector>
 
+#include <cgraph/engine.h>
+
 #include "runtime/base/status.h"
 #include "runtime/engine/ending.h"
-#include <cgraph/engine.h>
 #include "runtime/engine/states/state_access.h"
 #include "runtime/engine/submitter.h"
 #include "runtime/plan/plan.h"

@@ -5,8 +5,8 @@
 #include "runtime/python/binding/engine_handle.h"
 #include "runtime/python/binding/errors.h"
 #include "runtime/python/binding/forks.h"
-#include "runtime/python/binding/plan_handle.h"
 #include "runtime/python/binding/module.h"
+#include "runtime/python/binding/plan_handle.h"
 #include "runtime/python/binding/tensors/array.h"
 
 // What Python calls is not nanobind's own function but the one at the end of this file, which may

@@ -6,6 +6,7 @@
 #include <string>
 
 #include <cgraph_extern.h>
+
 #include "runtime/python/methods/python_api.h"
 
 namespace cgraph::methods {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <cgraph_extern.h>
+
 #include "runtime/python/methods/gpu/call_stream.h"
 #include "runtime/python/methods/python_api.h"
 

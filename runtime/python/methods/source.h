@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <cgraph_extern.h>
+
 #include "runtime/python/methods/python_api.h"
 
 namespace cgraph::methods {

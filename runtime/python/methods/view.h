@@ -5,8 +5,9 @@
 #ifndef CGRAPH_RUNTIME_PYTHON_METHODS_VIEW_H_
 #define CGRAPH_RUNTIME_PYTHON_METHODS_VIEW_H_
 
-#include "runtime/base/kinds/limits.h"
 #include <cgraph_extern.h>
+
+#include "runtime/base/kinds/limits.h"
 #include "runtime/python/methods/gpu/call_stream.h"
 #include "runtime/python/methods/python_api.h"
 

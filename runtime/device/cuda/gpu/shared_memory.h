@@ -11,8 +11,8 @@
 
 #include "runtime/base/status.h"
 #include "runtime/device/cuda/gpu/gpu.h"
-#include "runtime/device/shared_memory.h"
 #include "runtime/device/memory.h"
+#include "runtime/device/shared_memory.h"
 
 namespace cgraph::cuda {
 

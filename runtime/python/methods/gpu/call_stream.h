@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <cgraph_extern.h>
+
 #include "runtime/python/methods/gpu/driver.h"
 #include "runtime/python/methods/python_api.h"
 
