@@ -7,7 +7,7 @@
 set(CGRAPH_OLDEST_CUDA 12.4)
 
 function(cgraph_find_cuda_toolkit)
-  get_filename_component(tree ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../.. ABSOLUTE)
+  get_filename_component(tree ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../../.. ABSOLUTE)
   find_program(on_path nvcc NO_CACHE)
   set(seen "")
   foreach(nvcc ${on_path} /usr/local/cuda/bin/nvcc ${tree}/build/cuda-toolkit/nvidia/cu13/bin/nvcc)
