@@ -136,23 +136,12 @@ Status PrepareGraphs(const LoadContext& context, LoadedPlan& loaded) {
     if (loaded.IsHere(w)) context.links->SetRelayer(&loaded.event_counts[w]);
   }
   const EngineOptions& options = context.options;
-  const Preparation preparation{.plan = loaded.plan.get(),
-                                .placement = &loaded.placement,
-                                .devices = &loaded.devices,
-                                .arenas = loaded.arenas.get(),
-                                .heap = loaded.heap.get(),
-                                .native = &loaded.native,
-                                .kernels = loaded.kernels.get(),
-                                .queues = &loaded.queue_map,
+  const Preparation preparation{.loaded = loaded,
+                                .links = context.links,
                                 .proved = options.proved,
                                 .profile = options.profile || options.trace,
                                 .capture = options.capture,
-                                .results_on_gpus = options.results_on_gpus,
-                                .rank = loaded.rank,
-                                .rank_of_worker = loaded.rank_of_worker,
-                                .links = context.links,
-                                .view = &loaded.view,
-                                .totals = loaded.totals};
+                                .results_on_gpus = options.results_on_gpus};
   for (uint32_t g = 0; g < loaded.graphs.size(); ++g) {
     CGRAPH_RETURN_IF_ERROR(PrepareGraph(preparation, g, *loaded.graphs[g]));
 #if CGRAPH_ASSERTS

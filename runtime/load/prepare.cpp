@@ -30,25 +30,26 @@ class Preparer {
  public:
   Preparer(const Preparation& preparation, uint32_t index, LoadedGraph& graph)
       : p_(preparation),
+        loaded_(preparation.loaded),
         number_(index),
         out_(graph),
         graph_(*graph.plan),
-        index_(*preparation.plan, graph_),
+        index_(*preparation.loaded.plan, graph_),
         operands_(index_) {
     index_.IndexMessages();
     DescribePorts(graph_, out_);
     for (size_t port = 0; port < out_.inputs.size(); ++port) {
       const uint32_t value = graph_.inputs[port]->value;
-      out_.inputs[port].device = &p_.arenas->DeviceOf(number_, value);
-      out_.inputs[port].block = &p_.arenas->BlockOf(number_, value);
+      out_.inputs[port].device = &loaded_.arenas->DeviceOf(number_, value);
+      out_.inputs[port].block = &loaded_.arenas->BlockOf(number_, value);
       out_.inputs[port].host_visible = out_.inputs[port].block->host_visible();
     }
   }
 
   Status Prepare() {
     CGRAPH_RETURN_IF_ERROR(CheckInputs());
-    FindInputsOfGpus(index_, *p_.devices, out_);
-    if (p_.results_on_gpus) KeepResultsOnGpus(index_, *p_.devices, out_);
+    FindInputsOfGpus(index_, loaded_.devices, out_);
+    if (p_.results_on_gpus) KeepResultsOnGpus(index_, loaded_.devices, out_);
     auto poison_flags = FindPoisonFlags(index_);
     if (!poison_flags.ok()) return poison_flags.status();
     poison_flags_ = std::move(*poison_flags);
@@ -59,7 +60,7 @@ class Preparer {
     needs_ = p_.proved ? FindSyncNeeds({&graph_, &queues_, &queue_of_, &has_work_, out_.depth})
                        : KeepAllSync(graph_);
     OmitKeptWait(number_, needs_.wait);
-    native_calls_ = FindNativeCalls(index_, *p_.devices, poison_flags_);
+    native_calls_ = FindNativeCalls(index_, loaded_.devices, poison_flags_);
     objects_.first_event = graph_.events + native_calls_.late;
     auto events = device::SemaphoreArray::Make(Host(), objects_.first_event + objects_.events,
                                                fmt::format("the events of `{}`", graph_.name));
@@ -77,18 +78,19 @@ class Preparer {
       out_.participants.push_back(work_queue_);
       out_.first_failures.push_back(FirstFailure());
     }
-    CGRAPH_RETURN_IF_ERROR(operands_.Fill(*p_.arenas, Host(), *p_.heap, *p_.view, number_, out_));
+    CGRAPH_RETURN_IF_ERROR(
+        operands_.Fill(*loaded_.arenas, Host(), *loaded_.heap, loaded_.view, number_, out_));
     return TellDevices();
   }
 
  private:
-  device::Device& Host() const { return *p_.devices->front(); }  // of the caller
+  device::Device& Host() const { return *loaded_.devices.front(); }  // of the caller
 
   void FindUnannounced() {
     for (uint32_t flag = 0; flag < poison_flags_.count; ++flag) {
       const uint32_t setter = poison_flags_.setters[flag];
       if (!poison_flags_.may_fail[flag] || setter == plan::kNone) continue;
-      out_.flags_unannounced |= !(*p_.devices)[setter]->traits().immediate;
+      out_.flags_unannounced |= !loaded_.devices[setter]->traits().immediate;
     }
   }
 
@@ -113,27 +115,22 @@ class Preparer {
       layout.checks.push_back(program.checks);
       layout.steps = std::max(layout.steps, static_cast<uint32_t>(program.steps.size()));
     }
-    for (uint32_t device = 0; device < p_.devices->size(); ++device) {
+    for (uint32_t device = 0; device < loaded_.devices.size(); ++device) {
       layout.device = device;
-      CGRAPH_RETURN_IF_ERROR((*p_.devices)[device]->AddGraph(layout));
+      CGRAPH_RETURN_IF_ERROR(loaded_.devices[device]->AddGraph(layout));
     }
     return Status::Ok();
-  }
-
-  bool IsHere(uint32_t work_queue) const {
-    return p_.rank_of_worker.empty() ||
-           p_.rank_of_worker[p_.placement->worker_of_work_queue[work_queue]] == p_.rank;
   }
 
   // Returns whether this process has steps of a work queue. Rank 0 has those of all ranks, by whose
   // numbers they tell it where they are. Ranks of one machine have them, since they take the same
   // memory.
   bool IsPrepared(uint32_t work_queue) const {
-    return p_.links == nullptr || p_.rank == 0 || IsHere(work_queue);
+    return p_.links == nullptr || loaded_.rank == 0 || loaded_.HasWorkQueue(work_queue);
   }
   // Returns whether steps of a work queue have operands: not those that another machine runs.
   bool HasOperands(uint32_t work_queue) const {
-    return p_.links == nullptr || IsHere(work_queue);
+    return p_.links == nullptr || loaded_.HasWorkQueue(work_queue);
   }
 
   // Finds the events that the host signals: those of lanes that work queues carry out.
@@ -146,11 +143,12 @@ class Preparer {
   }
 
   void OrderWorkQueues() {
-    work_queues_ = plan::WorkQueuesOf(*p_.placement, graph_);
-    if (&graph_ == p_.plan->start.get()) {
-      objects_ = OrderObjects(*p_.plan, *p_.placement, p_.rank_of_worker, work_queues_);
+    work_queues_ = plan::WorkQueuesOf(loaded_.placement, graph_);
+    if (&graph_ == loaded_.plan->start.get()) {
+      objects_ =
+          OrderObjects(*loaded_.plan, loaded_.placement, loaded_.rank_of_worker, work_queues_);
     }
-    queues_ = SplitByQueue(*p_.queues, graph_, work_queues_);
+    queues_ = SplitByQueue(loaded_.queue_map, graph_, work_queues_);
     queue_of_.resize(graph_.instructions.size());
     for (uint32_t queue = 0; queue < queues_.size(); ++queue) {
       for (uint32_t instruction : queues_[queue]) queue_of_[instruction] = queue;
@@ -158,13 +156,13 @@ class Preparer {
   }
 
   EventCount* EventCountOf(uint32_t lane) const {
-    return p_.queues->OfLane(lane).event_count;
+    return loaded_.queue_map.OfLane(lane).event_count;
   }
   const device::Device& DeviceOf(uint32_t instruction) const {
-    return *(*p_.devices)[index_.device(instruction)];
+    return *loaded_.devices[index_.device(instruction)];
   }
   uint32_t SlotOf(uint32_t instruction) const {
-    return p_.queues->queues[queue_of_[instruction]].slot;
+    return loaded_.queue_map.queues[queue_of_[instruction]].slot;
   }
 
   Status MakeProgram(StepList& program) {
@@ -175,7 +173,7 @@ class Preparer {
     for (size_t i = 0; i < list.size(); ++i) {
       const plan::Instruction& at = graph_.instructions[list[i]];
       if (at.kind() == Kind::comm) {
-        const size_t end = plan::StepEnd(*p_.placement, graph_, list, i);
+        const size_t end = plan::StepEnd(loaded_.placement, graph_, list, i);
         AddCommSteps(comms, HasOperands(work_queue_),
                      {list.begin() + i, list.begin() + end}, program);
         i = end - 1;
@@ -190,7 +188,7 @@ class Preparer {
       }
     }
     if (!p_.profile) return Status::Ok();
-    auto timings = p_.heap->Make<Timing>(program.steps.size(), "times of calls");
+    auto timings = loaded_.heap->Make<Timing>(program.steps.size(), "times of calls");
     if (timings.ok()) program.timings = *timings;
     return timings.status();
   }
@@ -233,24 +231,26 @@ class Preparer {
     for (const auto& input : graph_.inputs) {
       const uint32_t arena = graph_.buffers[graph_.values[input->value].buffer()].arena();
       const uint32_t device = graph_.arenas[arena].device();
-      if (p_.view->IsHere(device) || p_.arenas->HasOneAddress(number_, input->value)) continue;
-      if (p_.rank != 0) continue;
+      if (loaded_.view.IsHere(device) || loaded_.arenas->HasOneAddress(number_, input->value))
+        continue;
+      if (loaded_.rank != 0) continue;
       return Status(StatusCode::kUnsupported,
                     fmt::format("the input `{}` lies in memory of {}, which another process "
                                 "serves; run in one process, without --processes",
-                                input->name, plan::DeviceName(*p_.plan, device)));
+                                input->name, plan::DeviceName(*loaded_.plan, device)));
     }
     return Status::Ok();
   }
 
   Status AddWork(StepList& program, uint32_t instruction) {
     const plan::Instruction& at = graph_.instructions[instruction];
-    if (SlotOf(instruction) == 0) CGRAPH_RETURN_IF_ERROR(CheckReach(p_, index_, instruction));
-    if (p_.view->exchange != nullptr) {
-      CGRAPH_RETURN_IF_ERROR(CheckRanks(p_, index_, number_, instruction));
+    if (SlotOf(instruction) == 0) CGRAPH_RETURN_IF_ERROR(CheckReach(loaded_, index_, instruction));
+    if (loaded_.view.exchange != nullptr) {
+      CGRAPH_RETURN_IF_ERROR(CheckRanks(loaded_, index_, number_, instruction));
     }
     if (native_calls_.event[instruction] != plan::kNone) AwaitQueue(program, instruction);
-    objects_.AddWait(instruction, out_.events, p_.queues->queues[work_queue_].event_count, program);
+    objects_.AddWait(instruction, out_.events, loaded_.queue_map.queues[work_queue_].event_count,
+                     program);
     Step step;
     step.instruction = instruction;
     step.queue = SlotOf(instruction);
@@ -269,7 +269,7 @@ class Preparer {
     step.native = native_calls_.is[instruction];
     if (step.native) {
       CGRAPH_RETURN_IF_ERROR(
-          CheckExtents(*p_.plan, graph_, instruction, program.Dims(step.extents)));
+          CheckExtents(*loaded_.plan, graph_, instruction, program.Dims(step.extents)));
     }
     AddToSegment(program, step);
     program.steps.push_back(step);
@@ -343,8 +343,8 @@ class Preparer {
   }
 
   Status SetKernel(Step& step) {
-    if (!IsHere(work_queue_)) return Status::Ok();
-    auto kernel = p_.kernels->For(graph_, step.instruction, index_.device(step.instruction));
+    if (!loaded_.HasWorkQueue(work_queue_)) return Status::Ok();
+    auto kernel = loaded_.kernels->For(graph_, step.instruction, index_.device(step.instruction));
     if (!kernel.ok()) return kernel.status();
     if (step.queue != 0) {
       step.executable = *kernel;
@@ -360,7 +360,8 @@ class Preparer {
   void AddToSegment(StepList& program, Step& step) {
     const plan::Instruction& at = graph_.instructions[step.instruction];
     const bool may = p_.capture && !p_.profile && step.op == Op::kCall && at.capture_id() != 0 &&
-                     at.kind() == Kind::call && step.queue != 0 && IsHere(work_queue_) &&
+                     at.kind() == Kind::call && step.queue != 0 &&
+                     loaded_.HasWorkQueue(work_queue_) &&
                      DeviceOf(step.instruction).traits().queues_record;
     const std::tuple key(at.capture_id(), step.queue, step.lag);
     if (!may || step.native || !IsFixed(program, step)) {
@@ -387,6 +388,7 @@ class Preparer {
   }
 
   const Preparation& p_;
+  const LoadedPlan& loaded_;
   const uint32_t number_;
   LoadedGraph& out_;
   const plan::Graph& graph_;

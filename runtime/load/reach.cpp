@@ -7,7 +7,7 @@
 
 namespace cgraph::engine {
 
-Status CheckReach(const Preparation& preparation, const plan::GraphIndex& index,
+Status CheckReach(const LoadedPlan& loaded, const plan::GraphIndex& index,
                   uint32_t instruction) {
   const plan::Graph& graph = index.graph();
   const plan::Instruction& at = graph.instructions[instruction];
@@ -15,18 +15,18 @@ Status CheckReach(const Preparation& preparation, const plan::GraphIndex& index,
     const uint32_t value = graph.operands[o];
     const uint32_t arena = graph.buffers[graph.values[value].buffer()].arena();
     const uint32_t device = graph.arenas[arena].device();
-    if ((*preparation.devices)[device]->traits().host_reaches_memory) continue;
+    if (loaded.devices[device]->traits().host_reaches_memory) continue;
     return Status(StatusCode::kUnsupported,
                   fmt::format("{} is on {} and touches memory of {}, a GPU that no thread of the "
                               "host reaches; copy on a lane of the GPU",
-                              plan::InstructionText(*preparation.plan, graph, instruction),
-                              plan::LaneName(*preparation.plan, index.lane(instruction)),
-                              plan::DeviceName(*preparation.plan, device)));
+                              plan::InstructionText(*loaded.plan, graph, instruction),
+                              plan::LaneName(*loaded.plan, index.lane(instruction)),
+                              plan::DeviceName(*loaded.plan, device)));
   }
   return Status::Ok();
 }
 
-Status CheckRanks(const Preparation& preparation, const plan::GraphIndex& index, uint32_t number,
+Status CheckRanks(const LoadedPlan& loaded, const plan::GraphIndex& index, uint32_t number,
                   uint32_t instruction) {
   const plan::Graph& graph = index.graph();
   const plan::Instruction& at = graph.instructions[instruction];
@@ -36,14 +36,14 @@ Status CheckRanks(const Preparation& preparation, const plan::GraphIndex& index,
         graph.arenas[graph.buffers[graph.values[value].buffer()].arena()].device();
     const uint32_t own = index.device(instruction);
     const bool same =
-        preparation.view->rank_of_device[device] == preparation.view->rank_of_device[own];
-    if (same || preparation.arenas->HasOneAddress(number, value)) continue;
+        loaded.view.rank_of_device[device] == loaded.view.rank_of_device[own];
+    if (same || loaded.arenas->HasOneAddress(number, value)) continue;
     return Status(StatusCode::kUnsupported,
                   fmt::format("{} is on {} and touches memory of {}, which another process serves; "
                               "run in one process, without --processes",
-                              plan::InstructionText(*preparation.plan, graph, instruction),
-                              plan::LaneName(*preparation.plan, index.lane(instruction)),
-                              plan::DeviceName(*preparation.plan, device)));
+                              plan::InstructionText(*loaded.plan, graph, instruction),
+                              plan::LaneName(*loaded.plan, index.lane(instruction)),
+                              plan::DeviceName(*loaded.plan, device)));
   }
   return Status::Ok();
 }

@@ -5,18 +5,18 @@
 #include <cstdint>
 
 #include "runtime/base/status.h"
-#include "runtime/load/preparation.h"
+#include "runtime/load/loaded_plan.h"
 #include "runtime/plan/graph_index.h"
 
 namespace cgraph::engine {
 
 // Refuses an instruction of a host's lane that touches memory which the host cannot: kUnsupported.
-Status CheckReach(const Preparation& preparation, const plan::GraphIndex& index,
+Status CheckReach(const LoadedPlan& loaded, const plan::GraphIndex& index,
                   uint32_t instruction);
 
 // Refuses an instruction that touches memory of a GPU which another rank serves, other than as a
 // communication. `number`: the graph's.
-Status CheckRanks(const Preparation& preparation, const plan::GraphIndex& index, uint32_t number,
+Status CheckRanks(const LoadedPlan& loaded, const plan::GraphIndex& index, uint32_t number,
                   uint32_t instruction);
 
 }  // namespace cgraph::engine

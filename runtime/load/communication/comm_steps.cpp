@@ -21,7 +21,7 @@ class CommStepMaker {
  public:
   CommStepMaker(const CommSource& source, bool has_operands,
                 StepList& program)
-      : p_(source.preparation),
+      : loaded_(source.preparation.loaded),
         number_(source.number),
         index_(source.index),
         graph_(source.index.graph()),
@@ -51,10 +51,10 @@ class CommStepMaker {
 
  private:
   const device::Device& DeviceOf(uint32_t instruction) const {
-    return *(*p_.devices)[index_.device(instruction)];
+    return *loaded_.devices[index_.device(instruction)];
   }
   uint32_t SlotOf(uint32_t instruction) const {
-    return p_.queues->queues[queue_of_[instruction]].slot;
+    return loaded_.queue_map.queues[queue_of_[instruction]].slot;
   }
   Slice AddOperands(uint32_t first, uint32_t count, uint32_t instruction,
                     std::vector<DynamicDim>& uses, uint32_t reader = plan::kNone) {
@@ -158,7 +158,7 @@ class CommStepMaker {
     }
     if (members != 0) part.checks = program_.AddChecks(checks);
     program_.parts.push_back(part);
-    return members != 0 && p_.native->Of(number_, first) != nullptr;
+    return members != 0 && loaded_.native.Of(number_, first) != nullptr;
   }
 
   void AddReceive(uint32_t instruction, uint32_t p) {
@@ -215,7 +215,7 @@ class CommStepMaker {
     send = joined;
   }
 
-  const Preparation& p_;
+  const LoadedPlan& loaded_;
   const uint32_t number_;
   const plan::GraphIndex& index_;
   const plan::Graph& graph_;

@@ -13,16 +13,18 @@ class Maker {
  public:
   Maker(const Preparation& preparation, const plan::GraphIndex& index, LoadedGraph& graph)
       : p_(preparation),
+        loaded_(preparation.loaded),
         index_(index),
         out_(graph),
         graph_(*graph.plan),
-        context_{p_.heap, &Host(), p_.links, static_cast<uint32_t>(graph.frames.size())} {}
+        context_{loaded_.heap.get(), &Host(), p_.links,
+                 static_cast<uint32_t>(graph.frames.size())} {}
 
   Result<Communications> Make() {
     CGRAPH_RETURN_IF_ERROR(TakeTags());
     for (uint32_t c = 0; c < graph_.channels.size(); ++c) CGRAPH_RETURN_IF_ERROR(MakeChannel(c));
     CGRAPH_RETURN_IF_ERROR(
-        ForEachCollective(*p_.plan, index_, [&](size_t first, auto parts) {
+        ForEachCollective(*loaded_.plan, index_, [&](size_t first, auto parts) {
           return MakeCollective(first, parts);
         }));
     return std::move(made_);
@@ -87,7 +89,7 @@ class Maker {
     const uint32_t from = graph_.channels[c].from_lane(), to = graph_.channels[c].to_lane();
     edge.ends = {EndOf(from), EndOf(to)};
     if (edge.ends[0].rank != edge.ends[1].rank) edge.tag = next_channel_tag_++;
-    if (edge.all_on_queues()) edge.reaches = p_.arenas->Reaches(DeviceOf(to), DeviceOf(from));
+    if (edge.all_on_queues()) edge.reaches = loaded_.arenas->Reaches(DeviceOf(to), DeviceOf(from));
     return edge;
   }
 
@@ -121,12 +123,12 @@ class Maker {
       edge.ends.push_back(EndOf(index_.lane(part.instruction)));
       devices.push_back(index_.device(part.instruction));
     }
-    if (edge.any_on_queue()) edge.communicator = p_.native->Of(out_.index, first);
+    if (edge.any_on_queue()) edge.communicator = loaded_.native.Of(out_.index, first);
     if (edge.all_on_queues() && edge.communicator == nullptr) {
       edge.reaches = ReachEachOther(devices);
     }
     if (edge.within()) return edge;
-    edge.tells_flags = p_.totals[out_.index].may_fail;
+    edge.tells_flags = loaded_.totals[out_.index].may_fail;
     edge.tag = tag_of_communicator_[parts[0].communicator] +
                parts[0].turn * static_cast<uint32_t>(parts.size());
     return edge;
@@ -136,7 +138,7 @@ class Maker {
   bool ReachEachOther(const std::vector<uint32_t>& devices) const {
     return std::all_of(devices.begin(), devices.end(), [&](uint32_t reader) {
       return std::all_of(devices.begin(), devices.end(),
-                         [&](uint32_t other) { return p_.arenas->Reaches(reader, other); });
+                         [&](uint32_t other) { return loaded_.arenas->Reaches(reader, other); });
     });
   }
 
@@ -150,10 +152,10 @@ class Maker {
     for (const plan::Channel& channel : graph_.channels) {
       tags += RankOf(channel.from_lane()) != RankOf(channel.to_lane());
     }
-    const std::vector<uint32_t>& collectives = p_.totals[out_.index].collectives;
+    const std::vector<uint32_t>& collectives = loaded_.totals[out_.index].collectives;
     for (uint32_t c = 0; c < collectives.size(); ++c) {
       tag_of_communicator_.push_back(static_cast<uint32_t>(tags));
-      if (IsApart(c)) tags += uint64_t{collectives[c]} * p_.plan->communicators[c].members();
+      if (IsApart(c)) tags += uint64_t{collectives[c]} * loaded_.plan->communicators[c].members();
     }
     auto first = p_.links->NewTags(tags);
     if (!first.ok()) return first.status();
@@ -165,14 +167,14 @@ class Maker {
   // Returns whether a communicator has members on several machines.
   bool IsApart(uint32_t communicator) const {
     const auto first =
-        p_.plan->members.begin() + p_.plan->communicators[communicator].first_member();
-    return std::any_of(first, first + p_.plan->communicators[communicator].members(),
+        loaded_.plan->members.begin() + loaded_.plan->communicators[communicator].first_member();
+    return std::any_of(first, first + loaded_.plan->communicators[communicator].members(),
                        [&](uint32_t lane) { return RankOf(lane) != RankOf(*first); });
   }
 
   transport::Edge NewEdge(transport::Edge::Kind kind, uint32_t number) const {
     transport::Edge edge;
-    edge.plan = p_.plan;
+    edge.plan = loaded_.plan.get();
     edge.graph = &graph_;
     edge.kind = kind;
     edge.number = number;
@@ -182,33 +184,34 @@ class Maker {
 
   transport::Edge::End EndOf(uint32_t lane) const {
     const uint32_t number = DeviceOf(lane);
-    device::Device* const device = (*p_.devices)[number].get();
+    device::Device* const device = loaded_.devices[number].get();
     transport::Edge::End end;
     end.rank = RankOf(lane);
     const bool here = end.rank == OwnRank();
     end.on_queue = here && device->traits().queues_communicate;
-    if (here && p_.view->IsHere(number)) end.device = device;
+    if (here && loaded_.view.IsHere(number)) end.device = device;
     return end;
   }
 
-  uint32_t DeviceOf(uint32_t lane) const { return p_.plan->lanes[lane].device(); }
+  uint32_t DeviceOf(uint32_t lane) const { return loaded_.plan->lanes[lane].device(); }
   // Return the rank that serves a lane, and this one, where ranks that share memory are one.
   uint32_t RankOf(uint32_t lane) const {
-    return p_.links == nullptr ? 0 : p_.plan->devices[DeviceOf(lane)]->node;
+    return p_.links == nullptr ? 0 : loaded_.plan->devices[DeviceOf(lane)]->node;
   }
-  uint32_t OwnRank() const { return p_.links == nullptr ? 0 : p_.rank; }
+  uint32_t OwnRank() const { return p_.links == nullptr ? 0 : loaded_.rank; }
 
   // Returns the event count of who waits for the other ends: in communications that the host takes
   // part in, a queue waits for nothing; the work queue that issues to it does.
   EventCount* EventCountOf(uint32_t lane, bool hosted) const {
-    const QueueMap::Queue& queue = p_.queues->OfLane(lane);
-    return hosted && (*p_.devices)[DeviceOf(lane)]->traits().queues_communicate
-               ? p_.queues->queues[queue.work_queue].event_count
+    const QueueMap::Queue& queue = loaded_.queue_map.OfLane(lane);
+    return hosted && loaded_.devices[DeviceOf(lane)]->traits().queues_communicate
+               ? loaded_.queue_map.queues[queue.work_queue].event_count
                : queue.event_count;
   }
-  device::Device& Host() const { return *p_.devices->front(); }  // of the caller
+  device::Device& Host() const { return *loaded_.devices.front(); }  // of the caller
 
   const Preparation& p_;
+  const LoadedPlan& loaded_;
   const plan::GraphIndex& index_;
   LoadedGraph& out_;
   const plan::Graph& graph_;

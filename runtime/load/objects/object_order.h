@@ -38,7 +38,7 @@ struct ObjectOrder {
 };
 
 // Puts the calls of the start graph that make such objects first in the work queues, in the order
-// of places, and chains those of each rank. `rank_of_worker`: as of Preparation.
+// of places, and chains those of each rank. `rank_of_worker`: as of LoadedPlan.
 ObjectOrder OrderObjects(const plan::Plan& plan, const plan::Placement& placement,
                          std::span<const uint32_t> rank_of_worker,
                          std::vector<std::vector<uint32_t>>& work_queues);

@@ -81,7 +81,7 @@ DELETIONS = [
      "                     graph});\n  return !broken_;",
      "                     graph});\n  return true;"),
     ("flags of which the host hears late", "runtime/load/prepare.cpp",
-     "      out_.flags_unannounced |= !(*p_.devices)[setter]->traits().immediate;\n", ""),
+     "      out_.flags_unannounced |= !loaded_.devices[setter]->traits().immediate;\n", ""),
     # Copies.
     ("looking at flags before a copy", DEVICE, "if (!guard.looks) return driver.cuMemcpyAsync",
      "return driver.cuMemcpyAsync"),
