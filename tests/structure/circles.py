@@ -25,8 +25,6 @@ STILL = [
     ["runtime/device/cuda/gpu/clock_anchor", "runtime/device/cuda/gpu/gpu"],
     ["runtime/load/arenas", "runtime/load/communication/among_machines",
      "runtime/load/communication/among_ranks", "runtime/load/communication/native_collectives"],
-    ["runtime/transport/mpi/message_channel", "runtime/transport/mpi/message_receiver",
-     "runtime/transport/mpi/message_sender"],
 ]
 
 

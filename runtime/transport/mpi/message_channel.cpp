@@ -4,8 +4,6 @@
 #include <utility>
 
 #include "runtime/device/semaphore_array.h"
-#include "runtime/transport/mpi/message_receiver.h"
-#include "runtime/transport/mpi/message_sender.h"
 #include "runtime/transport/mpi/message_slots.h"
 
 namespace cgraph::transport {

@@ -16,17 +16,10 @@
 
 #include "runtime/base/status.h"
 #include "runtime/cluster/messenger.h"
-#include "runtime/device/device.h"
 #include "runtime/transport/channel.h"
+#include "runtime/transport/mpi/message_ends.h"
 
 namespace cgraph::transport {
-
-// QueueEnd: what this rank's end of a channel is on, if it is a queue.
-struct QueueEnd {
-  device::Device* host = nullptr;          // of the caller, in whose memory the slots lie
-  const device::Device* device = nullptr;  // of the queue: nothing is sent once it has failed
-  EventCount* relayer = nullptr;   // of who calls Relay()
-};
 
 // `tag`: of this channel alone, the same at both ranks. kInvalid when there is no memory for the
 // messages.

@@ -1,4 +1,4 @@
-#include "runtime/transport/mpi/message_sender.h"
+#include "runtime/transport/mpi/message_ends.h"
 
 #include <algorithm>
 #include <atomic>
