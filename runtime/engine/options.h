@@ -3,17 +3,12 @@
 #ifndef CGRAPH_RUNTIME_ENGINE_OPTIONS_H_
 #define CGRAPH_RUNTIME_ENGINE_OPTIONS_H_
 
+#include <cgraph/engine.h>
+
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <type_traits>
-
-#include <cgraph/engine.h>
-#include <cgraph/options.def>
-#include <cgraph/options.def>
-#include <cgraph/options.def>
-#include <cgraph/options.def>
-#include <cgraph/options.def>
 
 #include "runtime/base/kinds/limits.h"
 #include "runtime/base/usage_text.h"
@@ -37,6 +32,7 @@ void ForEachOption(Options& options, Visit&& visit) {
 #define OPTION(kind, name, initial, known_by, flag, value, help) \
   visit(option::kind(), OptionRow{#name, OptionRow::known_by, flag, value, help}, options.name);
 #define EXCLUDES(one, other, why)
+#include <cgraph/options.def>
 }
 
 // Exclusion: two options of which one alone is given.
@@ -46,6 +42,7 @@ struct Exclusion {
 inline constexpr Exclusion kExclusions[] = {
 #define OPTION(kind, name, initial, known_by, flag, value, help)
 #define EXCLUDES(one, other, why) {#one, #other, why},
+#include <cgraph/options.def>
 };
 
 // Returns whether options.def has a row of that name, or it is `device_map`.
@@ -53,10 +50,12 @@ constexpr bool IsOption(std::string_view name) {
   bool found = name == "device_map";
 #define OPTION(kind, row, initial, known_by, flag, value, help) found = found || name == #row;
 #define EXCLUDES(one, other, why)
+#include <cgraph/options.def>
   return found;
 }
 #define OPTION(kind, name, initial, known_by, flag, value, help)
 #define EXCLUDES(one, other, why) static_assert(IsOption(#one) && IsOption(#other));
+#include <cgraph/options.def>
 
 // Returns the most that a Count may be; 0 of another kind.
 template <typename Kind>
@@ -72,6 +71,7 @@ constexpr uint32_t MostOfOption(std::string_view name) {
 #define OPTION(kind, row, initial, known_by, flag, value, help) \
   if (name == #row) found = MostOf(option::kind());
 #define EXCLUDES(one, other, why)
+#include <cgraph/options.def>
   return found;
 }
 static_assert(MostOfOption("workers") == kMaxWorkers);

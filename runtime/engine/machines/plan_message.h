@@ -11,6 +11,7 @@
 #include <cgraph/engine.h>
 
 #include "runtime/base/status.h"
+#include "runtime/device/gpus.h"
 #include "runtime/plan/node_parts.h"
 #include "runtime/plan/placement.h"
 
