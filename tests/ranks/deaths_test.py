@@ -107,13 +107,13 @@ class Suite:
         time.sleep(0.5 + loads)
         return run, ranks
 
-    def end_of_ranks(self, run, what):
+    def end_of_ranks(self, run, what, seconds=10):
         """Waits until no rank is left, and then for the launcher. That of Open MPI 4.1 may hang
         where a process dies, or it is interrupted, while it connects the ranks: then it is killed.
         That of MPICH 4.0 may leave ranks in MPI_Init() where it is interrupted at the start.
         Returns the exit code, standard error, and how long the ranks took to end."""
         begun = time.monotonic()
-        while mpirun.programs(run.mark, self.cgrun) and time.monotonic() < begun + 10:
+        while mpirun.programs(run.mark, self.cgrun) and time.monotonic() < begun + seconds:
             time.sleep(0.002)
         took = time.monotonic() - begun
         left = mpirun.programs(run.mark, self.cgrun)
@@ -121,7 +121,7 @@ class Suite:
             print(f"  NOTE: {what}: {self.mpi.launcher} has left ranks in MPI_Init()")
             mpirun.kill(mpirun.marked(run.mark))
             return *run.end(what, 20), took
-        expect(not left, f"{what}: ranks are left after 10 s")
+        expect(not left, f"{what}: ranks are left after {seconds} s")
         while self.mpi and run.process.poll() is None and time.monotonic() < begun + took + 6:
             time.sleep(0.01)
         if self.mpi and run.process.poll() is None:
@@ -223,13 +223,12 @@ def stopped_start(suite):
         run = suite.start("fast", "-n", "2", "--timeout", "2")
         pid = suite.await_ranks(run)[rank]
         os.kill(pid, signal.SIGSTOP)
-        begun = time.monotonic()
-        code, error = run.end(what, 30)
+        code, error, took = suite.end_of_ranks(run, what, 30)
         expect(code != 0, f"{what} and the run ends well", error)
         expect(f"the {RANKS} processes of {suite.mpi.launcher.split('.')[0]} of" in error and
                f"have not connected in 2 s; rank {rank} (process {pid}) is stopped by a signal; "
                f"`kill -CONT {pid}` lets it go on" in error, f"{what}: who is stopped", error)
-        print(f"  {what}: it ends after {time.monotonic() - begun:.1f} s")
+        print(f"  {what}: it ends after {took:.1f} s")
 
 
 def hangs(suite):
