@@ -14,7 +14,7 @@
 #include "runtime/command/parse_options.h"
 #include "runtime/command/phases.h"
 #include "runtime/command/signals.h"
-#include "runtime/engine/rank.h"
+#include "runtime/engine/ranks/serve.h"
 #include "runtime/native/running_call.h"
 
 namespace {

@@ -29,7 +29,8 @@
 #include "runtime/cluster/launcher.h"
 #include "runtime/cluster/message.h"
 #include "runtime/engine/engine.h"
-#include "runtime/engine/machines/machines.h"
+#include "runtime/engine/ranks/machines.h"
+#include "runtime/engine/ranks/serve.h"
 #include "runtime/plan/load.h"
 
 namespace cgraph {

@@ -1,11 +1,16 @@
 // StateRequest: what rank 0 asks another rank about what an actor keeps between executions, its
 // states or its object of native code, and the answer. There is one at a time, whose bytes go in
-// pieces: through the region that ranks of one machine share (control.h), else in messages
-// (engine/machines).
+// pieces: through the region that ranks of one machine share (control.h), else as texts of messages
+// (message.h).
 #ifndef CGRAPH_RUNTIME_CLUSTER_STATE_REQUEST_H_
 #define CGRAPH_RUNTIME_CLUSTER_STATE_REQUEST_H_
 
+#include <algorithm>
 #include <cstdint>
+#include <cstring>
+#include <span>
+#include <string>
+#include <string_view>
 
 #include "runtime/base/status.h"
 
@@ -35,6 +40,20 @@ struct StateRequest {
 
   // Returns whether the piece goes with the question, and not with the answer.
   bool HasPiece() const { return kind == Kind::kWrite || kind == Kind::kRestore; }
+
+  // The request and its piece, as the text of a message.
+  std::string ToText(std::span<const uint8_t> piece) const {
+    std::string text(reinterpret_cast<const char*>(this), sizeof *this);
+    text.append(reinterpret_cast<const char*>(piece.data()), piece.size());
+    return text;
+  }
+  // Reads such a text; a piece that is longer than there is room for is cut.
+  void Read(std::string_view text, std::span<uint8_t> piece) {
+    std::memcpy(this, text.data(), std::min(text.size(), sizeof *this));
+    text.remove_prefix(std::min(text.size(), sizeof *this));
+    piece_bytes = static_cast<uint32_t>(std::min(text.size(), piece.size()));
+    if (piece_bytes != 0) std::memcpy(piece.data(), text.data(), piece_bytes);
+  }
 };
 
 }  // namespace cgraph::cluster

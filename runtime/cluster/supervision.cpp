@@ -149,7 +149,8 @@ bool Process::IsStopped() const {
 }
 
 std::string Process::Text() const {
-  return number == 0 ? "a process" : fmt::format("process {} on {}", number, host);
+  if (number == 0) return "a process";
+  return fmt::format("process {}{}", number, host.empty() ? "" : " on " + host);
 }
 
 TcpSupervision::TcpSupervision(Messenger& messenger, bool one_machine)

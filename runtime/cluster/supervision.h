@@ -32,11 +32,12 @@ const char* BuildText();
 // Process: of a rank, as the system of its machine knows it.
 struct Process {
   int number = 0;    // 0: not known
-  std::string host;
+  std::string host;  // empty: not known
 
   static Process This();
   bool IsStopped() const;    // by a signal; of a process of this machine
-  std::string Text() const;  // "process 123 on node7"; "a process" where nothing is known
+  // Returns "process 123 on node7", or as much of it as is known: "process 123", "a process".
+  std::string Text() const;
 };
 
 // Supervision: what a rank knows of the ends of others.

@@ -15,7 +15,7 @@
 #include "runtime/base/text.h"
 #include "runtime/cluster/supervision.h"
 #include "runtime/device/gpus.h"
-#include "runtime/engine/machines/machine_gpus.h"
+#include "runtime/engine/ranks/machines.h"
 #include "runtime/plan/device_map.h"
 #include "runtime/plan/print.h"
 

@@ -17,7 +17,8 @@
 
 #include "runtime/cluster/launcher.h"
 #include "runtime/command/gpus.h"
-#include "runtime/engine/machines/machines.h"
+#include "runtime/engine/ranks/machines.h"
+#include "runtime/engine/ranks/serve.h"
 
 namespace cgraph::command {
 namespace {

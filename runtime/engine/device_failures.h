@@ -4,7 +4,7 @@
 
 #include "runtime/base/status.h"
 #include "runtime/engine/ending.h"
-#include "runtime/engine/ranks.h"
+#include "runtime/engine/ranks/ranks.h"
 #include "runtime/load/loaded_plan.h"
 
 namespace cgraph::engine {

@@ -33,7 +33,7 @@ Engine::Stats Measurements::GetStats() {
   }
   stats.gpus = loaded_.GpusOfMachine();
   stats.communicators = CommunicatorsOnGpus();
-  stats.captures = CapturesOf(loaded_) + ranks_.CapturesOfOthers();
+  stats.captures = loaded_.Captures() + ranks_.CapturesOfOthers();
   for (const auto& graph : loaded_.graphs) {
     const plan::GraphIndex index(*loaded_.plan, *graph->plan);
     for (const StepList& program : graph->programs) {
@@ -44,16 +44,6 @@ Engine::Stats Measurements::GetStats() {
     }
   }
   return stats;
-}
-
-uint32_t CapturesOf(const LoadedPlan& loaded) {
-  uint32_t captures = 0;
-  for (const auto& graph : loaded.graphs) {
-    for (const StepList& program : graph->programs) {
-      captures += static_cast<uint32_t>(program.segments.size());
-    }
-  }
-  return captures;
 }
 
 // Returns whether all members are on GPUs, and some on another machine than others or all on this

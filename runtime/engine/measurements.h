@@ -11,7 +11,7 @@
 
 #include <cgraph/engine.h>
 
-#include "runtime/engine/ranks.h"
+#include "runtime/engine/ranks/ranks.h"
 #include "runtime/engine/run_pool.h"
 #include "runtime/engine/submitter.h"
 #include "runtime/execute/workers.h"
@@ -20,9 +20,6 @@
 #include "runtime/plan/trace.h"
 
 namespace cgraph::engine {
-
-// Returns how many captures of queues this rank has.
-uint32_t CapturesOf(const LoadedPlan& loaded);
 
 class Measurements {
  public:

@@ -13,7 +13,9 @@
 #include "runtime/base/omission.h"
 #include "runtime/base/sync/cores.h"
 #include "runtime/base/text.h"
-#include "runtime/engine/machines/machine_gpus.h"
+#include "runtime/engine/ranks/machines.h"
+#include "runtime/engine/ranks/other_ranks.h"
+#include "runtime/engine/ranks/region_ranks.h"
 #include "runtime/load/load.h"
 #include "runtime/load/support.h"
 #include "runtime/plan/check.h"
@@ -23,74 +25,21 @@
 namespace cgraph::engine {
 namespace {
 
-// Refuses a plan that the processes of a launcher do not fit.
-Status CheckMachines(const plan::Plan& plan, const EngineOptions& options) {
-  if (options.peers == nullptr) return Status::Ok();
-  CGRAPH_RETURN_IF_ERROR(CheckNodes(plan, *options.peers));
-  if (!options.proved || options.processes != 0) {
-    return Status(StatusCode::kUnsupported,
-                  "ranks of several machines run proved plans, a process for each; do not ask for "
-                  "unproved ones, or for more processes");
-  }
-  return Status::Ok();
-}
-
-uint32_t WorkersOf(const plan::Plan& plan, const EngineOptions& options) {
-  if (options.peers != nullptr) return plan.workers;  // dealt by node
-  if (options.processes != 0) {
-    const auto devices = static_cast<uint32_t>(plan::BusyDevices(plan).size());
-    return options.processes == kProcessPerDevice ? std::max(1u, devices) : options.processes;
-  }
-  if (options.workers != 0) return options.workers;
-  return std::min(std::max(1u, plan.workers), Cores());
-}
-
-// All ranks of a machine make the same placement.
-void PlaceLanes(const EngineOptions& options, LoadedPlan& loaded) {
-  const auto gpus = loaded.NumbersOfGpus();
-  loaded.placement =
-      plan::Place(*loaded.plan, WorkersOf(*loaded.plan, options), options.proved, gpus);
-  if (gpus.empty()) plan::SplitCaller(*loaded.plan, loaded.placement);
-}
-
-Status ProvePlan(plan::Plan& plan, const EngineOptions& options) {
-  if (options.peers != nullptr) {
-    plan::DealByNode(plan, static_cast<uint32_t>(options.peers->share_of_cores));
-  } else if (options.processes == kProcessPerDevice) {
-    plan::DealByDevice(plan);
-  } else {
-    plan::Deal(plan, WorkersOf(plan, options));
-  }
-  if (options.loading) options.loading("proving the plan");
-  const plan::Verdict verdict = plan::Prove(plan, {.checked = true});
-  if (verdict.proved()) return Status::Ok();
-  return Status(StatusCode::kInvalid,
-                fmt::format("the plan is not proved ({}): {}", plan::RefusalName(verdict.refusal),
-                            verdict.message));
+std::unique_ptr<Ranks> MakeRanksOfRankZero(const EngineOptions& options, const EngineView& engine) {
+  if (options.peers != nullptr) return std::make_unique<OtherRanks>(options, engine);
+  if (options.processes != 0) return std::make_unique<RegionRanks>(options, engine);
+  return std::make_unique<Ranks>(options, engine);
 }
 
 }  // namespace
 
-Parts::Parts(std::unique_ptr<plan::Plan> plan, const EngineOptions& given)
+Parts::Parts(std::unique_ptr<plan::Plan> plan, const EngineOptions& given,
+             const MakeRanks& make_ranks)
     : options(given),
-      ranks(options, loaded, ending),
-      device_failures(loaded, ranks, ending),
-      rounds(loaded, workers, ending),
-      runs(loaded, workers, *this, device_failures, [this] { delete this; }),
-      driver(loaded, workers, ending),
-      callers_gpus(loaded),
-      submitter(options, loaded, workers, callers_gpus, runs, driver, ending),
-      reporter(loaded, workers, ranks),
-      state_access(options, loaded, workers, ranks, ending),
-      states(state_access, submitter, ending),
-      measurements(loaded, workers, ranks, runs, submitter),
-      watchdog(options, loaded, workers, submitter, driver, reporter, ending),
       view{.loaded = loaded,
            .workers = workers,
            .ending = ending,
            .rounds = rounds,
-           .queues = reporter.mutex(),
-           .load_patience = Ranks::LoadPatience(options),
            .lost =
                [this](uint32_t rank, const std::string& process, const std::string& how) {
                  ending.End(Status(
@@ -101,16 +50,25 @@ Parts::Parts(std::unique_ptr<plan::Plan> plan, const EngineOptions& given)
                },
            .device_failed =
                [this](Status failure) { device_failures.EndBy(std::move(failure)); },
-           .forget = [this] { measurements.Forget(); }} {
+           .forget = [this] { measurements.Forget(); }},
+      ranks(make_ranks(options, view)),
+      device_failures(loaded, *ranks, ending),
+      rounds(loaded, workers, ending),
+      runs(loaded, workers, *this, device_failures, [this] { delete this; }),
+      driver(loaded, workers, ending),
+      callers_gpus(loaded),
+      submitter(options, loaded, workers, callers_gpus, runs, driver, *ranks, ending),
+      reporter(loaded, workers, *ranks),
+      state_access(options, loaded, *ranks, ending),
+      states(state_access, submitter, ending),
+      measurements(loaded, workers, *ranks, runs, submitter),
+      watchdog(options, loaded, workers, submitter, driver, reporter, ending) {
   loaded.plan = std::move(plan);
 }
 
 Result<Parts*> Parts::Load(std::unique_ptr<plan::Plan> plan, const EngineOptions& options) try {
   CGRAPH_RETURN_IF_ERROR(plan::CheckPlan(*plan));
-  CGRAPH_RETURN_IF_ERROR(CheckMachines(*plan, options));
-  if (options.proved) CGRAPH_RETURN_IF_ERROR(ProvePlan(*plan, options));
-  CGRAPH_RETURN_IF_ERROR(CheckSupported(*plan));
-  Parts* parts = new Parts(std::move(plan), options);
+  Parts* parts = new Parts(std::move(plan), options, MakeRanksOfRankZero);
   Status status = parts->TryLoadPlan();
   if (status.ok()) return parts;
   parts->Teardown();
@@ -130,42 +88,57 @@ Status Parts::LoadPlan() {
   const auto tell = [&](const char* what) {
     if (options.loading) options.loading(what);
   };
+  CGRAPH_RETURN_IF_ERROR(ranks->Check(*loaded.plan));
+  if (options.proved) CGRAPH_RETURN_IF_ERROR(ProvePlan());
+  CGRAPH_RETURN_IF_ERROR(CheckSupported(*loaded.plan));
   tell("looking for GPUs");
   auto gpus = GpusFor(*loaded.plan, options);
   if (!gpus.ok()) return gpus.status();
   loaded.gpus = std::move(*gpus);
-  loaded.apart = options.peers != nullptr;
-  PlaceLanes(options, loaded);
-  CGRAPH_RETURN_IF_ERROR(ranks.Start(view));
+  PlaceLanes();
+  CGRAPH_RETURN_IF_ERROR(ranks->Start());
   PlaceRanks(loaded);
-  if (Status status = LoadShared(); !status.ok()) return ranks.WithRefusals(std::move(status));
+  if (Status status = LoadShared(); !status.ok()) return ranks->WithRefusals(std::move(status));
   FindConflicts(loaded);
   if (loaded.several_ranks()) tell("waiting for other processes");
-  CGRAPH_RETURN_IF_ERROR(ranks.AwaitLoaded());
-  CGRAPH_RETURN_IF_ERROR(submitter.Prepare(
-      ranks.machines() == nullptr ? nullptr : ranks.machines()->others()));
+  CGRAPH_RETURN_IF_ERROR(ranks->AwaitLoaded());
+  CGRAPH_RETURN_IF_ERROR(submitter.Prepare());
   CGRAPH_RETURN_IF_ERROR(StartThreads());
   tell("computing initial states and reading weights");
   return RunStartGraph();
 }
 
+Status Parts::ProvePlan() {
+  ranks->Deal(*loaded.plan);
+  if (options.loading) options.loading("proving the plan");
+  const plan::Verdict verdict = plan::Prove(*loaded.plan, {.checked = true});
+  if (verdict.proved()) return Status::Ok();
+  return Status(StatusCode::kInvalid,
+                fmt::format("the plan is not proved ({}): {}", plan::RefusalName(verdict.refusal),
+                            verdict.message));
+}
+
+// All ranks of a machine make the same placement.
+void Parts::PlaceLanes() {
+  const auto gpus = loaded.NumbersOfGpus();
+  loaded.placement =
+      plan::Place(*loaded.plan, ranks->WorkersOf(*loaded.plan), options.proved, gpus);
+  if (gpus.empty()) plan::SplitCaller(*loaded.plan, loaded.placement);
+}
+
 // Does what all ranks do alike.
 Status Parts::LoadShared() {
-  const LoadContext context = ranks.Context();
+  const LoadContext context = ranks->Context();
   CGRAPH_RETURN_IF_ERROR(engine::Load(context, loaded));
   callers_gpus.Find();
   states.List(*loaded.plan);
-  Workers::Settings settings{.profile = options.profile,
-                             .trace = options.trace,
-                             .stall_timeout = options.timeout,
-                             .cores = Cores(),
-                             .poller = ranks.machines()};
-  if (loaded.apart) settings.cores = options.peers->share_of_cores;
-  if (loaded.rank != 0) settings.on_begin = [this](Frame& frame) { BeginRound(frame); };
+  Workers::Settings settings{
+      .profile = options.profile, .trace = options.trace, .stall_timeout = options.timeout};
+  ranks->Configure(settings);
   CGRAPH_RETURN_IF_ERROR(workers.Make(loaded, settings));
   for (auto& worker : workers.workers) ending.Wake(*worker->event_count);
   CGRAPH_RETURN_IF_ERROR(workers.OpenQueues(loaded, settings));
-  if (loaded.apart) ranks.machines()->EndLoading();
+  ranks->EndLoading();
   return Status::Ok();
 }
 
@@ -173,20 +146,16 @@ Status Parts::LoadRank() {
   ReadDeath(loaded.rank);
   // Rank 0 has chosen the GPUs; of a plan's part it tells the placement, too.
   loaded.gpus = options.gpu_map;
-  if (!loaded.apart) PlaceLanes(options, loaded);
+  if (!loaded.apart) PlaceLanes();
   PlaceRanks(loaded);
-  CGRAPH_RETURN_IF_ERROR(LoadShared());
-  if (ranks.control() == nullptr) return Status::Ok();
-  ranks.control()->states[loaded.rank].region_bytes = loaded.region->used();
-  ranks.control()->states[loaded.rank].captures = CapturesOf(loaded);
-  return Status::Ok();
+  return LoadShared();
 }
 
 // Starts the threads. Where one cannot be made, Teardown joins those that could.
 Status Parts::StartThreads() try {
   ReadDeath(loaded.rank);
   workers.Start(loaded, [this] { return ending.has_ended(); });
-  if (loaded.apart) CGRAPH_RETURN_IF_ERROR(ranks.machines()->StartThread());
+  CGRAPH_RETURN_IF_ERROR(ranks->StartThread());
   driver.Start([this] { submitter.FlushWanted(); });
   watchdog.Start();
   return Status::Ok();
@@ -211,24 +180,6 @@ Status Parts::RunStartGraph() {
   (*run)->Unref(2);
   submitter.RetireStart();
   return status;
-}
-
-// Does what rank 0 cannot do for the GPUs of this rank when a round begins: rank 0 may have taken
-// memory for results since the last one, and an execution that has failed leaves flags in the GPUs'
-// own memory.
-void Parts::BeginRound(Frame& frame) {
-  const std::span<std::byte> grown = loaded.region->TakeGrown();
-  device::HostReach* const host = loaded.devices.front()->host_reach();
-  if (!grown.empty() && host != nullptr) {
-    Status reached = host->Reach(grown.data(), grown.size(), "results");
-    if (!reached.ok()) ranks.TellDeviceFailure(reached);
-  }
-  if (frame.words->failed.load(std::memory_order_relaxed)) {
-    for (auto& device : loaded.devices) {
-      const Status cleared = device->ClearPoison(frame.bindings);
-      if (!cleared.ok()) ranks.TellDeviceFailure(cleared);
-    }
-  }
 }
 
 std::string Parts::NoteOfWorkers() const {
@@ -257,20 +208,18 @@ void Parts::Teardown() {
   driver.Join();
   workers.Join();
   driver.JoinFallback();
+  // Before queues are closed: they then make signals of what never came, and it would be told.
+  ranks->EndThread();
   // GPUs read memory of each other's processes: none of these ends before all have let go.
   if (loaded.among_gpu_ranks()) {
     if (!watchdog.IsThisThread()) watchdog.Join();
-    CloseRank();
+    CloseQueues();
+    ranks->CloseShared();
   }
-  ranks.End();
+  ranks->End();
   if (!watchdog.IsThisThread()) watchdog.Join();
   if (!loaded.among_gpu_ranks()) CloseQueues();
   ending.SetAtRest();
-}
-
-void Parts::CloseRank() {
-  CloseQueues();
-  ranks.CloseShared();
 }
 
 // Waits for what runs. A kernel that never ends cannot be ended: it is said which one it is, where
@@ -279,7 +228,7 @@ void Parts::CloseQueues() {
   std::string kernels;
   bool over = true;
   {
-    std::lock_guard report(reporter.mutex());  // a late Get() may look at queues
+    std::lock_guard closing(workers.closing);  // a late Get() may look at queues
     // A queue that is closed makes signals in place of others, which then seem to be through with
     // collectives that hang.
     for (auto& work_queue : workers.work_queues) work_queue->queues().AbortCollectives();
@@ -318,7 +267,7 @@ void Parts::Release() {
 }
 
 void Parts::FreeGraphs() {
-  std::lock_guard report(reporter.mutex());
+  std::lock_guard closing(workers.closing);
   reporter.Release();
   submitter.DropRuns();
   for (auto& graph : loaded.graphs) {

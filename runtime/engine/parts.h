@@ -17,10 +17,9 @@
 #include "runtime/engine/device_failures.h"
 #include "runtime/engine/driver.h"
 #include "runtime/engine/ending.h"
-#include "runtime/engine/machines/engine_view.h"
 #include "runtime/engine/measurements.h"
 #include "runtime/engine/options.h"
-#include "runtime/engine/ranks.h"
+#include "runtime/engine/ranks/ranks.h"
 #include "runtime/engine/report/reporter.h"
 #include "runtime/engine/rounds.h"
 #include "runtime/engine/run_pool.h"
@@ -38,25 +37,26 @@ struct Parts {
   // At rank 0, or where there are no others: loads the plan and starts what runs it. As
   // Engine::Load().
   static Result<Parts*> Load(std::unique_ptr<plan::Plan> plan, const EngineOptions& options);
-  // At another rank: of the engine whose plan this is, or whose part.
-  Parts(std::unique_ptr<plan::Plan> plan, const EngineOptions& options);
-  // Loads the plan at a rank other than the first, once Ranks has joined the others and the GPUs
-  // are known.
+  // `make_ranks`: makes the Ranks that they have.
+  using MakeRanks =
+      std::function<std::unique_ptr<Ranks>(const EngineOptions& options, const EngineView& engine)>;
+  Parts(std::unique_ptr<plan::Plan> plan, const EngineOptions& options,
+        const MakeRanks& make_ranks);
+  // At a rank other than the first: loads the engine's plan, or its part of it. The options have
+  // the GPUs.
   Status LoadRank();
 
   // Says what it costs that there are more workers than cores; "" where it costs nothing.
   std::string NoteOfWorkers() const;
   void Teardown();
   void Release();  // after Teardown: the parts go with the last run that a caller holds
-  // At a rank other than the first, which shares memory: closes the queues, and lets go of memory
-  // of other ranks.
-  void CloseRank();
 
   const EngineOptions options;
+  const EngineView view;  // of those that follow
   Ending ending;
-  Ranks ranks;
   LoadedPlan loaded;
   Workers workers;
+  const std::unique_ptr<Ranks> ranks;
   DeviceFailures device_failures;
   RoundReceiver rounds;
   RunPool runs;
@@ -68,7 +68,6 @@ struct Parts {
   StateStore states;
   Measurements measurements;
   Watchdog watchdog;
-  const EngineView view;  // of ranks that share no memory
 
  private:
   ~Parts() = default;
@@ -78,7 +77,8 @@ struct Parts {
   Status LoadShared();
   Status StartThreads();
   Status RunStartGraph();
-  void BeginRound(Frame& frame);
+  void PlaceLanes();
+  Status ProvePlan();
   void CloseQueues();
   void TellAbandoned(std::string kernels) const;
   void FreeGraphs();

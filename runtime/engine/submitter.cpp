@@ -26,8 +26,7 @@ struct Unlocked {
 
 // Reserves as many runs as can be in progress, and one for a caller that still holds the last
 // result.
-Status Submitter::Prepare(OtherRanks* others) {
-  others_ = others;
+Status Submitter::Prepare() {
   ending_.Wake(turns_.changed());
   progress_.resize(loaded_.graphs.size());
   for (uint32_t g = 0; g < loaded_.graphs.size(); ++g) {
@@ -265,9 +264,9 @@ void Submitter::SubmitRound(Progress& at, ExecutionState* run) {
     ending->targets[i].until.store(work_queue.inbox().pushed() + 1, std::memory_order_relaxed);
     work_queue.inbox().Push(run->graph);
   }
-  if (others_ != nullptr) {
+  if (loaded_.apart) {
     const bool tells = loaded_.has_queues && !run->empty;
-    others_->SendRound(graph.index, round, tells ? frame.taken : std::span<const int64_t>());
+    ranks_.TellRound(graph.index, round, tells ? frame.taken : std::span<const int64_t>());
   }
   ++at.submitted;
   at.Advance(at.next_frame);

@@ -19,7 +19,7 @@
 #include "runtime/engine/driver.h"
 #include "runtime/engine/ending.h"
 #include "runtime/engine/execution_state.h"
-#include "runtime/engine/machines/other_ranks.h"
+#include "runtime/engine/ranks/ranks.h"
 #include "runtime/engine/run_pool.h"
 #include "runtime/engine/turns.h"
 #include "runtime/execute/workers.h"
@@ -31,17 +31,18 @@ namespace cgraph::engine {
 class Submitter {
  public:
   Submitter(const EngineOptions& options, const LoadedPlan& loaded, const Workers& workers,
-            const CallersGpus& gpus, RunPool& runs, Driver& driver, Ending& ending)
+            const CallersGpus& gpus, RunPool& runs, Driver& driver, Ranks& ranks, Ending& ending)
       : options_(options),
         loaded_(loaded),
         workers_(workers),
         gpus_(gpus),
         runs_(runs),
         driver_(driver),
+        ranks_(ranks),
         ending_(ending) {}
 
-  // Called at load, of the loaded plan. `others`: where ranks share no memory.
-  Status Prepare(OtherRanks* others);
+  // Called once the plan is loaded.
+  Status Prepare();
 
   // Submits an execution. The caller gets two references: one for the Execution, one for its first
   // Outputs.
@@ -148,8 +149,8 @@ class Submitter {
   const CallersGpus& gpus_;
   RunPool& runs_;
   Driver& driver_;
+  Ranks& ranks_;
   Ending& ending_;
-  OtherRanks* others_ = nullptr;
 
   Mutex lock_;
   Turns turns_;

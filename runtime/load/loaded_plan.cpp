@@ -39,4 +39,14 @@ std::map<uint32_t, uint32_t> LoadedPlan::NumbersOfGpus() const {
   return numbers;
 }
 
+uint32_t LoadedPlan::Captures() const {
+  uint32_t captures = 0;
+  for (const auto& graph : graphs) {
+    for (const StepList& program : graph->programs) {
+      captures += static_cast<uint32_t>(program.segments.size());
+    }
+  }
+  return captures;
+}
+
 }  // namespace cgraph::engine

@@ -81,6 +81,8 @@ struct LoadedPlan {
   // processes serves them.
   device::GpuMap OwnGpus() const;
   device::GpuMap GpusOfMachine() const { return apart ? OwnGpus() : gpus; }
+  // Returns how many captures of queues this rank has.
+  uint32_t Captures() const;
   // Returns a number of each device's GPU that no other GPU has, on whatever machine.
   std::map<uint32_t, uint32_t> NumbersOfGpus() const;
 };

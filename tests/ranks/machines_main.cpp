@@ -6,7 +6,7 @@
 #include <cstdio>
 
 #include "runtime/cluster/launcher.h"
-#include "runtime/engine/machines/machines.h"
+#include "runtime/engine/ranks/serve.h"
 #include "tests/support/run.h"
 
 int main(int argc, char** argv) {

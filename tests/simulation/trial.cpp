@@ -12,7 +12,7 @@
 #include "runtime/base/sync/spin.h"
 #include "runtime/cluster/launcher.h"
 #include "runtime/engine/engine.h"
-#include "runtime/engine/machines/machines.h"
+#include "runtime/engine/ranks/serve.h"
 #include "runtime/plan/load.h"
 #include "tests/engine_oracle/random_module.h"
 #include "tests/simulation/machine_module.h"

@@ -44,19 +44,19 @@ std::string Reporter::TextOf(const std::vector<WaitingLane>& lanes) const {
 
 std::string Reporter::Text() const {
   Stretch(Omission::kEndReport);
-  std::lock_guard lock(mutex_);
+  std::lock_guard lock(workers_.closing);
   if (released_ && !Omits(Omission::kEndReport)) return "the engine was torn down";
   return TextOf(Lanes());
 }
 
 std::string Reporter::Dot() const {
-  std::lock_guard lock(mutex_);
+  std::lock_guard lock(workers_.closing);
   if (!end_drawing_.empty()) return end_drawing_;
   return ReportDot(released_ ? std::vector<WaitingLane>() : Lanes());
 }
 
 std::string Reporter::TextOfEnd() {
-  std::lock_guard lock(mutex_);
+  std::lock_guard lock(workers_.closing);
   const std::vector<WaitingLane> lanes = Lanes();
   end_drawing_ = ReportDot(lanes);
   return TextOf(lanes);
@@ -64,7 +64,7 @@ std::string Reporter::TextOfEnd() {
 
 std::string Reporter::Doing(uint32_t rank) const {
   std::string doing;
-  std::lock_guard lock(mutex_);
+  std::lock_guard lock(workers_.closing);
   std::vector<WaitingLane> lanes;
   if (!released_) lanes = Lanes();
   for (uint32_t lane = 0; lane < lanes.size(); ++lane) {

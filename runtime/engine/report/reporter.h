@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/engine/ranks.h"
+#include "runtime/engine/ranks/ranks.h"
 #include "runtime/engine/report/collect.h"
 #include "runtime/engine/report/position_log.h"
 #include "runtime/engine/report/report.h"
@@ -31,12 +31,10 @@ class Reporter {
   std::string TextOfEnd();
   // Returns what a rank was doing, a line for each of its lanes.
   std::string Doing(uint32_t rank) const;
-  // Describes where queues of a work queue stand. Under mutex().
+  // Describes where queues of a work queue stand. Under Workers::closing.
   std::string Describe(const std::vector<Position>& positions, uint32_t work_queue) const;
 
-  // Held while a report looks at queues: they are closed, and graphs freed, under it.
-  std::mutex& mutex() { return mutex_; }
-  // Under mutex(): there is nothing left to report about.
+  // Under Workers::closing: there is nothing left to report about.
   void Release() { released_ = true; }
 
  private:
@@ -49,8 +47,7 @@ class Reporter {
   const Workers& workers_;
   const Ranks& ranks_;
   PositionLog positions_;
-  mutable std::mutex mutex_;  // of the next two
-  std::string end_drawing_;
+  std::string end_drawing_;  // this and the next are under Workers::closing
   bool released_ = false;
 };
 

@@ -124,19 +124,14 @@ Result<StoredObject> StateAccess::DoWithOwnObject(uint32_t actor, uint64_t offse
 // of the answer, with where it begins.
 Status StateAccess::AskInPieces(uint32_t rank, StateRequest& request, std::span<const uint8_t> from,
                          const TakePiece& take) {
-  std::vector<uint8_t> own;  // where no memory is shared
-  if (ranks_.machines() != nullptr) own.resize(StateRequest::kMostBytes);
-  const std::span<uint8_t> piece = ranks_.machines() != nullptr
-                                       ? std::span(own)
-                                       : std::span(ranks_.control()->states_asked.piece);
+  std::vector<uint8_t> piece(StateRequest::kMostBytes);
   do {
     request.piece_bytes = request.HasPiece() ? PieceOf(request.bytes, request.begin) : 0;
     if (request.piece_bytes != 0) {
       std::memcpy(piece.data(), from.data() + request.begin, request.piece_bytes);
     }
     CGRAPH_RETURN_IF_ERROR(AskRank(rank, request, piece));
-    const std::span<const uint8_t> answer =
-        piece.first(std::min<size_t>(request.piece_bytes, piece.size()));
+    const auto answer = std::span<const uint8_t>(piece).first(request.piece_bytes);
     if (request.code != StatusCode::kOk) {
       return Status(request.code, std::string(answer.begin(), answer.end()));
     }
@@ -152,35 +147,16 @@ Status StateAccess::AskInPieces(uint32_t rank, StateRequest& request, std::span<
 
 // Hands the request to a rank, and waits until its answer is there instead.
 Status StateAccess::AskRank(uint32_t rank, StateRequest& request, std::span<uint8_t> piece) {
-  constexpr auto kSlice = std::chrono::milliseconds(50);  // nobody notifies of an end
+  constexpr auto kMostCounted = std::chrono::milliseconds(100);
   // The time that this process has seen pass: a while in which it was stopped counts little.
   std::chrono::nanoseconds waited{0};
-  auto late = [&, last = Clock::now()]() mutable {
+  const auto patient = [&, last = Clock::now()]() mutable {
     const auto now = Clock::now();
-    waited += std::min<std::chrono::nanoseconds>(now - std::exchange(last, now), 2 * kSlice);
-    return options_.timeout.count() != 0 && waited > options_.timeout;
+    waited += std::min<std::chrono::nanoseconds>(now - std::exchange(last, now), kMostCounted);
+    const bool late = options_.timeout.count() != 0 && waited > options_.timeout;
+    return !late && !ending_.has_ended();
   };
-  bool answered = false;
-  if (ranks_.machines() != nullptr) {
-    OtherRanks& others = *ranks_.machines()->others();
-    others.AskStates(rank, request, piece.first(request.piece_bytes));
-    PollUntil(ranks_.machines()->messenger(), [&] {
-      answered = others.HasStates();
-      return answered || ending_.has_ended() || late();
-    });
-    if (answered) others.TakeStates(request, piece);
-  } else {
-    cluster::SharedStateRequest& shared = ranks_.control()->states_asked;
-    shared.request = request;
-    shared.asked.store(rank, std::memory_order_seq_cst);
-    workers_.workers[rank]->event_count->Notify();
-    while (!(answered = shared.asked.load() == 0) && !ending_.has_ended() && !late()) {
-      ranks_.control()->changed.Wait(
-          [&] { return shared.asked.load() == 0 || ending_.has_ended(); }, Clock::now() + kSlice);
-    }
-    if (answered) request = shared.request;
-  }
-  if (answered) return Status::Ok();
+  if (ranks_.AskStates(rank, request, piece, patient)) return Status::Ok();
   const std::string asked = fmt::format("{} {}", TaskText(request.kind),
                                         loaded_.plan->actors[request.actor]->name);
   if (!ending_.has_ended()) {
@@ -195,24 +171,6 @@ Status StateAccess::AskRank(uint32_t rank, StateRequest& request, std::span<uint
 }
 
 // ---- the others ---------------------------------------------------------------------------------
-
-bool StateAccess::IsAsked() const {
-  if (ranks_.machines() != nullptr) return ranks_.machines()->reporter()->IsAskedStates();
-  return ranks_.control()->states_asked.asked.load(std::memory_order_seq_cst) == loaded_.rank;
-}
-
-// Does what rank 0 asks this one for.
-void StateAccess::Answer() {
-  if (ranks_.machines() != nullptr) {
-    ranks_.machines()->reporter()->AnswerStates(
-        [this](StateRequest& request, std::span<uint8_t> piece) { AnswerPiece(request, piece); });
-    return;
-  }
-  cluster::SharedStateRequest& shared = ranks_.control()->states_asked;
-  AnswerPiece(shared.request, shared.piece);
-  shared.asked.store(0, std::memory_order_seq_cst);
-  ranks_.control()->changed.Notify();
-}
 
 void StateAccess::AnswerPiece(StateRequest& request, std::span<uint8_t> piece) {
   Status status;

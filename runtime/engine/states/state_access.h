@@ -13,8 +13,7 @@
 #include "runtime/cluster/state_request.h"
 #include "runtime/engine/ending.h"
 #include "runtime/engine/options.h"
-#include "runtime/engine/ranks.h"
-#include "runtime/execute/workers.h"
+#include "runtime/engine/ranks/ranks.h"
 #include "runtime/load/loaded_plan.h"
 #include "runtime/native/stored_objects.h"
 
@@ -24,9 +23,8 @@ class StateAccess {
  public:
   using Task = cluster::StateRequest::Kind;
 
-  StateAccess(const EngineOptions& options, const LoadedPlan& loaded, const Workers& workers,
-              Ranks& ranks, Ending& ending)
-      : options_(options), loaded_(loaded), workers_(workers), ranks_(ranks), ending_(ending) {}
+  StateAccess(const EngineOptions& options, const LoadedPlan& loaded, Ranks& ranks, Ending& ending)
+      : options_(options), loaded_(loaded), ranks_(ranks), ending_(ending) {}
 
   // Copy states of an actor out and in. No execution is in flight. kFailed with the error of a
   // device or of another rank; kTimeout where that does not answer, which ends the engine.
@@ -37,9 +35,13 @@ class StateAccess {
   Result<native::StoredObject> DoWithObject(uint32_t actor, uint64_t offset, Task task,
                                             std::span<const uint8_t> bytes = {});
 
-  // At ranks other than the first: whether rank 0 asks something; does it.
-  bool IsAsked() const;
-  void Answer();
+  // At ranks other than the first: does what rank 0 asks.
+  void Answer() {
+    ranks_.AnswerStates(
+        [this](cluster::StateRequest& request, std::span<uint8_t> piece) {
+          AnswerPiece(request, piece);
+        });
+  }
 
  private:
   using TakePiece = std::function<void(uint64_t begin, std::span<const uint8_t> piece)>;
@@ -60,7 +62,6 @@ class StateAccess {
 
   const EngineOptions& options_;
   const LoadedPlan& loaded_;
-  const Workers& workers_;
   Ranks& ranks_;
   Ending& ending_;
   std::vector<uint8_t> object_bytes_;  // of the object that this rank, not the first, is asked for

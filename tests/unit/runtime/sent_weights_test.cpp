@@ -14,7 +14,7 @@
 
 #include <fmt/format.h>
 
-#include "runtime/engine/machines/sent_weights.h"
+#include "runtime/engine/ranks/sent_weights.h"
 #include "runtime/plan/kinds.h"
 #include "tests/unit/runtime/messages/wires.h"
 

@@ -1,7 +1,7 @@
-// The GPUs of the machines that a launcher's processes are on, as rank 0 asks for them before a
-// plan is loaded: which device runs on a GPU is told to all ranks with the plan.
-#ifndef CGRAPH_RUNTIME_ENGINE_MACHINES_MACHINE_GPUS_H_
-#define CGRAPH_RUNTIME_ENGINE_MACHINES_MACHINE_GPUS_H_
+// The machines that a launcher's processes are on, as rank 0 asks for them before a plan is loaded:
+// one for each node of the plan. Which device runs on a GPU is told to all ranks with the plan.
+#ifndef CGRAPH_RUNTIME_ENGINE_RANKS_MACHINES_H_
+#define CGRAPH_RUNTIME_ENGINE_RANKS_MACHINES_H_
 
 #include <cgraph/engine.h>
 
@@ -15,6 +15,13 @@
 #include "runtime/plan/plan.h"
 
 namespace cgraph::engine {
+
+// Returns the number of nodes that a plan has devices of.
+uint32_t NodesOf(const plan::Plan& plan);
+// kInvalid where a launcher has started another number of processes.
+Status CheckNodes(const plan::Plan& plan, const cluster::Peers& peers);
+// The error where the other ranks serve another engine.
+Status OthersServeAnotherEngine();
 
 // Returns the machine of each node of the plan, by node; without `peers` this machine, which all
 // nodes are on. Only those whose nodes have gpus with something to do are asked. kInvalid where a
@@ -36,4 +43,4 @@ Result<device::GpuMap> GpusFor(plan::Plan& plan, const EngineOptions& options);
 
 }  // namespace cgraph::engine
 
-#endif  // CGRAPH_RUNTIME_ENGINE_MACHINES_MACHINE_GPUS_H_
+#endif  // CGRAPH_RUNTIME_ENGINE_RANKS_MACHINES_H_

@@ -1,4 +1,4 @@
-#include "runtime/engine/ranks.h"
+#include "runtime/engine/ranks/region_ranks.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -9,9 +9,10 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/base/death.h"
+#include "runtime/engine/options.h"
 #include "runtime/plan/load.h"
 #include "runtime/plan/print.h"
+#include "runtime/plan/prove.h"
 
 namespace cgraph::engine {
 namespace {
@@ -19,9 +20,9 @@ namespace {
 // How long a rank is given to end, once all executions have, or to close its queues: it may be
 // inside a kernel.
 constexpr auto kGrace = std::chrono::seconds(1);
-// How long a rank may take to load a plan, at least: time-outs are about executions.
-constexpr auto kLoadPatience = std::chrono::seconds(60);
 constexpr auto kNoPatience = std::chrono::nanoseconds(1);
+// How often a rank tells where its queues are.
+constexpr auto kBetweenHeads = std::chrono::milliseconds(20);
 
 // Says which devices run on GPUs, for all ranks.
 Status TellGpus(const device::GpuMap& gpus, cluster::Region& region, cluster::Control& control) {
@@ -44,20 +45,41 @@ Result<cluster::Control*> TakeControl(cluster::Region& region) {
   return reinterpret_cast<cluster::Control*>(memory->data());
 }
 
-std::chrono::nanoseconds Ranks::LoadPatience(const EngineOptions& options) {
-  if (options.timeout.count() == 0 || SomeRankHangs()) return options.timeout;
-  return std::max<std::chrono::nanoseconds>(options.timeout, kLoadPatience);
+void ReportLoaded(cluster::Control& control, uint32_t rank, const Status& status) {
+  cluster::RankState& state = control.states[rank];
+  state.code = status.code();
+  state.text.Set(status.message());
+  state.phase.store(status.ok() ? cluster::RankState::kLoaded : cluster::RankState::kFailed,
+                    std::memory_order_release);
+  control.changed.Notify();
 }
 
-Status Ranks::Start(const EngineView& engine) {
-  if (options_.peers != nullptr) return SendParts(engine);
-  if (!options_.processes || loaded_.placement.workers == 1) return Status::Ok();
+RegionRanks::RegionRanks(const EngineOptions& options, const EngineView& engine, uint32_t rank,
+                         std::shared_ptr<cluster::Region> region, cluster::Control& control)
+    : Ranks(options, engine) {
+  TakeRegion(rank, control.options.ranks, std::move(region), control);
+}
+
+// ---- loading the plan ---------------------------------------------------------------------------
+
+uint32_t RegionRanks::WorkersOf(const plan::Plan& plan) const {
+  if (options_.processes != kProcessPerDevice) return options_.processes;
+  return std::max(1u, static_cast<uint32_t>(plan::BusyDevices(plan).size()));
+}
+
+void RegionRanks::Deal(plan::Plan& plan) const {
+  if (options_.processes != kProcessPerDevice) return Ranks::Deal(plan);
+  plan::DealByDevice(plan);
+}
+
+Status RegionRanks::Start() {
+  if (loaded_.placement.workers == 1) return Status::Ok();
   CGRAPH_RETURN_IF_ERROR(CheckProcesses());
-  return StartProcesses(engine);
+  return StartProcesses();
 }
 
 // Refuses what processes of one machine cannot run.
-Status Ranks::CheckProcesses() const {
+Status RegionRanks::CheckProcesses() const {
   const plan::Plan& plan = *loaded_.plan;
   if (loaded_.placement.workers > cluster::kMostRanks) {
     return Status(StatusCode::kUnsupported,
@@ -82,33 +104,8 @@ Status Ranks::CheckProcesses() const {
   return Status::Ok();
 }
 
-// Has each of the ranks that a launcher has started load its part of the plan.
-Status Ranks::SendParts(const EngineView& engine) {
-  cluster::Messenger& messenger = options_.peers->messenger;
-  if (messenger.given_up()) {
-    return Status(StatusCode::kUnsupported,
-                  "another process is gone, or still computes for an engine that has ended; "
-                  "start all of them again");
-  }
-  if (!messenger.Claim()) return OthersServeAnotherEngine();
-  const uint32_t first_tag = messenger.unused_tag();
-  Join(engine, first_tag, {});
-  if (options_.loading) options_.loading("sending the others their parts of the plan");
-  plan::NodeParts parts(*loaded_.plan);
-  loaded_.totals = parts.totals();
-  others()->SendPlan(parts, options_, first_tag, loaded_.gpus, loaded_.placement);
-  return Status::Ok();
-}
-
-void Ranks::Join(const EngineView& engine, uint32_t first_tag, std::vector<uint32_t> weights) {
-  machines_ = std::make_unique<Machines>(engine, *options_.peers, first_tag, std::move(weights));
-  loaded_.apart = true;
-  loaded_.rank = options_.peers->messenger.rank();
-  loaded_.ranks = options_.peers->messenger.count();
-}
-
 // Starts processes on this machine, which find the plan in memory that all of them share.
-Status Ranks::StartProcesses(const EngineView& engine) {
+Status RegionRanks::StartProcesses() {
   auto region = cluster::Region::Make();
   if (!region.ok()) return region.status();
   auto memory = TakeControl(**region);
@@ -129,7 +126,7 @@ Status Ranks::StartProcesses(const EngineView& engine) {
   // engine, which nobody else may touch.
   auto processes = cluster::Processes::Start(
       {options_.rank_program, options_.rank_arguments}, loaded_.ranks, loaded_.region, *control,
-      [control, lost = engine.lost](uint32_t rank, int pid, const std::string& exit_text) {
+      [control, lost = engine_.lost](uint32_t rank, int pid, const std::string& exit_text) {
         if (!control->started.load(std::memory_order_seq_cst)) return;
         lost(rank, fmt::format("process {}", pid), exit_text);
       });
@@ -138,12 +135,7 @@ Status Ranks::StartProcesses(const EngineView& engine) {
   return Status::Ok();
 }
 
-void Ranks::Join(uint32_t rank, std::shared_ptr<cluster::Region> region,
-                 cluster::Control& control) {
-  TakeRegion(rank, control.options.ranks, std::move(region), control);
-}
-
-void Ranks::TakeRegion(uint32_t rank, uint32_t count, std::shared_ptr<cluster::Region> region,
+void RegionRanks::TakeRegion(uint32_t rank, uint32_t count, std::shared_ptr<cluster::Region> region,
                        cluster::Control& control) {
   loaded_.rank = rank;
   loaded_.ranks = count;
@@ -152,38 +144,26 @@ void Ranks::TakeRegion(uint32_t rank, uint32_t count, std::shared_ptr<cluster::R
   ending_.ShareWith(control.ended);
 }
 
-LoadContext Ranks::Context() {
-  LoadContext context{.options = options_};
-  if (machines_ != nullptr) {
-    context.links = &machines_->links();
-    context.first_rank = machines_->first_rank();
-  }
+// The functions are called by threads of devices, which go before this does.
+LoadContext RegionRanks::Context() {
+  LoadContext context = Ranks::Context();
   context.control = control_;
-  context.among = Among();
-  context.patience = LoadPatience(options_);
+  context.among.memory = loaded_.region;
+  context.among.failed = [this](const Status& failure) { TellDeviceFailure(failure); };
+  context.among.gives_up = [this] {
+    return ending_.has_ended() || (processes_ != nullptr && processes_->AnyLost());
+  };
   return context;
 }
 
-// The functions are called by threads of devices, which go before this does.
-device::AmongProcesses Ranks::Among() {
-  device::AmongProcesses among;
-  if (machines_ != nullptr) {
-    among.gives_up = [this] { return ending_.has_ended() || machines_->GivesUp(); };
-    return among;
-  }
-  among.memory = loaded_.region;
-  among.failed = [this](const Status& failure) { TellDeviceFailure(failure); };
-  among.gives_up = [this] {
-    return ending_.has_ended() || (processes_ != nullptr && processes_->AnyLost());
-  };
-  return among;
+void RegionRanks::Configure(Workers::Settings& settings) {
+  Ranks::Configure(settings);
+  if (loaded_.rank != 0) settings.on_begin = [this](Frame& frame) { BeginRound(frame); };
 }
 
-Status Ranks::AwaitLoaded() {
+Status RegionRanks::AwaitLoaded() {
   if (!loaded_.several_ranks()) return Status::Ok();
-  const std::chrono::nanoseconds patience = LoadPatience(options_);
-  if (machines_ != nullptr) return others()->AwaitLoaded(patience);
-  CGRAPH_RETURN_IF_ERROR(processes_->AwaitLoaded(patience));
+  CGRAPH_RETURN_IF_ERROR(processes_->AwaitLoaded(LoadPatience()));
   for (uint32_t rank = 1; rank < loaded_.ranks; ++rank) {
     const uint64_t bytes = control_->states[rank].region_bytes;
     if (bytes == loaded_.region->used()) continue;
@@ -197,8 +177,7 @@ Status Ranks::AwaitLoaded() {
   return processes_->AwaitLoaded(kNoPatience);  // one may be gone by now
 }
 
-Status Ranks::WithRefusals(Status own) {
-  if (machines_ != nullptr) return machines_->JoinRefusal(std::move(own));
+Status RegionRanks::WithRefusals(Status own) {
   if (processes_ == nullptr || !processes_->AnyLost()) return own;
   CGRAPH_RETURN_IF_ERROR(processes_->WhyGone());
   Status theirs = processes_->AwaitLoaded(kGrace);
@@ -208,7 +187,92 @@ Status Ranks::WithRefusals(Status own) {
   return known ? std::move(theirs) : std::move(own);
 }
 
-std::optional<Status> Ranks::DeviceFailure() const {
+void RegionRanks::ReportLoaded(const Status& status) {
+  // What another rank has brought about is that one's to say.
+  if (!status.ok() && ending_.has_ended()) return;
+  if (status.ok()) {
+    control_->states[loaded_.rank].region_bytes = loaded_.region->used();
+    control_->states[loaded_.rank].captures = loaded_.Captures();
+  }
+  engine::ReportLoaded(*control_, loaded_.rank, status);
+}
+
+void RegionRanks::AwaitStart() {
+  const auto begins = [this] {
+    return control_->started.load(std::memory_order_acquire) || ending_.has_ended();
+  };
+  while (!begins()) control_->changed.Wait(begins);
+}
+
+Status RegionRanks::StartThread() {
+  if (loaded_.rank == 0 || !loaded_.among_gpu_ranks()) return Status::Ok();
+  heads_ = std::thread([this] {
+    const auto ended = [this] { return ending_.has_ended(); };
+    const WorkQueue& own = *engine_.workers.First(loaded_)->work_queues.front();
+    for (AwaitStart(); !ended();) {
+      own.positions().TellHeads();
+      control_->changed.Wait(ended, std::chrono::steady_clock::now() + kBetweenHeads);
+    }
+  });
+  return Status::Ok();
+}
+
+void RegionRanks::EndThread() {
+  if (heads_.joinable()) heads_.join();
+}
+
+// ---- running it ---------------------------------------------------------------------------------
+
+// Does what rank 0 cannot do for the GPUs of this rank when a round begins: rank 0 may have taken
+// memory for results since the last one, and an execution that has failed leaves flags in the GPUs'
+// own memory.
+void RegionRanks::BeginRound(Frame& frame) {
+  const std::span<std::byte> grown = loaded_.region->TakeGrown();
+  device::HostReach* const host = loaded_.devices.front()->host_reach();
+  if (!grown.empty() && host != nullptr) {
+    Status reached = host->Reach(grown.data(), grown.size(), "results");
+    if (!reached.ok()) TellDeviceFailure(reached);
+  }
+  if (frame.words->failed.load(std::memory_order_relaxed)) {
+    for (auto& device : loaded_.devices) {
+      const Status cleared = device->ClearPoison(frame.bindings);
+      if (!cleared.ok()) TellDeviceFailure(cleared);
+    }
+  }
+}
+
+bool RegionRanks::AskStates(uint32_t rank, cluster::StateRequest& request,
+                            std::span<uint8_t> piece, const std::function<bool()>& patient) {
+  constexpr auto kSlice = std::chrono::milliseconds(50);  // nobody notifies of an end
+  cluster::SharedStateRequest& shared = control_->states_asked;
+  const auto answered = [&] { return shared.asked.load() == 0; };
+  shared.request = request;
+  std::copy_n(piece.begin(), request.piece_bytes, shared.piece);
+  shared.asked.store(rank, std::memory_order_seq_cst);
+  engine_.workers.workers[rank]->event_count->Notify();
+  while (!answered()) {
+    if (!patient()) return false;
+    control_->changed.Wait([&] { return answered() || ending_.has_ended(); },
+                           std::chrono::steady_clock::now() + kSlice);
+  }
+  request = shared.request;
+  request.piece_bytes = std::min<uint32_t>(request.piece_bytes, piece.size());
+  std::copy_n(shared.piece, request.piece_bytes, piece.begin());
+  return true;
+}
+
+bool RegionRanks::IsAskedStates() const {
+  return control_->states_asked.asked.load(std::memory_order_seq_cst) == loaded_.rank;
+}
+
+void RegionRanks::AnswerStates(const StateAnswer& answer) {
+  cluster::SharedStateRequest& shared = control_->states_asked;
+  answer(shared.request, shared.piece);
+  shared.asked.store(0, std::memory_order_seq_cst);
+  control_->changed.Notify();
+}
+
+std::optional<Status> RegionRanks::DeviceFailure() const {
   for (uint32_t rank = 1; loaded_.among_gpu_ranks() && rank < loaded_.ranks; ++rank) {
     const cluster::RankState& state = control_->states[rank];
     if (!state.device_failed.load(std::memory_order_acquire)) continue;
@@ -217,7 +281,7 @@ std::optional<Status> Ranks::DeviceFailure() const {
   return std::nullopt;
 }
 
-void Ranks::TellDeviceFailure(const Status& failure) {
+void RegionRanks::TellDeviceFailure(const Status& failure) {
   cluster::RankState& state = control_->states[loaded_.rank];
   static std::mutex mutex;  // devices may fail at once
   std::lock_guard lock(mutex);
@@ -226,23 +290,16 @@ void Ranks::TellDeviceFailure(const Status& failure) {
   state.device_failed.store(true, std::memory_order_release);
 }
 
-std::string Ranks::TextOf(uint32_t rank) const {
-  if (machines_ != nullptr) {
-    return fmt::format("rank {}: {}", rank, options_.peers->ProcessOf(rank).Text());
-  }
-  std::lock_guard lock(mutex_);
-  if (processes_ == nullptr) return fmt::format("rank {}", rank);
-  return fmt::format("rank {}: process {}", rank, rank == 0 ? getpid() : processes_->pid(rank));
+bool RegionRanks::LosesPeers() const {
+  return processes_ != nullptr && loaded_.among_gpu_ranks();
 }
 
-bool Ranks::IsHalted(uint32_t rank) const {
-  if (machines_ != nullptr) return others() != nullptr && others()->IsSilent(rank);
+bool RegionRanks::IsHalted(uint32_t rank) const {
   std::lock_guard lock(mutex_);
   return processes_ != nullptr && rank != 0 && processes_->IsStopped(rank);
 }
 
-std::string Ranks::HaltedText() const {
-  if (OtherRanks* apart = others()) return apart->SilentRanks();
+std::string RegionRanks::HaltedText() const {
   std::string text;
   std::lock_guard lock(mutex_);
   for (uint32_t rank = 1; processes_ != nullptr && rank < loaded_.ranks; ++rank) {
@@ -255,35 +312,13 @@ std::string Ranks::HaltedText() const {
   return text;
 }
 
-std::vector<Engine::Stats::Rank> Ranks::Stats() const {
-  std::vector<Engine::Stats::Rank> all;
+std::optional<cluster::Process> RegionRanks::ProcessOf(uint32_t rank) const {
   std::lock_guard lock(mutex_);
-  const bool known = processes_ != nullptr || machines_ != nullptr;
-  for (uint32_t rank = 0; known && rank < loaded_.ranks; ++rank) {
-    cluster::Process process;
-    if (machines_ != nullptr) {
-      process = options_.peers->ProcessOf(rank);
-    } else {
-      process.number = rank == 0 ? getpid() : processes_->pid(rank);
-    }
-    std::pair<uint64_t, uint64_t> weights;  // bytes read, and sent
-    if (rank == 0) {
-      weights = WeightBytes();
-    } else if (machines_ != nullptr) {
-      weights = others()->WeightBytesOf(rank);
-    }
-    all.push_back({process.number, std::move(process.host), loaded_.DevicesOf(rank), weights.first,
-                   weights.second});
-  }
-  return all;
+  if (processes_ == nullptr) return std::nullopt;
+  return cluster::Process{rank == 0 ? getpid() : processes_->pid(rank), ""};
 }
 
-std::pair<uint64_t, uint64_t> Ranks::WeightBytes() const {
-  if (loaded_.kernels == nullptr) return {};
-  return {loaded_.kernels->weights().read_bytes(), loaded_.kernels->weights().sent_bytes()};
-}
-
-uint32_t Ranks::CapturesOfOthers() const {
+uint32_t RegionRanks::CapturesOfOthers() const {
   uint32_t captures = 0;
   for (uint32_t rank = 1; control_ != nullptr && rank < loaded_.ranks; ++rank) {
     captures += control_->states[rank].captures;
@@ -291,15 +326,9 @@ uint32_t Ranks::CapturesOfOthers() const {
   return captures;
 }
 
-void Ranks::GatherMeasurements() {
-  if (others() != nullptr && (options_.profile || options_.trace)) others()->GatherMeasurements();
-}
+// ---- the end ------------------------------------------------------------------------------------
 
-void Ranks::ForgetMeasurements() {
-  if (others() != nullptr) others()->ForgetMeasurements();
-}
-
-void Ranks::CloseShared() {
+void RegionRanks::CloseShared() {
   if (loaded_.arenas != nullptr) loaded_.arenas->ClosePeers();
   control_->states[loaded_.rank].closed.store(true, std::memory_order_release);
   control_->changed.Notify();
@@ -308,13 +337,7 @@ void Ranks::CloseShared() {
   while (loaded_.rank != 0 && !released()) control_->changed.Wait(released);
 }
 
-void Ranks::End() {
-  // Before queues are closed: they then make signals of what never came, and it would be sent.
-  if (machines_ != nullptr) machines_->EndThread();
-  if (others() != nullptr) {
-    GatherMeasurements();
-    others()->End();
-  }
+void RegionRanks::End() {
   if (processes_ == nullptr) return;
   control_->changed.Notify();
   processes_->End(kGrace);

@@ -1,10 +1,11 @@
-#include "runtime/engine/machines/plan_message.h"
+#include "runtime/engine/ranks/plan_message.h"
 
 #include <algorithm>
 #include <cstring>
 #include <span>
 #include <utility>
 
+#include "runtime/engine/options.h"
 #include "runtime/plan/load.h"
 
 namespace cgraph::engine {

@@ -1,7 +1,7 @@
 // PlanMessage: what a rank of another node loads, as rank 0 tells it: its part of a proved plan,
 // and what all ranks must agree on that is not in the part.
-#ifndef CGRAPH_RUNTIME_ENGINE_MACHINES_PLAN_MESSAGE_H_
-#define CGRAPH_RUNTIME_ENGINE_MACHINES_PLAN_MESSAGE_H_
+#ifndef CGRAPH_RUNTIME_ENGINE_RANKS_PLAN_MESSAGE_H_
+#define CGRAPH_RUNTIME_ENGINE_RANKS_PLAN_MESSAGE_H_
 
 #include <cstdint>
 #include <string>
@@ -50,4 +50,4 @@ Result<PlanMessage> ReadPlanMessage(std::string_view text);
 
 }  // namespace cgraph::engine
 
-#endif  // CGRAPH_RUNTIME_ENGINE_MACHINES_PLAN_MESSAGE_H_
+#endif  // CGRAPH_RUNTIME_ENGINE_RANKS_PLAN_MESSAGE_H_

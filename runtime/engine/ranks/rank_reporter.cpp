@@ -1,4 +1,4 @@
-#include "runtime/engine/machines/rank_reporter.h"
+#include "runtime/engine/ranks/rank_reporter.h"
 
 #include <mutex>
 #include <string_view>
@@ -15,14 +15,20 @@ constexpr auto kPositionInterval = std::chrono::milliseconds(20);
 
 }  // namespace
 
-RankReporter::RankReporter(const EngineView& engine, cluster::Messenger& messenger,
-                           cluster::Agreement& agreement, std::vector<uint32_t> weights)
-    : engine_(engine),
-      messenger_(messenger),
-      agreement_(agreement),
+RankReporter::RankReporter(const EngineOptions& options, const EngineView& engine,
+                           uint32_t first_tag, std::vector<uint32_t> weights)
+    : MessageRanks(options, engine),
       first_rank_(
-          messenger, std::move(weights), [this] { return engine_.ending.has_ended(); },
-          engine.load_patience) {}
+          messenger_, std::move(weights), [this] { return ending_.has_ended(); }, LoadPatience()),
+      measurements_(messenger_, loaded_, engine.workers) {
+  Join(first_tag);
+}
+
+LoadContext RankReporter::Context() {
+  LoadContext context = MessageRanks::Context();
+  context.first_rank = &first_rank_;
+  return context;
+}
 
 void RankReporter::Dispatch(std::span<const std::byte> bytes) {
   const auto [message, text] = cluster::ReadMessage(bytes);
@@ -37,10 +43,8 @@ void RankReporter::Dispatch(std::span<const std::byte> bytes) {
       engine_.rounds.Accept(message.graph, message.round, text);
       break;
     case cluster::MachineMessage::kClock:
-      asked_clock_.store(message.question, std::memory_order_release);
-      break;
     case cluster::MachineMessage::kMeasure:
-      asked_measurements_.store(message.question, std::memory_order_release);
+      measurements_.OnMessage(message);
       break;
     case cluster::MachineMessage::kForget:
       engine_.forget();
@@ -50,7 +54,7 @@ void RankReporter::Dispatch(std::span<const std::byte> bytes) {
       asked_states_.store(true, std::memory_order_seq_cst);
       break;
     case cluster::MachineMessage::kEnd:
-      engine_.ending.End(Status(StatusCode::kClosed, "rank 0 has ended the engine"));
+      ending_.End(Status(StatusCode::kClosed, "rank 0 has ended the engine"));
       break;
     // These come while there is no engine, or go to rank 0.
     case cluster::MachineMessage::kNone:
@@ -73,8 +77,9 @@ void RankReporter::Dispatch(std::span<const std::byte> bytes) {
   }
 }
 
-void RankReporter::ReportLoaded(const Status& status, uint64_t read_bytes, uint64_t sent_bytes) {
+void RankReporter::ReportLoaded(const Status& status) {
   cluster::MachineMessage message{.kind = cluster::MachineMessage::kLoaded, .code = status.code()};
+  const auto [read_bytes, sent_bytes] = WeightBytesOf(loaded_.rank);
   message.loaded = {read_bytes, sent_bytes};
   SendMessage(messenger_, 0, message, status.message());
 }
@@ -83,12 +88,23 @@ void RankReporter::ReportAlive() {
   SendMessage(messenger_, 0, {.kind = cluster::MachineMessage::kAlive});
 }
 
-void RankReporter::ReportProgress(bool positions) {
+void RankReporter::AnswerStates(const StateAnswer& answer) {
+  cluster::StateRequest request;
+  states_piece_.resize(cluster::StateRequest::kMostBytes);
+  const std::span<uint8_t> piece(states_piece_);
+  request.Read(states_, piece);
+  asked_states_.store(false, std::memory_order_relaxed);
+  answer(request, piece);
+  SendMessage(messenger_, 0, {.kind = cluster::MachineMessage::kStates},
+              request.ToText(piece.first(request.piece_bytes)));
+}
+
+void RankReporter::Report(bool positions) {
   std::unique_lock lock(report_mutex_, std::try_to_lock);
   if (!lock.owns_lock()) return;
   reported_.resize(engine_.workers.work_queues.size());
   for (uint32_t w = 0; w < reported_.size(); ++w) {
-    if (!engine_.loaded.HasWorkQueue(w)) continue;
+    if (!loaded_.HasWorkQueue(w)) continue;
     const WorkQueue& work_queue = *engine_.workers.work_queues[w];
     const EntryInbox::Progress progress = work_queue.inbox().progress();
     Reported& reported = reported_[w];
@@ -116,7 +132,7 @@ void RankReporter::ReportProgress(bool positions) {
 // the work queue itself is through with it then.
 void RankReporter::ReportHeads(uint32_t work_queue) {
   if (engine_.workers.work_queues[work_queue]->queues().empty()) return;
-  std::unique_lock queues(engine_.queues, std::try_to_lock);
+  std::unique_lock queues(engine_.workers.closing, std::try_to_lock);
   if (!queues.owns_lock()) return;  // they are being closed
   const WorkQueue& from = *engine_.workers.work_queues[work_queue];
   Reported& reported = reported_[work_queue];
@@ -135,15 +151,15 @@ void RankReporter::ReportHeads(uint32_t work_queue) {
 // Reports the failures that the work queue has noted since the last time; before them that of a
 // device, whose consequence they may be.
 void RankReporter::ReportFailures(uint32_t work_queue) {
-  for (const auto& device : engine_.loaded.devices) {
+  for (const auto& device : loaded_.devices) {
     const Status failure = device->Failure();
     if (failure.ok()) continue;
     SendMessage(messenger_, 0,
                 {.kind = cluster::MachineMessage::kDeviceFailed, .code = failure.code()},
                 failure.message());
   }
-  for (uint32_t g = 0; g < engine_.loaded.graphs.size(); ++g) {
-    std::vector<Frame>& frames = engine_.loaded.graphs[g]->frames;
+  for (uint32_t g = 0; g < loaded_.graphs.size(); ++g) {
+    std::vector<Frame>& frames = loaded_.graphs[g]->frames;
     for (uint32_t f = 0; f < frames.size(); ++f) {
       const FailureSlot& slot = frames[f].failures.slots[work_queue];
       uint64_t& reported = reported_[work_queue].versions[{g, f}];

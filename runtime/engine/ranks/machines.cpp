@@ -1,4 +1,4 @@
-#include "runtime/engine/machines/machine_gpus.h"
+#include "runtime/engine/ranks/machines.h"
 
 #include <algorithm>
 #include <chrono>
@@ -10,10 +10,10 @@
 #include <fmt/format.h>
 
 #include "runtime/base/sync/cores.h"
+#include "runtime/base/text.h"
 #include "runtime/cluster/message.h"
 #include "runtime/cluster/supervision.h"
 #include "runtime/device/gpus.h"
-#include "runtime/engine/machines/machines.h"
 
 namespace cgraph::engine {
 namespace {
@@ -105,6 +105,33 @@ Status Ask(const Question& question, const std::vector<uint32_t>& ranks, cluster
 }
 
 }  // namespace
+
+uint32_t NodesOf(const plan::Plan& plan) {
+  uint32_t nodes = 1;
+  for (const auto& device : plan.devices) nodes = std::max(nodes, device->node + 1);
+  return nodes;
+}
+
+Status OthersServeAnotherEngine() {
+  return Status(StatusCode::kUnsupported,
+                "the other processes serve another engine, and one at a time; end that first");
+}
+
+Status CheckNodes(const plan::Plan& plan, const cluster::Peers& peers) {
+  const uint32_t nodes = NodesOf(plan), processes = peers.messenger.count();
+  if (nodes == processes) return Status::Ok();
+  if (nodes == 1) {
+    return Status(StatusCode::kInvalid,
+                  fmt::format("the plan has devices of one machine, and {} processes were started, "
+                              "of which each serves a machine; run it without a launcher, or put "
+                              "actors on node[1]",
+                              processes));
+  }
+  return Status(StatusCode::kInvalid,
+                fmt::format("the plan has devices on {}, node[0] to node[{}], and {} processes "
+                            "were started; start one for each node (mpirun -n {})",
+                            Counted(nodes, "node"), nodes - 1, processes, nodes));
+}
 
 Result<std::vector<plan::Machine>> FindMachines(const plan::Plan& plan, cluster::Peers* peers) {
   const std::vector<uint32_t> gpus = plan::BusyGpus(plan);

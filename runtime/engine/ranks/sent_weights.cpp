@@ -1,4 +1,4 @@
-#include "runtime/engine/machines/sent_weights.h"
+#include "runtime/engine/ranks/sent_weights.h"
 
 #include <algorithm>
 #include <cstring>

@@ -6,8 +6,8 @@
 // is taken for the same. Else the slice is compared piece by piece: the rank tells the digest of a
 // piece, and rank 0 answers that its own is the same, or with the bytes. So a rank has one question
 // open at a time, a message has one piece at most, and nobody allocates more than the plan says.
-#ifndef CGRAPH_RUNTIME_ENGINE_MACHINES_SENT_WEIGHTS_H_
-#define CGRAPH_RUNTIME_ENGINE_MACHINES_SENT_WEIGHTS_H_
+#ifndef CGRAPH_RUNTIME_ENGINE_RANKS_SENT_WEIGHTS_H_
+#define CGRAPH_RUNTIME_ENGINE_RANKS_SENT_WEIGHTS_H_
 
 #include <chrono>
 #include <cstdint>
@@ -83,4 +83,4 @@ class AskedFirstRank final : public FirstRank {
 
 }  // namespace cgraph::engine
 
-#endif  // CGRAPH_RUNTIME_ENGINE_MACHINES_SENT_WEIGHTS_H_
+#endif  // CGRAPH_RUNTIME_ENGINE_RANKS_SENT_WEIGHTS_H_
