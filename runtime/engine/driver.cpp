@@ -17,13 +17,13 @@ void Driver::Start(std::function<void()> flush) {
 }
 
 void Driver::Join() {
-  if (!Omits(Omission::kEndDriver)) {
+  if (!Omits(WaitPoint::kEndDriver)) {
     std::lock_guard lock(lock_);  // who was driving has seen the end; a kernel is waited for
   }
 }
 
 void Driver::JoinFallback() {
-  if (fallback_.joinable() && !Omits(Omission::kEndFallback)) fallback_.join();
+  cgraph::Join(WaitPoint::kEndFallback, fallback_);
 }
 
 template <typename Until>

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/base/omission.h"
+#include "runtime/base/wait_point.h"
 #include "runtime/base/status.h"
 #include "runtime/base/sync/event_count.h"
 
@@ -24,7 +24,7 @@ class Ending {
     why_ = std::move(why);
     ended_->store(true, std::memory_order_release);
     for (uint32_t i = 0; i < wakes_.size(); ++i) {
-      if (!Omits(Omission::kWakeAtEnd, i)) wakes_[i]->Notify();
+      if (!Omits(WaitPoint::kWakeAtEnd, i)) wakes_[i]->Notify();
     }
   }
   Status why() const {

@@ -12,7 +12,7 @@
 #include <memory>
 #include <vector>
 
-#include "runtime/base/omission.h"
+#include "runtime/base/wait_point.h"
 #include "runtime/base/status.h"
 #include "runtime/base/sync/mutex.h"
 #include "runtime/device/shared_gpu.h"
@@ -71,8 +71,7 @@ struct ExecutionState final : Run {
 
   bool Done() const {
     for (uint32_t i = 0; i < target_count; ++i) {
-      if (Omits(Omission::kParticipant, i)) continue;
-      if (!targets[i].Finished()) return false;
+      if (!Passed(WaitPoint::kParticipant, i, targets[i].Finished())) return false;
     }
     return true;
   }
@@ -86,10 +85,10 @@ struct ExecutionState final : Run {
   // Returns whether the run is finished everywhere, or has failed already with the first error that
   // it can have, and no memory that the caller lent is read any more.
   bool Over() {
-    if (Omits(Omission::kResult)) return true;
-    const bool reads = lent && !Omits(Omission::kLent);
     if (FailedRemotely()) CollectFailures();
-    return (!reads && failed.load(std::memory_order_acquire) && IsFirstError()) || Done();
+    const bool fails = Passed(WaitPoint::kLent, !lent) && failed.load(std::memory_order_acquire) &&
+                       IsFirstError();
+    return Passed(WaitPoint::kResult, fails || Done());
   }
 
   void Fail(uint32_t position, Status status, bool device_failed) override;

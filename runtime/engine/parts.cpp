@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "runtime/base/death.h"
-#include "runtime/base/omission.h"
+#include "runtime/base/wait_point.h"
 #include "runtime/base/sync/cores.h"
 #include "runtime/base/text.h"
 #include "runtime/engine/ranks/machines.h"
@@ -172,7 +172,7 @@ Status Parts::RunStartGraph() {
   auto run = submitter.Submit(graph, {}, WhenFull::kWait);
   if (!run.ok()) return run.status();
   Status status = (*run)->lags ? submitter.Flush(**run) : Status::Ok();
-  if (!Omits(Omission::kStartGraph)) driver.Await(**run);
+  if (!Omits(WaitPoint::kStartGraph)) driver.Await(**run);
   if (status.ok()) status = ending.has_ended() ? ending.why() : (*run)->Error();
   if (!status.ok() && loaded.kernels->weights().unreadable()) {
     status = Status(StatusCode::kNotFound, status.message());
@@ -233,14 +233,14 @@ void Parts::CloseQueues() {
     // collectives that hang.
     for (auto& work_queue : workers.work_queues) work_queue->queues().AbortCollectives();
     for (uint32_t w = 0; w < workers.work_queues.size(); ++w) {
-      if (Omits(Omission::kEndQueues)) continue;
+      if (Omits(WaitPoint::kEndQueues)) continue;
       std::vector<Position> running;
       over &= workers.work_queues[w]->CloseQueues(running);
       kernels += reporter.Describe(running, w);
     }
     over &= loaded.native.Close(options.timeout);
     for (auto& work_queue : workers.work_queues) {
-      if (!Omits(Omission::kEndQueues)) work_queue->queues().Free();
+      if (!Omits(WaitPoint::kEndQueues)) work_queue->queues().Free();
     }
   }
   if (!over) TellAbandoned(kernels);

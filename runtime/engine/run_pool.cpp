@@ -6,7 +6,7 @@
 #include <new>
 #include <utility>
 
-#include "runtime/base/omission.h"
+#include "runtime/base/wait_point.h"
 #include "runtime/load/operand_type.h"
 
 namespace cgraph::engine {
@@ -110,7 +110,7 @@ bool RunPool::Close() {
     ++free;
   }
   const uint64_t surplus = kBias - (runs_.size() - free);
-  return held_.fetch_sub(surplus) == surplus || Omits(Omission::kEndHeld);
+  return Passed(WaitPoint::kEndHeld, held_.fetch_sub(surplus) == surplus);
 }
 
 void RunPool::Return(ExecutionState* run) {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "runtime/base/assert.h"
-#include "runtime/base/omission.h"
+#include "runtime/base/wait_point.h"
 #include "runtime/engine/inputs.h"
 #include "runtime/engine/rounds.h"
 
@@ -71,7 +71,7 @@ Result<ExecutionState*> Submitter::Submit(uint32_t g, std::span<const Input> inp
   CGRAPH_RETURN_IF_ERROR(MatchInputs(*loaded_.plan, graph, inputs, given_));
   bool waited = false;
   CGRAPH_RETURN_IF_ERROR(AwaitCapacity(at, when_full, waited));
-  if (waited && !Omits(Omission::kMatchAgain)) {  // another thread may have been here
+  if (!Passed(WaitPoint::kMatchAgain, !waited)) {  // another thread may have been here
     CGRAPH_RETURN_IF_ERROR(MatchInputs(*loaded_.plan, graph, inputs, given_));
   }
   Frame& frame = graph.frames[at.next_frame];
@@ -92,7 +92,7 @@ Result<ExecutionState*> Submitter::Submit(uint32_t g, std::span<const Input> inp
   run->lent = any_lent;
   run->empty = false;
   // The caller's two and the engine's.
-  run->refs.store(Omits(Omission::kInProgress) ? 2 : 3, std::memory_order_relaxed);
+  run->refs.store(Omits(WaitPoint::kInProgress) ? 2 : 3, std::memory_order_relaxed);
   ++at.in_progress;
   SubmitRound(at, run);
   at.begun = at.submitted;
@@ -116,8 +116,8 @@ Status Submitter::TryCapacity(Progress& at, WhenFull when_full, Turns::Caller& s
     Progress* other = Conflicting(at);
     bool overtakes = false;
     if (other == nullptr) {
-      const bool few = at.in_progress < graph.inflight || Omits(Omission::kInflight);
-      const bool room = !at.full() || Omits(Omission::kFrame);
+      const bool few = Passed(WaitPoint::kInflight, at.in_progress < graph.inflight);
+      const bool room = Passed(WaitPoint::kFrame, !at.full());
       overtakes = few && room && turns_.any() && turns_.MustWait(graph, self);
       if (few && room && !overtakes && !turns_.paused()) {
         if (turns_.any()) turns_.Overtake(graph, self);
@@ -146,8 +146,7 @@ Status Submitter::TryCapacity(Progress& at, WhenFull when_full, Turns::Caller& s
 Submitter::Progress* Submitter::Conflicting(const Progress& at) {
   for (uint32_t c : at.graph->conflicts) {
     Retire(progress_[c]);
-    if (Omits(Omission::kConflict)) continue;
-    if (progress_[c].in_progress != 0) return &progress_[c];
+    if (!Passed(WaitPoint::kConflict, progress_[c].in_progress == 0)) return &progress_[c];
   }
   return nullptr;
 }
@@ -170,7 +169,7 @@ Status Submitter::AwaitOldest(Progress& at, bool interruptible) {
 // Submits a round for an execution that nobody asked for, which brings those before it nearer to
 // their end.
 Status Submitter::SubmitEmpty(Progress& at) {
-  Stretch(Omission::kEndSubmission);
+  Stretch(WaitPoint::kEndSubmission);
   auto run = runs_.Take(at.graph->index);
   if (!run.ok()) return run.status();
   (*run)->empty = true;
@@ -184,7 +183,7 @@ void Submitter::Retire(Progress& at) {
   while (at.retired < at.submitted) {
     Frame& frame = at.graph->frames[at.oldest_frame];
     ExecutionState* run = at.RunOf(at.oldest_frame);
-    if (!run->Done() && !Omits(Omission::kRetire)) return;
+    if (!Passed(WaitPoint::kRetire, run->Done())) return;
     if (loaded_.several_ranks()) run->CollectFailures();
     if (!run->empty) {
       frame.failed = run->failed.load(std::memory_order_relaxed);
@@ -195,8 +194,8 @@ void Submitter::Retire(Progress& at) {
     frame.flagged = run->empty || frame.failed;
     ++at.retired;
     at.Advance(at.oldest_frame);
-    if (Omits(Omission::kInProgress) && !run->empty) continue;
-    if (Omits(Omission::kHeldResult) || run->refs.load(std::memory_order_acquire) == 1 ||
+    if (Omits(WaitPoint::kInProgress) && !run->empty) continue;
+    if (Passed(WaitPoint::kHeldResult, run->refs.load(std::memory_order_acquire) == 1) ||
         run->refs.fetch_sub(1, std::memory_order_acq_rel) == 1) {
       runs_.Put(run);  // nobody holds it
     }
@@ -281,8 +280,8 @@ Status Submitter::Flush(const ExecutionState& run) {
 Status Submitter::FlushUntil(Progress& at, uint64_t until, bool interruptible) {
   while (!ending_.has_ended() && at.round() < until) {
     Retire(at);
-    const bool full = at.full() && !Omits(Omission::kEmptyFrame);
-    CGRAPH_RETURN_IF_ERROR(full ? AwaitOldest(at, interruptible) : SubmitEmpty(at));
+    const bool room = Passed(WaitPoint::kEmptyFrame, !at.full());
+    CGRAPH_RETURN_IF_ERROR(room ? SubmitEmpty(at) : AwaitOldest(at, interruptible));
   }
   return Status::Ok();
 }
@@ -295,7 +294,7 @@ Status Submitter::Hasten(const ExecutionState& run) {
     if (ending_.has_ended()) return Status::Ok();  // there may be no frames any more
     Retire(at);
     while (!ending_.has_ended() && at.round() <= run.execution &&
-           (!at.full() || Omits(Omission::kEmptyFrame))) {
+           Passed(WaitPoint::kEmptyFrame, !at.full())) {
       CGRAPH_RETURN_IF_ERROR(SubmitEmpty(at));
     }
     all = at.round() > run.execution;
@@ -339,7 +338,7 @@ void Submitter::RetireStart() {
 // Where a time-out has ended the engine and it is torn down, nothing touches the states of this
 // process any more: they can still be read, as the executions that were interrupted left them.
 Status Submitter::AwaitIdle() {
-  if (Omits(Omission::kIdle)) return Status::Ok();
+  if (Omits(WaitPoint::kIdle)) return Status::Ok();
   if (ending_.has_ended()) {
     const bool at_rest = ending_.at_rest() && !loaded_.has_queues && !loaded_.several_ranks();
     const Status end = ending_.why();
@@ -381,7 +380,7 @@ Status Submitter::CheckCallerInside() const {
 }
 
 void Submitter::AwaitCallers() {
-  if (Omits(Omission::kEndSubmission)) return;
+  if (Omits(WaitPoint::kEndSubmission)) return;
   std::lock_guard lock(lock_);  // who was submitting has seen the end
 }
 

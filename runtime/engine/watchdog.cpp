@@ -22,7 +22,7 @@ void Watchdog::Start() {
 }
 
 void Watchdog::Join() {
-  if (thread_.joinable() && !Omits(Omission::kEndWatchdog)) thread_.join();
+  cgraph::Join(WaitPoint::kEndWatchdog, thread_);
 }
 
 // Returns the time between two looks: so short that a stall or a graph's own deadline is noticed

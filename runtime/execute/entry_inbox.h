@@ -15,7 +15,7 @@
 #include <span>
 
 #include "runtime/base/assert.h"
-#include "runtime/base/omission.h"
+#include "runtime/base/wait_point.h"
 #include "runtime/base/status.h"
 #include "runtime/base/sync/event_count.h"
 #include "runtime/device/shared_heap.h"
@@ -62,13 +62,13 @@ class EntryInbox {
     CGRAPH_ASSERT(number - done() < slots_.size());
     words_->pushed.store(number + 1, std::memory_order_relaxed);
     slots_[number & mask_].store((number + 1) << kGraphBits | graph, std::memory_order_release);
-    if (!Omits(Omission::kWakeWorker)) worker_->Notify();
+    Wake(WaitPoint::kWakeWorker, *worker_);
   }
   uint64_t pushed() const { return words_->pushed.load(std::memory_order_relaxed); }
   // Returns the graph of an entry, counted from 0; none where it is not submitted.
   std::optional<uint32_t> GraphOf(uint64_t number) const {
     const uint64_t entry = slots_[number & mask_].load(std::memory_order_acquire);
-    if (entry >> kGraphBits != number + 1 && !Omits(Omission::kInbox)) return std::nullopt;
+    if (!Passed(WaitPoint::kInbox, entry >> kGraphBits == number + 1)) return std::nullopt;
     const uint64_t graph = entry & kGraphMask;
     if (graph >= graphs_) return std::nullopt;  // no submitter of ours writes that
     return static_cast<uint32_t>(graph);
@@ -81,7 +81,7 @@ class EntryInbox {
   bool pending() const { return pushed() != done(); }
   const std::atomic<uint64_t>& finished_counter() const { return words_->done; }
   void SetDone(uint64_t done) { words_->done.store(done, std::memory_order_release); }
-  void NotifyDriver() { driver_->Notify(); }
+  void NotifyDriver() { Wake(WaitPoint::kWakeDriver, *driver_); }
   EventCount* worker() const { return worker_; }
 
   // Progress: what a rank that shares no memory tells of its work queue, and rank 0 sets.

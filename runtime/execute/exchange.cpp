@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "runtime/base/omission.h"
+#include "runtime/base/wait_point.h"
 #include "runtime/device/operations.h"
 #include "runtime/transport/local/local_channel.h"
 #include "runtime/transport/local/local_collective.h"
@@ -70,17 +70,17 @@ void Exchange::TrySend(const At& at, const CommOp& part, const Frame& frame, Sta
   if (state == kNew) {
     const bool poison = Poisoned(at, part, frame) || !Describe(at, part, frame);
     const bool shown = channel.TrySend(number, Spans(part.sources, frame), poison);
-    if (!shown && !Omits(Omission::kRoom)) return;
+    if (!Passed(WaitPoint::kRoom, shown)) return;
     state = kShown;
   }
-  if (channel.Sent(number) || Omits(Omission::kSent)) state = kDone;
+  if (Passed(WaitPoint::kSent, channel.Sent(number))) state = kDone;
 }
 
 template <typename ChannelType>
 void Exchange::TryReceive(const At& at, const CommOp& part, const Frame& frame, State& state,
                           ChannelType& channel) {
   const uint64_t number = at.round * part.per_round + part.message;
-  if (!channel.Arrived(number) && !Omits(Omission::kArrived)) return;
+  if (!Passed(WaitPoint::kArrived, channel.Arrived(number))) return;
   const bool poisoned = Poisoned(at, part, frame);  // the extents, and so the message
   const bool fits = poisoned || device::FillDims(at.program.Dims(part.extents),
                                                  frame.bindings) == nullptr;
@@ -104,13 +104,12 @@ void Exchange::TryCollective(const At& at, const CommOp& part, const Frame& fram
                       spans.subspan(part.sources.count), poison);
     state = kShown;
   }
-  if (state == kShown &&
-      (collective.AllArrived(at.round) || Omits(Omission::kAllArrived))) {
+  if (state == kShown && Passed(WaitPoint::kAllArrived, collective.AllArrived(at.round))) {
     const bool poison = collective.Reduce(part.member, at.round);
     if (poison && part.targets.count != 0) frame.bindings.Poison(part.poison_flag);
     state = kReduced;
   }
-  const bool left = collective.Left(at.round) || Omits(Omission::kLeft);
+  const bool left = Passed(WaitPoint::kLeft, collective.Left(at.round));
   if (state == kReduced && left) state = kDone;
 }
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "runtime/base/omission.h"
+#include "runtime/base/wait_point.h"
 
 namespace cgraph::engine {
 namespace {
@@ -209,7 +209,7 @@ void LaneQueues::EndEntry(uint64_t number) {
 uint64_t LaneQueues::Over() const {
   uint64_t over = ~0ull;
   for (const Opened& opened : queues_) {
-    if (!Omits(Omission::kOneQueue, opened.number)) over = std::min(over, opened.over->value());
+    if (!Omits(WaitPoint::kOneQueue, opened.number)) over = std::min(over, opened.over->value());
   }
   return over;
 }

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "runtime/base/death.h"
-#include "runtime/base/omission.h"
+#include "runtime/base/wait_point.h"
 
 namespace cgraph::engine {
 namespace {
@@ -83,7 +83,7 @@ bool WorkQueue::AdvanceSteps() {
   }
   NextRound();
   inbox_.SetDone(issued_);
-  if (!Omits(Omission::kWakeDriver)) inbox_.NotifyDriver();
+  inbox_.NotifyDriver();
   return true;
 }
 template bool WorkQueue::AdvanceSteps<true>();
@@ -208,10 +208,10 @@ uint32_t WorkQueue::IssuePass(transport::Pass pass) {
 bool WorkQueue::FinishEntries() {
   uint64_t over = std::min(queues_.Over(), issued_);
   const bool any = queues_.Poll(reports_);
-  if (Omits(Omission::kReportsFirst)) over = std::min(queues_.Over(), issued_);
-  if (Omits(Omission::kCompletion)) over = issued_;
+  if (Omits(WaitPoint::kReportsFirst)) over = std::min(queues_.Over(), issued_);
+  if (Omits(WaitPoint::kCompletion)) over = issued_;
   for (const device::Report& report : reports_) {
-    if (Omits(Omission::kReports)) continue;
+    if (Omits(WaitPoint::kReports)) continue;
     const Track& track = tracks_[report.tag.graph];
     if (report.failed) runner_.Fail(track, report);
     tracer_.Finish(track, report);

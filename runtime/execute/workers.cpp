@@ -6,7 +6,7 @@
 #include <bit>
 #include <utility>
 
-#include "runtime/base/omission.h"
+#include "runtime/base/wait_point.h"
 #include "runtime/execute/finish_recordings.h"
 #include "runtime/execute/lane_queues.h"
 
@@ -118,7 +118,7 @@ void Workers::Start(const LoadedPlan& loaded, std::function<bool()> until) {
 
 void Workers::Join() {
   for (auto& worker : workers) {
-    if (worker->thread.joinable() && !Omits(Omission::kEndWorkers)) worker->thread.join();
+    cgraph::Join(WaitPoint::kEndWorkers, worker->thread);
   }
 }
 

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "runtime/base/omission.h"
+#include "runtime/base/wait_point.h"
 #include "runtime/load/communication/comm_steps.h"
 #include "runtime/load/communication/communications.h"
 #include "runtime/load/frames.h"

@@ -1,5 +1,5 @@
 // Every wait is needed: the test leaves out each wait of small plans in turn, and each of the
-// engine's own (runtime/base/omission.h), and checks that a run on deferred devices notices.
+// engine's own (runtime/base/wait_point.h), and checks that a run on deferred devices notices.
 //
 // Two kinds of waits change nothing when they are left out: those without which the prover still
 // accepts the plan, since others *imply* them; and those for what the *submission* has said already
@@ -14,7 +14,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "runtime/base/omission.h"
+#include "runtime/base/wait_point.h"
 #include "runtime/load/sync/instructions_with_work.h"
 #include "runtime/plan/graph_index.h"
 #include "runtime/plan/prove.h"
@@ -233,10 +233,10 @@ TEST_CASE("a wait that the engine lacks is noticed") {
       return false;
     };
     INFO(scenario.name);
-    CHECK(notices({Omission::kCompletion}));
+    CHECK(notices({WaitPoint::kCompletion}));
     for (uint32_t g = 0; g < scenario.plan->graphs.size(); ++g) {
       for (uint32_t kept = 0;; ++kept) {
-        omitted = {Omission::kKeptWait, kept, g};
+        omitted = {WaitPoint::kKeptWait, kept, g};
         DeferAllEngines(2);
         Run(*scenario.plan, true);  // says which wait it is
         const uint32_t wait = std::exchange(omitted, {}).wait;
@@ -244,11 +244,11 @@ TEST_CASE("a wait that the engine lacks is noticed") {
         INFO("kept wait " << kept << ", wait " << wait << " of graph " << g);
         const plan::Graph& graph = *scenario.plan->graphs[g];
         if (Harmless(*scenario.plan, g, WithRepeats(graph, wait))) {
-          CHECK(!notices({Omission::kKeptWait, kept, g}, kAgain));
+          CHECK(!notices({WaitPoint::kKeptWait, kept, g}, kAgain));
           ++harmless;
           continue;
         }
-        CHECK(notices({Omission::kKeptWait, kept, g}));
+        CHECK(notices({WaitPoint::kKeptWait, kept, g}));
         ++noticed;
       }
     }
@@ -270,7 +270,7 @@ TEST_CASE("a completion that the engine does not look at is noticed") {
       const auto notices = [&](uint64_t seeds) {
         for (uint64_t seed = 2; seed <= 2 * seeds; seed += 2) {
           const bool same = Same(seed, [&] {
-            omitted = {Omission::kOneQueue, lane};
+            omitted = {WaitPoint::kOneQueue, lane};
             return Run(*scenario.plan, true, 1) == expected;
           });
           if (!same) return true;
@@ -296,7 +296,7 @@ TEST_CASE("an error that is not heard is noticed") {
   const std::string expected = Run(*scenario.plan, true);
   REQUIRE(expected.find("eleven is not allowed") != std::string::npos);
   CHECK(Noticed([&] {
-    omitted = {Omission::kReports};
+    omitted = {WaitPoint::kReports};
     return Run(*scenario.plan, true) == expected;
   }));
 }

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/base/omission.h"
+#include "runtime/base/wait_point.h"
 #include "tests/simulation/network.h"
 
 namespace cgraph::simulation {

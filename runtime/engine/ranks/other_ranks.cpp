@@ -5,7 +5,7 @@
 #include <cstring>
 #include <utility>
 
-#include "runtime/base/omission.h"
+#include "runtime/base/wait_point.h"
 #include "runtime/base/text.h"
 #include "runtime/engine/ranks/machines.h"
 #include "runtime/engine/ranks/plan_message.h"
@@ -233,7 +233,7 @@ void OtherRanks::GatherMeasurements() {
 // AwaitLoaded(): until then there is half an engine, which nobody else may touch.
 void OtherRanks::OnLost(const cluster::Supervision::Lost& lost) {
   const bool begun = !tally_.NoteLost(lost);
-  if (!Omits(Omission::kGiveUp)) messenger_.GiveUp();
+  if (!Omits(WaitPoint::kGiveUp)) messenger_.GiveUp();
   if (begun) engine_.lost(lost.rank, lost.process.Text(), lost.how);
 }
 

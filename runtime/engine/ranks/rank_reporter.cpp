@@ -3,7 +3,7 @@
 #include <mutex>
 #include <string_view>
 
-#include "runtime/base/omission.h"
+#include "runtime/base/wait_point.h"
 
 namespace cgraph::engine {
 namespace {
@@ -109,7 +109,7 @@ void RankReporter::Report(bool positions) {
     const EntryInbox::Progress progress = work_queue.inbox().progress();
     Reported& reported = reported_[w];
     if (const uint64_t failures = work_queue.failures();
-        failures != reported.failures && !Omits(Omission::kTellFailure)) {
+        failures != reported.failures && !Omits(WaitPoint::kTellFailure)) {
       reported.failures = failures;
       ReportFailures(w);
     }

@@ -11,7 +11,7 @@
 
 #include <fmt/format.h>
 
-#include "runtime/base/omission.h"
+#include "runtime/base/wait_point.h"
 #include "runtime/base/text.h"
 #include "runtime/cluster/message.h"
 #include "runtime/cluster/processes.h"
@@ -244,7 +244,7 @@ bool EndMachines(cluster::Peers& peers, int exit_code) {
   }
   PollUntil(messenger, [&] { return lost() || messenger.AllSent(); });
   if (lost()) return false;
-  if (peers.supervision != nullptr && !Omits(Omission::kLostAtEnd)) {
+  if (peers.supervision != nullptr && !Omits(WaitPoint::kLostAtEnd)) {
     peers.supervision->OnLost([&](const auto&) {
       peers.supervision->SayEnds();
       messenger.EndAll(exit_code);

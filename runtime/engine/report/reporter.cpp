@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "runtime/base/omission.h"
+#include "runtime/base/wait_point.h"
 
 namespace cgraph::engine {
 
@@ -43,9 +43,9 @@ std::string Reporter::TextOf(const std::vector<WaitingLane>& lanes) const {
 }
 
 std::string Reporter::Text() const {
-  Stretch(Omission::kEndReport);
+  Stretch(WaitPoint::kEndReport);
   std::lock_guard lock(workers_.closing);
-  if (released_ && !Omits(Omission::kEndReport)) return "the engine was torn down";
+  if (released_ && !Omits(WaitPoint::kEndReport)) return "the engine was torn down";
   return TextOf(Lanes());
 }
 

@@ -8,7 +8,7 @@
 #include <thread>
 #include <utility>
 
-#include "runtime/base/omission.h"
+#include "runtime/base/wait_point.h"
 #include "runtime/plan/prove.h"
 #include "tests/deferred/trial.h"
 #include "tests/support/deferred/deferred.h"

@@ -1,5 +1,5 @@
 // Every wait of submission, results, channels and teardown is needed: leaves out each row of the
-// table in runtime/base/omission.h, and sees that a program notices. (Waits of plans, and what
+// table in runtime/base/wait_point.h, and sees that a program notices. (Waits of plans, and what
 // work queues ask their queues: missing_waits_test.cpp.)
 //
 // Each row has a program that says whether all was right. As the engine is, it says so under every
@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/base/omission.h"
+#include "runtime/base/wait_point.h"
 #include "tests/deferred/omissions/programs.h"
 #include "tests/deferred/trial.h"
 
@@ -25,7 +25,7 @@ constexpr uint64_t kWhole = 12;  // seeds under which each program runs as it is
 enum class On { kCpu, kDeferred, kDeferredThread };
 
 struct Row {
-  Omission what;
+  WaitPoint what;
   std::string name;
   std::function<bool()> right;
   On on = On::kDeferred;
@@ -36,39 +36,39 @@ struct Row {
 std::vector<Row> Rows() {
   const auto many = [] { return Many(TwoDevices(2)); };
   return {
-      {Omission::kStartGraph, "the start graph", BeginsWithState, On::kDeferred, 0, 600},
-      {Omission::kInflight, "executions in flight", OneInFlight},
-      {Omission::kConflict, "conflicts between graphs", InTurns},
-      {Omission::kFrame, "a frame for an execution", EmptyRounds, On::kCpu},
-      {Omission::kEmptyFrame, "a frame for an empty round", EmptyRounds, On::kCpu},
-      {Omission::kRetire, "frames of executions that are over", many},
-      {Omission::kMatchAgain, "inputs after a wait", FromThreads},
-      {Omission::kResult, "results", many},
-      {Omission::kParticipant, "the caller's work queue", Asides, On::kDeferred, 0,
+      {WaitPoint::kStartGraph, "the start graph", BeginsWithState, On::kDeferred, 0, 600},
+      {WaitPoint::kInflight, "executions in flight", OneInFlight},
+      {WaitPoint::kConflict, "conflicts between graphs", InTurns},
+      {WaitPoint::kFrame, "a frame for an execution", EmptyRounds, On::kCpu},
+      {WaitPoint::kEmptyFrame, "a frame for an empty round", EmptyRounds, On::kCpu},
+      {WaitPoint::kRetire, "frames of executions that are over", many},
+      {WaitPoint::kMatchAgain, "inputs after a wait", FromThreads},
+      {WaitPoint::kResult, "results", many},
+      {WaitPoint::kParticipant, "the caller's work queue", Asides, On::kDeferred, 0,
        2000},
-      {Omission::kParticipant, "the first device's work queue", Asides, On::kDeferred, 1,
+      {WaitPoint::kParticipant, "the first device's work queue", Asides, On::kDeferred, 1,
        2000},
-      {Omission::kParticipant, "the second device's work queue", Asides, On::kDeferred, 2,
+      {WaitPoint::kParticipant, "the second device's work queue", Asides, On::kDeferred, 2,
        2000},
-      {Omission::kLent, "readers of what was lent", FailsWithoutReaders},
-      {Omission::kHeldResult, "holders of a result", HoldsResults},
-      {Omission::kInProgress, "an execution that nobody holds", DroppedFailures},
-      {Omission::kInbox, "submitted entries", Asides, On::kCpu},
-      {Omission::kReportsFirst, "reports before completion", FailsWhenAsked},
-      {Omission::kRoom, "room in a channel", [] { return Many(Messages()); }},
-      {Omission::kArrived, "a message that is there", many},
-      {Omission::kSent, "a message that was received", [] { return ReadsWhatWasGiven(false); }},
-      {Omission::kAllArrived, "all members", [] { return ReadsWhatWasGiven(true); }},
-      {Omission::kLeft, "the last reader of a member", [] { return ReadsWhatWasGiven(true); }},
-      {Omission::kEndSubmission, "who is submitting", GoesDuringFlush, On::kCpu},
-      {Omission::kEndDriver, "who drives worker 0", [] { return TornDown(1, true); }, On::kCpu},
-      {Omission::kEndWorkers, "the other workers", [] { return TornDown(3, false); }, On::kCpu},
-      {Omission::kEndFallback, "the fallback driver", many, On::kCpu},
-      {Omission::kEndWatchdog, "the watchdog", GoesAfterCallback, On::kCpu},
-      {Omission::kEndQueues, "what runs on queues", [] { return TornDown(3, false); },
+      {WaitPoint::kLent, "readers of what was lent", FailsWithoutReaders},
+      {WaitPoint::kHeldResult, "holders of a result", HoldsResults},
+      {WaitPoint::kInProgress, "an execution that nobody holds", DroppedFailures},
+      {WaitPoint::kInbox, "submitted entries", Asides, On::kCpu},
+      {WaitPoint::kReportsFirst, "reports before completion", FailsWhenAsked},
+      {WaitPoint::kRoom, "room in a channel", [] { return Many(Messages()); }},
+      {WaitPoint::kArrived, "a message that is there", many},
+      {WaitPoint::kSent, "a message that was received", [] { return ReadsWhatWasGiven(false); }},
+      {WaitPoint::kAllArrived, "all members", [] { return ReadsWhatWasGiven(true); }},
+      {WaitPoint::kLeft, "the last reader of a member", [] { return ReadsWhatWasGiven(true); }},
+      {WaitPoint::kEndSubmission, "who is submitting", GoesDuringFlush, On::kCpu},
+      {WaitPoint::kEndDriver, "who drives worker 0", [] { return TornDown(1, true); }, On::kCpu},
+      {WaitPoint::kEndWorkers, "the other workers", [] { return TornDown(3, false); }, On::kCpu},
+      {WaitPoint::kEndFallback, "the fallback driver", many, On::kCpu},
+      {WaitPoint::kEndWatchdog, "the watchdog", GoesAfterCallback, On::kCpu},
+      {WaitPoint::kEndQueues, "what runs on queues", [] { return TornDown(3, false); },
        On::kDeferredThread},
-      {Omission::kEndReport, "the memory of reports", GoesDuringReport, On::kCpu},
-      {Omission::kEndHeld, "held results", OutlivesEngine},
+      {WaitPoint::kEndReport, "the memory of reports", GoesDuringReport, On::kCpu},
+      {WaitPoint::kEndHeld, "held results", OutlivesEngine},
   };
 }
 
@@ -115,14 +115,14 @@ TEST_CASE("each wait that the engine lacks is noticed") {
 
 TEST_CASE("every row of the table is tried") {
   // These in missing_waits_test.cpp, and in tests/simulation.
-  std::vector<Omission> tried = {
-      Omission::kKeptWait,   Omission::kCompletion, Omission::kOneQueue,  Omission::kReports,
-      Omission::kWakeWorker, Omission::kWakeDriver, Omission::kWakeAtEnd, Omission::kTellFailure,
-      Omission::kGiveUp,     Omission::kLostAtEnd,  Omission::kIdle};
+  std::vector<WaitPoint> tried = {
+      WaitPoint::kKeptWait,   WaitPoint::kCompletion, WaitPoint::kOneQueue,  WaitPoint::kReports,
+      WaitPoint::kWakeWorker, WaitPoint::kWakeDriver, WaitPoint::kWakeAtEnd, WaitPoint::kTellFailure,
+      WaitPoint::kGiveUp,     WaitPoint::kLostAtEnd,  WaitPoint::kIdle};
   for (const Row& row : Rows()) tried.push_back(row.what);
-  for (uint32_t what = 1; what < static_cast<uint32_t>(Omission::kCount); ++what) {
+  for (uint32_t what = 1; what < static_cast<uint32_t>(WaitPoint::kCount); ++what) {
     INFO("row " << what);
-    CHECK(std::count(tried.begin(), tried.end(), static_cast<Omission>(what)) != 0);
+    CHECK(std::count(tried.begin(), tried.end(), static_cast<WaitPoint>(what)) != 0);
   }
 }
 

@@ -213,7 +213,7 @@ DELETIONS = [
      "step.queue = held ? 0 : SlotOf(instruction);",
      "if (held) continue;\n      step.queue = SlotOf(instruction);"),
     ("an entry is over when its streams are", "runtime/execute/lane_queues.cpp",
-     "if (!Omits(Omission::kOneQueue, opened.number)) over = std::min(over, opened.over->value());",
+     "if (!Omits(WaitPoint::kOneQueue, opened.number)) over = std::min(over, opened.over->value());",
      "if (&opened == &queues_[0]) over = std::min(over, opened.over->value());"),
     ("making what recordings launch", "runtime/execute/workers.cpp",
      "  return FinishRecordings(loaded.graphs);", "  return Status::Ok();"),

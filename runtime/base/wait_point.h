@@ -1,8 +1,8 @@
-// Omission: a wait, or a look at a semaphore, that a test makes the engine leave out, to see that
-// some check notices. It exists only in builds with CGRAPH_OMISSIONS; other builds leave nothing
-// out and ask nothing at run time.
-#ifndef CGRAPH_RUNTIME_BASE_OMISSION_H_
-#define CGRAPH_RUNTIME_BASE_OMISSION_H_
+// WaitPoint: a wait or a wake-up of the engine, by its name. A test makes the engine leave one out,
+// to see that some check notices. That is possible in builds with CGRAPH_OMISSIONS alone; in others
+// Passed(come) is `come`, Wake() notifies, Join() joins, and nothing is asked at run time.
+#ifndef CGRAPH_RUNTIME_BASE_WAIT_POINT_H_
+#define CGRAPH_RUNTIME_BASE_WAIT_POINT_H_
 
 #include <cstdint>
 #include <vector>
@@ -14,7 +14,7 @@
 
 namespace cgraph {
 
-enum class Omission : uint32_t {
+enum class WaitPoint : uint32_t {
   kNothing,
   // Load.
   kKeptWait,     // the wait number `which` of `graph`, of those that the reduction keeps
@@ -66,37 +66,52 @@ enum class Omission : uint32_t {
 
 #ifdef CGRAPH_OMISSIONS
 struct Omitted {
-  Omission what = Omission::kNothing;
+  WaitPoint what = WaitPoint::kNothing;
   uint32_t which = 0;
   uint32_t graph = 0;
   uint32_t wait = ~0u;  // of the graph: the wait that was left out, if there is one
 };
 inline Omitted omitted;  // set before an engine is loaded
 // Work that this wait is for takes 30 ms longer, so that a missing wait shows every time.
-inline Omission stretched = Omission::kNothing;
+inline WaitPoint stretched = WaitPoint::kNothing;
 inline std::vector<std::vector<bool>> kept_waits;  // per graph: of the last engine that was loaded
 
 inline void OmitKeptWait(uint32_t graph, std::vector<bool>& kept) {
   kept_waits.resize(graph + 1);
   kept_waits[graph] = kept;
-  if (omitted.what != Omission::kKeptWait || graph != omitted.graph) return;
+  if (omitted.what != WaitPoint::kKeptWait || graph != omitted.graph) return;
   omitted.wait = ~0u;
   for (uint32_t w = 0, count = 0; w < kept.size(); ++w) {
     if (kept[w] && count++ == omitted.which) kept[omitted.wait = w] = false;
   }
 }
-inline bool Omits(Omission what) { return omitted.what == what; }
-inline bool Omits(Omission what, uint32_t which) { return Omits(what) && omitted.which == which; }
-inline void Stretch(Omission what) {
+inline bool Omits(WaitPoint what) { return omitted.what == what; }
+inline bool Omits(WaitPoint what, uint32_t which) { return Omits(what) && omitted.which == which; }
+inline void Stretch(WaitPoint what) {
   if (stretched == what) std::this_thread::sleep_for(std::chrono::milliseconds(30));
 }
 #else
 inline void OmitKeptWait(uint32_t, std::vector<bool>&) {}
-constexpr bool Omits(Omission) { return false; }
-constexpr bool Omits(Omission, uint32_t) { return false; }
-constexpr void Stretch(Omission) {}
+constexpr bool Omits(WaitPoint) { return false; }
+constexpr bool Omits(WaitPoint, uint32_t) { return false; }
+constexpr void Stretch(WaitPoint) {}
 #endif
+
+// Returns whether what is waited for has come; true where the wait is left out.
+inline bool Passed(WaitPoint point, bool come) { return come || Omits(point); }
+inline bool Passed(WaitPoint point, uint32_t which, bool come) {
+  return come || Omits(point, which);
+}
+template <typename EventCount>
+void Wake(WaitPoint point, EventCount& waiting) {
+  if (!Omits(point)) waiting.Notify();
+}
+// Waits for the end of a thread, if it was started.
+template <typename Thread>
+void Join(WaitPoint point, Thread& thread) {
+  if (thread.joinable() && !Omits(point)) thread.join();
+}
 
 }  // namespace cgraph
 
-#endif  // CGRAPH_RUNTIME_BASE_OMISSION_H_
+#endif  // CGRAPH_RUNTIME_BASE_WAIT_POINT_H_
