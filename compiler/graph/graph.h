@@ -143,9 +143,9 @@ struct Call {
   Range site;                    // the call in the graph's body
   DeviceId device;
   std::vector<CallId> after;     // earlier calls that must have ended: `x after y`, sorted
-  // Of a call that `grad` has made: the call whose gradients it computes, which has its place and
-  // its indices, the method of that call, and which gradients. Prune may remove that call, and the
-  // id is invalid then: what a schedule says goes by the method.
+  // A call that `grad` has made names the call whose gradients it computes, which has the same
+  // place and indices, that call's method, and which gradients. Prune may remove that call; then
+  // the id is invalid, and rules of schedules go by the method.
   CallId derived_from;
   std::string forward_method;    // empty: `grad` has not made this call
   Half half = Half::kWhole;

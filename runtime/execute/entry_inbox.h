@@ -28,7 +28,7 @@ class EntryInbox {
 
   // Shared: what the submitter, the worker and those who report read and write of each other.
   struct Shared {
-    // Separate lines: others wait for `done`; nobody waits for `at`, which changes at every call.
+    // Separate lines: other threads wait for `done`, and `at` changes at every call.
     struct Words {
       alignas(128) std::atomic<uint64_t> done{0};
       alignas(128) std::atomic<uint64_t> at{kIdle};  // graph, running, step; for reports

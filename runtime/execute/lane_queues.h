@@ -37,9 +37,9 @@ class CommGroup : public device::Communication {
   }
   Progress Advance(uint64_t round, std::string& error) override;
 
-  // Of a step whose queue carries it out by itself: issues one pass of it. False while the pass
+  // Issues one pass of a step that its queue carries out by itself. Returns false while the pass
   // waits for the host, which may be in other comms that happen together with this one. `held`:
-  // does the host's part alone, and is false.
+  // does the host's part alone, and returns false.
   bool Issue(transport::Pass pass, device::Queue& queue, const device::Tag& tag, bool held);
 
  private:

@@ -25,8 +25,8 @@ struct Position {
   uint32_t step = 0;
   uint64_t done = 0;
   uint64_t round = 0;
-  // Of a queue: how many of the issued operations are over and how many are not, and the last step
-  // that may be the one that runs (device::Head).
+  // Where it is a queue's position: how many of the issued operations are over and how many are
+  // not, and the last step that may be the one that runs (device::Head).
   bool of_queue = false;
   uint64_t finished = 0, pending = 0;
   uint32_t last_step = 0;

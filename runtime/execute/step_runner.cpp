@@ -173,7 +173,7 @@ void StepRunner::Fail(const Track& track, uint32_t instruction, Frame& frame,
     const plan::Call& call = graph.calls[failed.call()];
     if (failed.kind() == plan::Kind::call && call.place() != plan::kNone &&
         native::MakesObject(*plan_->kernels[failed.subject()])) {
-      who = "the object of " + plan_->actors[call.place()]->name;  // nobody has called a method
+      who = "the object of " + plan_->actors[call.place()]->name;  // no method was called
       how = "cannot be made";
     }
     const uint32_t site = call.site();

@@ -147,7 +147,7 @@ bool WorkQueue::IssueSteps() {
   return true;
 }
 
-// Goes on with the comms that happen together, of which the step in progress is the first. When all
+// Goes on with the comms that happen together; the step in progress is the first of them. When all
 // are issued or, of those that the work queue drives itself, over, the last one is the step in
 // progress, and the result true.
 //

@@ -91,7 +91,7 @@ class alignas(128) WorkQueue {
   StepRunner runner_;
   LaneQueues queues_;
   Positions positions_;
-  // Of the comms that happen together with the step in progress: the pass, and which of them have
+  // The pass of the comms that happen together with the step in progress, and which of them have
   // gone through it.
   uint32_t comms_pass_ = 0;
   std::vector<bool> comms_issued_;

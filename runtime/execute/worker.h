@@ -49,8 +49,8 @@ struct Worker {
   }
   // Drives until `until()`, which reads only sequentially consistent atomics. While nothing can be
   // done it spins, then yields its core (spin.h; `yields`: at once), then sleeps until the event
-  // count is notified. Nobody notifies it of messages, so whoever goes on with them looks from time
-  // to time, at intervals that grow with the wait.
+  // count is notified. Messages notify nothing, so a worker with a poller looks for them from
+  // time to time, at intervals that grow with the wait.
   template <typename Until>
   void Drive(bool yields, Until&& until) {
     Spinner spinner(yields);

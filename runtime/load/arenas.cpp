@@ -13,10 +13,10 @@
 namespace cgraph::engine {
 namespace {
 
-// Of a graph. With one number of copies, as the compiler's plans have, fewer than three times
-// kMaxInflight are needed: for executions in progress, for lags, and to round up.
+// The most frames of a graph. With one number of copies, as the compiler's plans have, fewer than
+// three times kMaxInflight are needed: for executions in progress, for lags, and to round up.
 constexpr uint32_t kMaxFrames = 4 * kMaxInflight;
-// Behind the kinds of memory, a block of inputs that callers mostly lend.
+// The kind behind those of memory: a block of inputs that callers mostly lend.
 constexpr uint32_t kReserved = static_cast<uint32_t>(plan::Memory::MAX) + 1;
 constexpr uint32_t kKinds = kReserved + 1;
 constexpr uint64_t kLeastReserved = 1 << 20;  // bytes of inputs; less is soon touched

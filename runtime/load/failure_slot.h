@@ -46,7 +46,7 @@ class FailureSlot {
       return full ? std::optional(std::move(failure)) : std::nullopt;
     }
   }
-  // Called when nobody sets it.
+  // Called when no other thread sets it.
   void Clear() {
     if (full_) Write([&] { full_ = false; });
   }

@@ -33,7 +33,7 @@ void ForEachExtent(const plan::Graph& graph, Visit&& visit) {
 // Copied: who copies a result to the caller's memory.
 struct Copied {
   uint32_t device = plan::kNone;
-  bool alone = true;  // nobody else touches it but its output
+  bool alone = true;  // only its output touches it
 };
 
 // Finds the buffers of results in output arenas, and who touches them.

@@ -185,13 +185,13 @@ struct Frame {
     // too. So it is always true where a device sets flags by itself
     // (LoadedGraph::flags_unannounced).
     std::atomic<bool> dirty{true};
-    std::atomic<bool> empty{true};  // nobody submitted the execution that has the frame
+    std::atomic<bool> empty{true};  // the execution that has the frame was not submitted
     // The execution before has failed: devices clear the flags that they keep for themselves.
     std::atomic<bool> failed{false};
   };
   Words* words = nullptr;
-  // Of the execution that the frame had last, under the lock of submission: whether it failed, and
-  // whether it has left flags behind, since it failed or was empty.
+  // Whether the execution that the frame had last failed, and whether it has left flags behind,
+  // since it failed or was empty. Under the lock of submission.
   bool failed = false;
   bool flagged = true;
   std::vector<InputBlock> inputs;  // per port

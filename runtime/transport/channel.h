@@ -74,8 +74,8 @@ class Channel {
   virtual bool ReadyToReceive(uint64_t) const { return true; }
   virtual void IssueSend(Pass, const QueuedMessage&) {}
   virtual void IssueReceive(Pass, const QueuedMessage&) {}
-  // Does what the host has to do for an end on a queue once the queue has done its part. Whoever
-  // goes on with messages between machines calls it, any thread. Returns whether it did anything.
+  // Does what the host has to do for an end on a queue once the queue has done its part. The
+  // threads that go on with messages between machines call it. Returns whether it did anything.
   virtual bool Relay() { return false; }
 };
 

@@ -66,7 +66,7 @@ Value ResolveCollective(Scope& scope, const syntax::CallExpr& node, CollectiveKi
 Value RefuseCall(Scope& scope, const syntax::CallExpr& node, Code code, Range at,
                  std::string message, Range range);
 
-// Of a method that another of the same actor calls.
+// Refuses a call of another method of the same actor.
 Value RefuseOwnMethod(Scope& scope, const syntax::CallExpr& node, Range at, Range range);
 
 }  // namespace cgraph::check

@@ -47,7 +47,7 @@ struct CompileFlags {
   std::string schedule, topology, lanes;
   std::optional<uint32_t> effort;
   std::vector<std::string> no_rewrite;
-  // Of the plan that is made, they add up; none: a worker for each device.
+  // The maps add up and go into the plan. Without one each device has a worker.
   std::vector<std::string> device_maps;
 
   // All flags but --graph and --topology, which commands that read a plan have too: a plan is

@@ -1,7 +1,7 @@
 // EventCount: how a thread that has nothing to do waits, and how another thread ends that wait.
 //
 // A worker looks for some time before it waits here (spin.h); a waiter sleeps on a futex. While
-// nobody sleeps, a notifier pays one load of a line that nobody writes.
+// no thread sleeps, a notifier pays one load of a line that is not written.
 //
 // No wake-up is lost because each side writes before it reads. The notifier stores the change and
 // then reads `sleepers`; the waiter announces itself in `sleepers` and then checks for a change

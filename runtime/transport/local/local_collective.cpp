@@ -39,7 +39,7 @@ Result<std::unique_ptr<LocalCollective>> LocalCollective::Make(const CollectiveS
   const char* const what = "a collective's messages";
   const size_t most = 2 * std::max<size_t>(1, shape.tensors.size());
   const bool far = made->eager_ && bytes > sizeof(RoundSlot::near);
-  // Of one round's copies: no more than kEagerBytes.
+  // Room for the copies of one round, which are no more than kEagerBytes.
   const uint64_t each = device::AlignUp(far ? bytes : 0, device::kLineAlign);
   const size_t rounds = 2 * size_t{shape.members};
   auto slots = heap.Make<MemberSlot>(shape.members, what);

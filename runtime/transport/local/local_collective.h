@@ -75,7 +75,7 @@ class LocalCollective final : public Collective {
   const CollectiveTraits* traits_ = nullptr;
   uint32_t root_ = 0;
   uint32_t members_;
-  bool eager_ = false;  // inputs are copied on arrival, so nobody waits for others to leave
+  bool eager_ = false;  // inputs are copied on arrival, so no member waits for others to leave
   std::vector<CollectiveShape::Tensor> tensors_;
   std::vector<device::RankResult> results_;    // by tensor
   std::vector<uint64_t> copy_offsets_;   // by tensor

@@ -51,7 +51,8 @@ class Sender : public Channel, public cluster::Listener {
   bool Receive(uint64_t, std::span<const BufferSpan>) override { return true; }
 
  protected:
-  // The message before in the slot was taken, and yet perhaps nobody has found that it has left.
+  // The message before in the slot may be taken at the receiver while the MPI here still holds it
+  // (`busy_`), so both are asked.
   bool HasRoom(uint64_t n) const {
     return taken_.load(std::memory_order_acquire) + slots_.count > n &&
            !busy_[n % slots_.count].load(std::memory_order_acquire);

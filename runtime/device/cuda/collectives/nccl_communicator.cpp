@@ -295,7 +295,7 @@ std::string NcclCommunicator::why_aborted() const {
 Status NcclCommunicator::Look() {
   for (const auto& rank : ranks_) {
     std::unique_lock lock(rank->mutex, std::try_to_lock);
-    if (!lock.owns_lock() || rank->handle == nullptr) continue;  // somebody else will see it
+    if (!lock.owns_lock() || rank->handle == nullptr) continue;  // another thread asks, or ended
     int state = nccl::kSuccess;
     const int asked = nccl_.ncclCommGetAsyncError(rank->handle, &state);
     CGRAPH_RETURN_IF_ERROR(Check(asked, "a collective"));
@@ -306,9 +306,9 @@ Status NcclCommunicator::Look() {
 
 // ---- memory -------------------------------------------------------------------------------------
 
-// All ranks or none: NCCL defines nothing for a collective of which some values are registered. The
-// ranks' windows are made together, since each waits for the others'. A window promises that values
-// lie at one offset at all ranks: NCCL's kernels find the others' by their own.
+// All ranks register or none: NCCL does not define a collective whose values are registered in
+// part. The ranks' windows are made together, since each waits for the others'. A window promises
+// that values lie at one offset at all ranks: NCCL's kernels find the others' by their own.
 Status NcclCommunicator::Register(std::span<const device::Memory* const> blocks, uint64_t common) {
   constexpr const char* kWhat = "registering memory with NCCL";
   if (among_processes()) return Status::Ok();

@@ -409,7 +409,8 @@ bool CudaQueue::Forget(std::vector<const TimelineSemaphore*>& come) {
     return any;
   }
   if (!broken_ && !FindsFailure()) return false;
-  // NCCL may write to memory until it has aborted, so nobody is told before that it is free.
+  // NCCL may write to memory until it has aborted, so operations are not failed before: their
+  // signals would say that the memory is free.
   const bool aborting = std::any_of(issued_.begin(), issued_.end(), [](const Issued& issued) {
     return issued.communicator != nullptr && issued.communicator->Aborting();
   });

@@ -123,7 +123,7 @@ class CudaQueue : public device::Queue, public device::Recorder {
   // the semaphores whose signals have come. Returns whether anything was forgotten.
   bool Forget(std::vector<const TimelineSemaphore*>& come);
   bool ForgetOver(std::vector<const TimelineSemaphore*>& come);
-  // Of a broken queue: fails what was issued to it, and signals in its place.
+  // Fails what was issued to a broken queue, and signals in its place.
   bool FailIssued(std::vector<const TimelineSemaphore*>& come);
   // Returns how many entries are over: those up to the last signal that has come, and itself.
   size_t CountOver() const;

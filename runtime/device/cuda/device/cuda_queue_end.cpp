@@ -58,10 +58,10 @@ bool CudaQueue::Close() {
   return true;
 }
 
-// Nobody signals any more what the stream waits for. What is behind runs on memory that nobody
-// reads. The stream of a broken queue may still write what it was to signal before, so that a
-// semaphore goes back: all are signalled until the stream is over, or the driver has nothing to say
-// of it.
+// No thread signals any more what the stream waits for, so this one does; the operations behind the
+// waits then work on memory that is not read. The stream of a broken queue may still write the
+// lower value that it was to signal, which takes a semaphore back. So all are signalled again and
+// again until the stream is over, or the driver reports an error of it.
 bool CudaQueue::AwaitEnd() {
   const Driver& driver = device_.gpu()->driver();
   const auto begun = std::chrono::steady_clock::now();

@@ -1,4 +1,4 @@
-// A file is a header, which says of which key and how long the code is, and the code.
+// A file is a header, which has the key and the length of the code, and the code.
 #include "runtime/device/cuda/libraries/code_cache.h"
 
 #include <unistd.h>
@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kSuffix = ".cgraph-code";
 constexpr std::string_view kTemporary = ".cgraph-temporary";
-constexpr auto kAbandoned = std::chrono::hours(1);  // nobody writes a file for so long
+constexpr auto kAbandoned = std::chrono::hours(1);  // no process writes a file for so long
 constexpr uint64_t kMagic = 0x31656463'68706763;  // "cgphcde1"
 
 using Digest = std::array<uint64_t, 2>;
