@@ -34,7 +34,8 @@ struct Worker {
   std::thread thread;
   Poller* poller = nullptr;  // of the one worker of a rank that goes on with its messages
 
-  // Goes round the work queues once; true when anything was done.
+  // Goes round the work queues once; true when anything was done. All of them are tried, also where
+  // the first has moved, so that none starves.
   bool Advance() {
     bool any = poller != nullptr && poller->Poll();
     for (WorkQueue* work_queue : work_queues) any |= work_queue->Advance();
@@ -69,6 +70,8 @@ struct Worker {
           if (!waits_since) waits_since = now;
           deadline = now + NapAfter(now - *waits_since);
         }
+        // Advance() is tried once more after the sleep is announced: what came before that notified
+        // nothing, and what comes later ends the sleep.
         if (event_count->Wait([&] { return until() || Advance(); }, deadline)) moved();
       }
     }
