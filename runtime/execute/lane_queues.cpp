@@ -36,7 +36,8 @@ bool CommGroup::Issue(transport::Pass pass, device::Queue& queue, const device::
   const Slice operands = program().steps[step_].operands;
   const std::span<const CommOp> parts(program().parts.data() + operands.first, operands.count);
   // All parts are prepared before any is issued, also behind one that waits: members of other work
-  // queues may wait for any of them. Preparing a part again does nothing.
+  // queues may wait for any of them. A part that is prepared stays so: to ask it again does
+  // nothing.
   bool prepared = true;
   for (const CommOp& part : parts) prepared &= PreparePart(pass, part, queue, tag);
   if (!prepared || held) return false;

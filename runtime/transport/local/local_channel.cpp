@@ -40,6 +40,8 @@ Result<std::unique_ptr<LocalChannel>> LocalChannel::Make(const ChannelShape& sha
 }
 
 bool LocalChannel::TrySend(uint64_t n, std::span<const BufferSpan> spans, bool poison) {
+  // Without room the slot still has a message that the receiver may be reading. The acquire keeps
+  // the stores below behind that reading.
   if (received_->value.load(std::memory_order_acquire) + most_shown_ <= n) return false;
   Slot& slot = SlotOf(n);
   slot.poison = poison;

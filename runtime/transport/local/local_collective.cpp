@@ -103,6 +103,9 @@ bool LocalCollective::Left(uint64_t n) const {
 
 // ---- shares -------------------------------------------------------------------------------------
 
+// All have arrived, so what their slots show may be read. `left` is stored when this member neither
+// reads what others show nor writes into their results any more; a member that is poisoned leaves,
+// too, since others wait for that.
 bool LocalCollective::Reduce(uint32_t member, uint64_t n) {
   bool poison = SlotOf(member, n).poison;
   if (traits_->from == Traits::kRoot) {

@@ -56,6 +56,8 @@ class QueuedCollective : public UnhostedCollective {
         at.queue->Signal(&Arrived(at.member), at.round + 1);
         return;
       case Pass::kMove:
+        // An empty round signals and waits as others do: the semaphores count rounds. No
+        // member moves anything in it.
         for (uint32_t other = 0; other < members_; ++other) {
           if (other != at.member) at.queue->Wait(&Arrived(other), at.round + 1, tag);
         }

@@ -62,7 +62,10 @@ class RemoteMember final : public cluster::Listener {
   const MessageLayout inputs_, slices_;
   std::vector<BufferSpan> slice_sections_;
   std::vector<size_t> section_of_;
-  device::Memory memory_;             // for inputs of two rounds, and the slices of one
+  // For inputs of two rounds, since they may come while members here still read those of the round
+  // before. The slices of one round are enough: the sender reduces the next ones of inputs that
+  // members here send when they have left this round, and its slices are taken by then.
+  device::Memory memory_;
   uint64_t begun_ = 0, arrived_ = 0;  // messages
 };
 
