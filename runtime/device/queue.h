@@ -42,6 +42,8 @@ struct Bindings {
   uint32_t graph = 0;                       // among the engine's graphs
   uint32_t frame = 0;                       // among the graph's frames
 
+  // Relaxed: a lane that looks at a flag has waited for the operation that sets it, and the wait
+  // orders everything.
   bool Poisoned(uint32_t flag) const { return flags[flag].load(std::memory_order_relaxed) != 0; }
   void Poison(uint32_t flag) const {
     poisoned->store(true, std::memory_order_relaxed);

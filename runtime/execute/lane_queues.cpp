@@ -230,7 +230,8 @@ bool LaneQueues::Poll(std::vector<device::Report>& reports) {
   return any;
 }
 
-// The head is asked for before the queue is closed: a queue that has ended has none.
+// The head is asked for first: Close() signals in place of others what a queue waits for, and so
+// moves it.
 Abandoned LaneQueues::Close() {
   Abandoned abandoned;
   for (Opened& opened : queues_) {

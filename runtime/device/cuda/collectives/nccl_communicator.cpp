@@ -111,6 +111,8 @@ Status NcclCommunicator::SettleAll(const char* what) {
   return Status::Ok();
 }
 
+// One thread makes all ranks of this process, which NCCL wants in one group. The group is ended
+// also where a call has failed, since NCCL counts starts.
 Status NcclCommunicator::Begin(const NcclId& id) {
   const int count = static_cast<int>(ranks_.size());
   NcclConfig config;
@@ -238,6 +240,8 @@ NcclCommunicator::~NcclCommunicator() {
   Close(kDeadline);
 }
 
+// Under the lock from `aborted_` until every rank counts as aborting: a queue that sees `aborted_`
+// comes through this lock, too, before it asks Aborting() and says that memory is free.
 void NcclCommunicator::Abort(const std::string& why) {
   std::lock_guard lock(abort_mutex_);
   if (aborted_.exchange(true)) return;
@@ -359,6 +363,10 @@ void NcclCommunicator::Deregister() {
 
 // ---- issuing ------------------------------------------------------------------------------------
 
+// The ranks' locks are held over all of it, since NCCL's handles take calls of one thread. Each is
+// of a member that this thread alone issues for; others try it, or hold no second one: so the order
+// of locking does not matter. Whether a communicator was aborted is asked under the lock: then the
+// handle stays as long as the lock is held (AbortRank).
 Status NcclCommunicator::Issue(CUstream stream, std::span<const device::Collect> collects) {
   struct Used {
     NcclCommunicator* communicator;

@@ -149,7 +149,7 @@ class CudaDevice : public device::Device,
   bool calls_code_ = false;
   std::vector<Graph> graphs_;
 
-  std::mutex queues_mutex_;
+  std::mutex queues_mutex_;  // held while they are watched, so none ends meanwhile
   std::vector<CudaQueue*> queues_;
   EventCount pending_;
   std::atomic<bool> ended_{false};

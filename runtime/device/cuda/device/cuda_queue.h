@@ -9,6 +9,11 @@
 // the queue then is *broken*, reports every operation as failed, and signals for itself, so that
 // executions end. A queue with a collective in progress breaks when the collective's communicator
 // fails, and aborts the communicator when it breaks itself or ends, so that no other GPU hangs.
+//
+// Three kinds of threads come here. The issuer, one at a time, issues and polls; what stands above
+// `mutex_` below is its own, but for `clock_`. The device's watcher forgets what is over (Watch).
+// Any thread asks for the head. Calls of the driver that append to the stream are the issuer's
+// alone, so they need no lock.
 #ifndef CGRAPH_RUNTIME_DEVICE_CUDA_DEVICE_CUDA_QUEUE_H_
 #define CGRAPH_RUNTIME_DEVICE_CUDA_DEVICE_CUDA_QUEUE_H_
 
@@ -125,7 +130,8 @@ class CudaQueue : public device::Queue, public device::Recorder {
   bool ForgetOver(std::vector<const TimelineSemaphore*>& come);
   // Fails what was issued to a broken queue, and signals in its place.
   bool FailIssued(std::vector<const TimelineSemaphore*>& come);
-  // Returns how many entries are over: those up to the last signal that has come, and itself.
+  // Returns how many entries are over: those up to the last signal that has come, and itself. A
+  // queue is in order, so what stands before a signal is over when the signal has come.
   size_t CountOver() const;
   CUresult StreamState() const;  // what the driver says of the stream, or of its context
   // Asks now and then whether the GPU or a communicator has failed; then the queue is broken.

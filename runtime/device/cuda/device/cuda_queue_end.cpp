@@ -19,6 +19,8 @@ constexpr auto kLookEvery = std::chrono::microseconds(20);
 
 }  // namespace
 
+// A read-modify-write: the stream, the watcher and the thread that closes may signal the same word
+// at once, and a lower value must not replace a higher one.
 bool CudaQueue::Force(const TimelineSemaphore& semaphore, uint64_t value) {
   auto* word = const_cast<std::atomic<uint64_t>*>(semaphore.word());
   uint64_t now = word->load();
@@ -37,7 +39,7 @@ void CudaQueue::AbortCollectives() {
 
 bool CudaQueue::Close() {
   if (stream_ == nullptr) return true;
-  device_.Remove(this);
+  device_.Remove(this);  // from here on the watcher does not come to it
   const Driver& driver = device_.gpu()->driver();
   AbortCollectives();
   {
