@@ -216,7 +216,8 @@ void Print(const graph::Module& module, llvm::raw_ostream& out);
 
 // CHECKs what Elaborate promises: ids in range, single assignment, operands made before they are
 // used, views inside their base, ops of a call contiguous and on its device, state touched only by
-// ops on its instance's device, an extent for every symbol. `phase`: who made it, for the message.
+// ops on its instance's device, an extent for every symbol. `phase`: the one that made it, for the
+// message.
 void Validate(const graph::Module& module, const char* phase);
 
 }  // namespace cgraph

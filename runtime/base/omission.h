@@ -47,14 +47,14 @@ enum class Omission : uint32_t {
   kLeft,         // ... and is over when no other needs a member's memory
   // Wake-ups, and what ranks tell each other: tests/simulation leaves these out.
   kWakeWorker,   // a worker is woken when an entry is submitted to it
-  kWakeDriver,   // ... and who waits for the entry when it is finished
+  kWakeDriver,   // ... and the thread that waits for the entry when it is finished
   kWakeAtEnd,    // ... and worker `which` when the engine ends
   kTellFailure,  // rank 0 hears what has failed at other machines
   kGiveUp,       // once a rank is lost its messages are not waited for
   kLostAtEnd,    // ... nor, where all end, for the rank
   // Teardown and destruction.
-  kEndSubmission,  // who is submitting has seen the end before the engine's memory goes
-  kEndDriver,      // who drives worker 0 has
+  kEndSubmission,  // a submitter has seen the end before the engine's memory goes
+  kEndDriver,      // the driver of worker 0 has
   kEndWorkers,     // the other workers have
   kEndFallback,    // the fallback driver has
   kEndWatchdog,    // the watchdog, and what it calls, has

@@ -32,7 +32,7 @@ class EntryInbox {
  public:
   static constexpr uint64_t kIdle = ~0ull;
 
-  // Shared: what the submitter, the worker and those who report read and write of each other.
+  // Shared: what the submitter, the worker and reporters read and write of each other.
   struct Shared {
     // Separate lines: other threads wait for `done`, and `at` changes at every call.
     struct Words {

@@ -52,7 +52,7 @@ struct InputPort {
   bool gpus_read = false;
   std::vector<std::shared_ptr<device::SharedGpu>> readers;
 
-  // Returns whether who reads it may find it where the caller has it in memory of a GPU.
+  // Returns whether its readers may find it where the caller has it in memory of a GPU.
   bool ReadOnGpus(const void* data) const {
     return gpus_read && std::all_of(readers.begin(), readers.end(),
                                     [&](const auto& gpu) { return gpu->Reads(data); });

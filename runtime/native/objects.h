@@ -68,7 +68,7 @@ class Objects {
   const Object* FindOf(const std::string& place);
 
  private:
-  std::mutex mutex_;  // of those who add
+  std::mutex mutex_;  // of the threads that add
   std::deque<Object> objects_;
 };
 

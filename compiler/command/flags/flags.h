@@ -80,7 +80,7 @@ Result<std::optional<Profile>> ReadProfile(const std::string& path);
 void WarnOfUnusedTimes(const plan::Plan& plan, const std::optional<Profile>& profile,
                        const std::string& path);
 
-// --workers and --cores: who runs the lanes of a simulation.
+// --workers and --cores: what runs the lanes of a simulation.
 struct ThreadFlags {
   uint32_t workers = 0, cores = 0;
 };

@@ -434,7 +434,7 @@ int NcclCommunicator::Call(const device::Collect& at, CUstream stream) {
   }
 }
 
-// Gather, scatter and all_to_all: to each who gets, from each who gives.
+// Gather, scatter and all_to_all: sends to each member that gets, receives from each that gives.
 int NcclCommunicator::CallWithPeers(const device::Collect& at, int type, uint64_t count,
                                     CUstream stream) {
   const CollectiveTraits& traits = TraitsOf(at.kind);

@@ -63,8 +63,8 @@ class CudaQueue : public device::Queue, public device::Recorder {
   bool Poll(std::vector<device::Report>& reports) override;
   std::optional<device::Head> Head() override;
 
-  // Forgets what is over and wakes who listens to the signals that have come. Called by the
-  // device's watcher. Returns whether it is to be called again soon: something is pending, or the
+  // Forgets what is over and wakes the listeners of the signals that have come. Called by the
+  // device's watcher. Returns whether it should be called again soon: something is pending, or the
   // queue is broken and its stream not over.
   bool Watch();
 
@@ -100,8 +100,8 @@ class CudaQueue : public device::Queue, public device::Recorder {
   View ViewOf(const device::Operation& operation, const device::Tensor& tensor) const;
   void Check(CUresult result, const device::Operation& operation, const char* what);
   CUresult Upload(const device::Launch& launch, device::Source& source, std::string& error);
-  // Lets code of others append the work of a launch. Whether something that it checks is poisoned
-  // is known to the host: who issues has waited for it.
+  // Lets code of others append the work of a launch. The host knows whether something that it
+  // checks is poisoned: the issuer has waited for it.
   void CallCode(const device::Launch& launch, device::QueueCode& code);
   // Returns whether the stream is to have it: not when the queue is broken.
   bool Remember(Issued issued);

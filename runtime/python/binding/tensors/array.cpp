@@ -211,7 +211,7 @@ nb::object Array::DLPack(nb::handle stream, nb::handle max_version, nb::handle d
                              gpu_ ? Device() + "'s" : "this machine's",
                              nb::cast<int>(DLPackDevice()[0]), gpu_.value_or(0)));
   }
-  // The execution is over, so the one who gets the result need not wait, on whatever stream.
+  // The execution is over, so the reader of the result need not wait, on whatever stream.
   Exporting exporting{owner_, *tensor_, index_, {kDLCPU, 0}, 0};
   if (gpu_) {
     const auto named = stream.is_none() ? kDefaultStream : nb::cast<intptr_t>(stream);

@@ -1,5 +1,5 @@
-// MemberRounds: what the members of a collective between ranks have shown in its rounds, and who
-// has left them. A member is shown in two of them, used in turn: it can be one round ahead of the
+// MemberRounds: what the members of a collective between ranks have shown in its rounds, and which
+// have left them. A member is shown in two of them, used in turn: it can be one round ahead of the
 // slowest member, which may still be reading the round before, but not two.
 //
 // A member of this rank is written by the thread that drives it, one of another rank by the thread

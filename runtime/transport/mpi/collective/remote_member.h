@@ -20,7 +20,7 @@ namespace cgraph::transport {
 
 class RemoteMember;
 
-// MemberMessages: who gets the messages of members at other ranks, by the thread that polls.
+// MemberMessages: takes the messages of members at other ranks. The thread that polls calls it.
 class MemberMessages {
  public:
   virtual void OnInputs(const RemoteMember& from, uint64_t n, std::span<std::byte> message) = 0;
@@ -42,7 +42,7 @@ class RemoteMember final : public cluster::Listener {
   const MessageLayout& inputs() const { return inputs_; }
   const MessageLayout& slices() const { return slices_; }
   bool has_slices() const { return !slices_.sections().empty(); }
-  // Where the slices of a message lie, for who reads it; by section.
+  // Where the slices of a message lie, for its reader; by section.
   std::vector<BufferSpan>& slice_sections() { return slice_sections_; }
   // Returns which of the sections of its inputs has what a member of this rank needs of a tensor.
   size_t SectionOf(uint32_t tensor, uint32_t reader) const {
