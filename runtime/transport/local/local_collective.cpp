@@ -32,6 +32,7 @@ Result<std::unique_ptr<LocalCollective>> LocalCollective::Make(const CollectiveS
          static_cast<uint64_t>(plan::DTypeBytes(tensor.dtype)),
          shape.reduction ? device::FindAcross(tensor.dtype, *shape.reduction) : nullptr});
     made->copy_offsets_.push_back(bytes);
+    // Cut at twice the limit: a sum that is too large stays so, however many tensors follow.
     bytes = (std::min(bytes + tensor.bytes, 2 * kEagerBytes) + 15) & ~uint64_t{15};
   }
   made->eager_ = bytes <= kEagerBytes;
@@ -199,13 +200,14 @@ void LocalCollective::BroadcastLarge(uint32_t member, uint64_t n, uint32_t tenso
 }
 
 // For all_reduce and reduce of inputs that were not copied: every member computes some lines of the
-// result for all that receive it.
+// result for all that receive it. A tile is made in the member's own result, or in the root's where
+// the member gets none. No other member writes these lines, so no tile needs memory of its own.
 void LocalCollective::ReduceForAll(uint32_t member, uint64_t n, uint32_t tensor, uint64_t bytes) {
   const device::RankResult& share = results_[tensor];
   const uint64_t lines = (bytes + kLine - 1) / kLine;
   const uint64_t each = (lines + members_ - 1) / members_ * kLine;
   const uint64_t begin = std::min(bytes, member * each), end = std::min(bytes, begin + each);
-  const uint32_t first = Gets(member) ? member : root_;
+  const uint32_t first = Gets(member) ? member : root_;  // in whose result the tile is made
   for (uint64_t at = begin; at < end; at += kTileBytes) {
     const uint64_t count = std::min(kTileBytes, end - at);
     std::byte* tile = static_cast<std::byte*>(Output(first, n, tensor).data) + at;

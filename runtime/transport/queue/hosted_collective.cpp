@@ -40,6 +40,7 @@ class HostedCollective : public Collective {
 
   // ---- members of the host's ----
 
+  // The issuer of a member on a queue waits for its copies, too, which a GPU signals.
   void SetEventCount(uint32_t member, EventCount* event_count) override {
     carried_->SetEventCount(member, event_count);
     copied_[member].AddListener(event_count);

@@ -74,6 +74,8 @@ std::pair<const void**, uint64_t> MemberResults::Sources(uint32_t member, uint64
 }
 
 // Reduces a member's slice, into its own result and those of the others here.
+// Other members here reduce other slices at the same time, and the thread that polls brings those
+// of other ranks: no two write the same bytes of a result.
 void MemberResults::ReduceSlice(uint32_t member, uint64_t n, uint32_t tensor) {
   const ByteRange slice = SliceHere(n, tensor, member);
   auto [from, bytes] = Sources(member, n, tensor, slice.bytes);
