@@ -56,7 +56,8 @@ class Channel {
   virtual ~Channel() = default;
 
   // Called at load: names the event count of each end, which the other end notifies when it has
-  // moved.
+  // moved. A work queue that waits for a channel sleeps on that count, so an end that forgets to
+  // notify lets it sleep for ever.
   virtual void SetEventCounts(EventCount* sender, EventCount* receiver) = 0;
 
   // Shows message n to the receiver; false when there is no room yet. A poisoned message has no

@@ -94,6 +94,8 @@ Presence LocalCollective::PresenceOf(uint32_t member, uint64_t n) const {
   return arrived > n ? Presence::kPresent : Presence::kAway;
 }
 
+// Until all have left, others may read this member's inputs, and its result may lack the parts that
+// others write.
 bool LocalCollective::Left(uint64_t n) const {
   if (eager_) return true;
   for (uint32_t member = 0; member < members_; ++member) {
@@ -152,6 +154,9 @@ uint64_t LocalCollective::PartBytes(uint32_t member, uint64_t n, uint32_t tensor
   return bytes;
 }
 
+// Each member makes its own result, but for three kinds with large inputs. Where a reduction is
+// whole, each makes a part of it for all; a gather's members bring their inputs to the root; in a
+// broadcast the root brings every member a part, and each fetches the rest.
 void LocalCollective::ComputeTensor(uint32_t member, uint64_t n, uint32_t tensor) {
   const uint64_t bytes = PartBytes(member, n, tensor);
   const bool reduces = traits_->reduces && !traits_->divides();
