@@ -1,4 +1,4 @@
-// What is known of each byte of a buffer, such as who wrote it last, kept by intervals.
+// What is known of each byte of a buffer, such as its last writer, kept by intervals.
 #ifndef CGRAPH_COMPILER_BASE_BYTE_INTERVALS_H_
 #define CGRAPH_COMPILER_BASE_BYTE_INTERVALS_H_
 

@@ -2,9 +2,9 @@
 //
 // Neither a diagnostic (the user's program is wrong) nor a Status (a file or a device is): a failed
 // check throws InternalError. The library ends no process: the commands print the phase and the
-// message, ask for a report and exit with kBug, and who embeds the compiler (a language server, a
-// Python module) catches it, forgets that compilation and goes on. `message` is evaluated only when
-// the check fails, so it may build a string.
+// message, ask for a report and exit with kBug, and a program that embeds the compiler (a language
+// server, a Python module) catches it, forgets that compilation and goes on. `message` is evaluated
+// only when the check fails, so it may build a string.
 #ifndef CGRAPH_COMPILER_BASE_CHECK_H_
 #define CGRAPH_COMPILER_BASE_CHECK_H_
 

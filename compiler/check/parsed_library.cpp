@@ -10,7 +10,7 @@
 namespace cgraph::check {
 namespace {
 
-// More than the library has files; who compiles with many libraries begins again.
+// More than the library has files; a process that compiles with many libraries begins again.
 constexpr size_t kMaxFiles = 64;
 
 struct ParsedFiles {

@@ -1,8 +1,8 @@
 // The formulas of costs, from rates to integer picoseconds.
 //
 // A kernel takes a device's overhead plus the longer of its arithmetic and its memory traffic; a
-// transfer takes alpha + bytes / beta. Whose rates they are told, topology.h and machine.h say; who
-// asks for a device, or a pair of them, asks Costs (costs.h).
+// transfer takes alpha + bytes / beta. The rates come from topology.h and machine.h. Costs
+// (costs.h) answers for a device, or a pair of them.
 #ifndef CGRAPH_COMPILER_COST_FORMULAS_H_
 #define CGRAPH_COMPILER_COST_FORMULAS_H_
 

@@ -85,7 +85,7 @@ bool IsChain(CollectiveKind kind) {
   return kind == CollectiveKind::kReduce || kind == CollectiveKind::kBroadcast;
 }
 
-// `bytes`: of which each participant has a part.
+// `bytes`: of the whole, a part of which each participant has.
 uint64_t RingLatency(const NcclGroup& group, CollectiveKind kind, Protocol protocol, Hops hops,
                      uint64_t bytes) {
   uint64_t inside = (group.nvlink ? kRing.nvlink_hop : kRing.pci_hop)[protocol];

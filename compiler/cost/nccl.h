@@ -25,8 +25,8 @@ struct NcclGroup {
   Generation generation = Generation::kHopper;
   uint64_t nodes = 1;              // with equally many participants on each
   uint64_t network_ps = 0;         // the least that a hop between nodes takes
-  // Of several nodes: what leaves or enters a node at least, and what a ring within one carries.
-  // 0: as the ring through all.
+  // The least that leaves or enters a node, and the rate of a ring within one, where members are on
+  // several nodes. 0: as the ring through all.
   uint64_t across_bytes_per_us = 0, inside_bytes_per_us = 0;
 };
 

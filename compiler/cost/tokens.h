@@ -17,7 +17,7 @@ inline size_t RunLength(std::span<const uint32_t> held, size_t at) {
   return end - at;
 }
 
-// `left`: by resource, what nobody holds.
+// `left`: by resource, the tokens that are free.
 inline bool HasTokens(std::span<const uint32_t> held, const std::vector<uint32_t>& left) {
   for (size_t i = 0; i < held.size();) {
     const size_t count = RunLength(held, i);

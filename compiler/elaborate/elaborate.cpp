@@ -177,7 +177,7 @@ void MarkRecomputed(ElaborationContext& elaboration, const program::Graph::Recom
 void WarnOfDefault(ElaborationContext& elaboration, const program::Graph& graph,
                    const program::Parameter& parameter) {
   Report(elaboration, Code::kW0505, parameter.range,
-         fmt::format("whoever runs `{0}` has to give `{1}`: the default of an input holds only "
+         fmt::format("a run of `{0}` has to give `{1}`: the default of an input holds only "
                      "where another graph calls `{0}`; make `{1}` a const, or leave the default "
                      "out",
                      graph.name, parameter.name));

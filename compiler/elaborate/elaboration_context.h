@@ -81,7 +81,7 @@ struct ElaborationContext {
   GraphBuilder* builder = nullptr;
   bool in_start = false;
   MethodScope* method = nullptr;
-  // Of a graph in a program that asks for gradients; else none.
+  // Set in the graphs of a program that asks for gradients; else null.
   Tape* tape = nullptr;
   const DerivedCall* derived = nullptr;  // while a derived call is being made
   bool halved = false;        // derived calls of methods are two: see graph::Call::half

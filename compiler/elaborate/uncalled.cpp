@@ -14,7 +14,7 @@ namespace cgraph::elaborate {
 namespace {
 
 constexpr size_t kMostPlaces = 8;      // of one actor that are tried
-constexpr int64_t kAnyExtent = 4096;   // of an unknown dimension, whose extent nobody looks at
+constexpr int64_t kAnyExtent = 4096;   // stands for an unknown dimension; no check depends on it
 
 // Returns whether a code is about static numbers. All other faults may come from the values that
 // are unknown here.

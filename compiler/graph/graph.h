@@ -143,9 +143,9 @@ struct Call {
   Range site;                    // the call in the graph's body
   DeviceId device;
   std::vector<CallId> after;     // earlier calls that must have ended: `x after y`, sorted
-  // Of a call that `grad` has made: the call whose gradients it computes, which has its place and
-  // its indices, the method of that call, and which gradients. Prune may remove that call, and the
-  // id is invalid then: what a schedule says goes by the method.
+  // A call that `grad` has made names the call whose gradients it computes, which has the same
+  // place and indices, that call's method, and which gradients. Prune may remove that call; then
+  // the id is invalid, and rules of schedules go by the method.
   CallId derived_from;
   std::string forward_method;    // empty: `grad` has not made this call
   Half half = Half::kWhole;
@@ -216,7 +216,8 @@ void Print(const graph::Module& module, llvm::raw_ostream& out);
 
 // CHECKs what Elaborate promises: ids in range, single assignment, operands made before they are
 // used, views inside their base, ops of a call contiguous and on its device, state touched only by
-// ops on its instance's device, an extent for every symbol. `phase`: who made it, for the message.
+// ops on its instance's device, an extent for every symbol. `phase`: the one that made it, for the
+// message.
 void Validate(const graph::Module& module, const char* phase);
 
 }  // namespace cgraph

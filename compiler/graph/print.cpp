@@ -108,7 +108,7 @@ class GraphPrinter {
     }
   }
 
-  // Returns how many calls stand for a kind of which not all count.
+  // Returns how many calls count for a kind that counts only some of its calls.
   static int64_t Counted(const graph::Rules& rules, uint32_t kind) {
     return std::count_if(
         rules.calls.begin(), rules.calls.end(), [&](const graph::CallRule& rule) {

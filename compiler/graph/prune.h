@@ -1,4 +1,4 @@
-// Prune: removes the ops whose results nobody reads.
+// Prune: removes the ops whose results are not read.
 #ifndef CGRAPH_COMPILER_GRAPH_PRUNE_H_
 #define CGRAPH_COMPILER_GRAPH_PRUNE_H_
 

@@ -35,7 +35,7 @@ struct Kind {
   std::string name;
   uint32_t rank = 0;  // `prefer A > B`: the least first; kinds that no rule prefers have one rank
   uint32_t order = kNoOrder;  // into Rules::orders: the one that speaks of it
-  bool partial = false;       // some calls of another kind, of which a limit has a condition
+  bool partial = false;       // the calls of another kind that meet a limit's condition
 };
 
 // Limit: `limit A - B <= e` holds A back while starting it would break the inequality; `limit A - B

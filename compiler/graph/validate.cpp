@@ -123,7 +123,7 @@ class GraphValidator {
     const graph::Call& call = graph_.calls[id];
     Expect(!call.derived_from.valid() || call.derived_from < id, id,
            ": derived of a call that is made later");
-    // Of calls that are ops a rewrite may make others.
+    // Calls that are ops are left out: a rewrite may have replaced them.
     const bool of_method = call.derived_from.valid() && call.instance.valid();
     Expect(!of_method || graph_.calls[call.derived_from].method == call.forward_method, id,
            ": derived of a call of another method");

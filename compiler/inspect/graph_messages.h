@@ -18,7 +18,7 @@ plan::GraphIndex IndexMessages(const plan::Plan& plan, const plan::Graph& graph)
 // The part of every member in one collective.
 using CollectiveParts = std::span<const plan::CollectivePart>;
 
-// Of every collective of a round; of an index with its messages, which must outlive it.
+// Returns the parts of every collective of a round. The index must outlive them.
 std::vector<CollectiveParts> CollectivesOf(const plan::GraphIndex& index);
 
 // Returns the sender's place among the two parts of a collective that is a message

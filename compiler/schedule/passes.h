@@ -92,8 +92,8 @@ void FitMemory(const graph::Module& module, const graph::Graph& graph,
                const ScheduleOptions& options, const DeviceLimits& limits, Schedule& schedule,
                Diagnostics& diagnostics);
 
-// How many lanes a device has for what it exchanges with others, when nobody says: the fewest with
-// which nothing ends later.
+// How many lanes a device has for what it exchanges with others, when no flag says it: the fewest
+// with which nothing ends later.
 //
 // More lanes cost a machine more to keep going, and each of NCCL's needs a communicator, so one is
 // taken unless something in the graph's timetable waits for that lane. If so, and the graph is not

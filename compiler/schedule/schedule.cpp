@@ -10,7 +10,7 @@
 namespace cgraph {
 namespace {
 
-// Prepares a schedule in program order: everything but what is to be chosen.
+// Prepares a schedule in program order, without the choices that are made later.
 schedule::Schedule Prepare(const graph::Module& module, const graph::Graph& graph,
                            const ScheduleOptions& options, const cost::Costs& costs,
                            CommLanes lanes, Diagnostics& diagnostics) {

@@ -3,7 +3,7 @@
 #define CGRAPH_COMPILER_SYNTAX_ANTLR_H_
 
 #include "compiler/syntax/rule_node.h"
-// Behind what they are made of.
+// The generated headers use what the headers above declare.
 #include "CgraphLexer.h"
 #include "CgraphParser.h"
 #include "antlr4-runtime.h"

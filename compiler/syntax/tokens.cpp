@@ -72,7 +72,7 @@ class Tokenizer {
   uint32_t column() const { return counted_ - line_begin_; }  // from 0
 
  private:
-  // One table for all texts, as ANTLR's DFA is; who reads a text holds it.
+  // One table for all texts, as ANTLR's DFA is; the thread that reads a text holds it.
   static std::mutex& TableMutex() {
     static std::mutex mutex;
     return mutex;

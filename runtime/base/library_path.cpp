@@ -14,7 +14,7 @@ namespace cgraph {
 namespace {
 
 // Returns where a library of ours is looked for before the loader looks: at the program, and where
-// that is somebody else's (Python) at the library that holds this code.
+// that is another one's (Python) at the library that holds this code.
 std::vector<std::filesystem::path> Places(const char* library) {
   std::error_code error;
   std::vector<std::filesystem::path> places;

@@ -14,7 +14,7 @@ namespace cgraph {
 // decimals.
 std::string TimeText(uint64_t picoseconds);
 std::string BytesText(uint64_t bytes);  // "24.1 KiB"
-// Returns where the loader looks for a shared library that nobody is linked with:
+// Returns where the loader looks for a shared library that no program is linked with:
 // "LD_LIBRARY_PATH (not set), the system's folders".
 std::string LoaderFoldersText();
 // Returns "1 graph", "2 graphs".
@@ -53,8 +53,8 @@ std::string PatternOf(std::string_view text);
 // end stays, and a tab becomes a space.
 std::string Printable(std::string_view text);
 
-// Writes a message to standard error, printable. Where that cannot be written nobody reads it,
-// which is no error.
+// Writes a message to standard error, printable. A standard error that cannot be written to is no
+// error.
 void Say(std::string_view text);
 
 // Returns a result for standard output: as it is for a file or a pipe, whose reader wants its

@@ -32,7 +32,7 @@ enum class WaitPoint : uint32_t {
   kParticipant,  // ... on each work queue, `which` among them
   kLent,         // a failed execution is over when nothing is left that may read what was lent
   kHeldResult,   // a result's memory is used again when its last holder has let go
-  kInProgress,   // ... and when its execution, which nobody may hold, is over
+  kInProgress,   // ... and when its execution, which may have no holder, is over
   // Work queues and their queues.
   kInbox,        // an entry begins when it was submitted
   kCompletion,   // an entry is finished when its queues are through with it
@@ -44,17 +44,17 @@ enum class WaitPoint : uint32_t {
   kArrived,      // ... and received when it is there
   kSent,         // a rendezvous is over for the sender when the message was received
   kAllArrived,   // a collective begins when all members are there
-  kLeft,         // ... and is over when nobody needs a member's memory
+  kLeft,         // ... and is over when no other needs a member's memory
   // Wake-ups, and what ranks tell each other: tests/simulation leaves these out.
   kWakeWorker,   // a worker is woken when an entry is submitted to it
-  kWakeDriver,   // ... and who waits for the entry when it is finished
+  kWakeDriver,   // ... and the thread that waits for the entry when it is finished
   kWakeAtEnd,    // ... and worker `which` when the engine ends
   kTellFailure,  // rank 0 hears what has failed at other machines
-  kGiveUp,       // once a rank is lost nobody waits for its messages
+  kGiveUp,       // once a rank is lost its messages are not waited for
   kLostAtEnd,    // ... nor, where all end, for the rank
   // Teardown and destruction.
-  kEndSubmission,  // who is submitting has seen the end before the engine's memory goes
-  kEndDriver,      // who drives worker 0 has
+  kEndSubmission,  // a submitter has seen the end before the engine's memory goes
+  kEndDriver,      // the driver of worker 0 has
   kEndWorkers,     // the other workers have
   kEndFallback,    // the fallback driver has
   kEndWatchdog,    // the watchdog, and what it calls, has

@@ -60,7 +60,7 @@ Problem CheckWeights(const Options& options) {
                               weights, folder.empty() ? "." : folder)};
 }
 
-// Of several machines each has libraries of its own; this one may need none.
+// Each machine has libraries of its own, and this one may need none.
 Problem CheckLibraries(const Options& options, const cluster::Peers* machines) {
   for (const std::string& path : options.engine.libraries) {
     if (path.find('\n') != std::string::npos) {
@@ -130,7 +130,7 @@ Problem CheckInflight(const plan::Graph& graph, const Options& options) {
 Problem CheckOptions(const plan::Plan& plan, const std::vector<const plan::Graph*>& graphs,
                      const Options& options, const cluster::Peers* machines) {
   Problem problem = CheckOutputs(graphs, options);
-  // Of several machines each looks for weights itself; this one may need none.
+  // Each machine looks for weights itself, and this one may need none.
   if (problem.ok() && machines == nullptr) problem = CheckWeights(options);
   if (problem.ok()) problem = CheckLibraries(options, machines);
   if (problem.ok()) problem = CheckWritten(plan, options);

@@ -87,7 +87,7 @@ Result<std::unique_ptr<Engine>> LoadChosen(std::unique_ptr<plan::Plan> plan, Eng
   EngineOptions several = options;
   several.processes = kProcessPerDevice;
   auto made = Engine::Load(std::move(plan), several);
-  // What one process would meet, too, is that one's to say.
+  // One process meets the same errors and reports them itself.
   const StatusCode code = made.ok() ? StatusCode::kOk : made.status().code();
   if (code != StatusCode::kInvalid && code != StatusCode::kNotFound &&
       code != StatusCode::kUnsupported && code != StatusCode::kFailed) {

@@ -15,7 +15,7 @@ namespace cgraph::command {
 
 struct GpuProcesses {
   bool each = false;    // each GPU, and each other device with work, has a process
-  std::string why_not;  // where one process serves several GPUs and nobody has said how many
+  std::string why_not;  // why one process serves several GPUs though no flag says how many
 };
 
 // A plan with captures on several GPUs of this machine is run so, unless a flag says otherwise or
@@ -23,8 +23,9 @@ struct GpuProcesses {
 GpuProcesses ChooseGpuProcesses(const plan::Plan& plan, const Options& options,
                                 const GpuPlacement& placement, bool under_launcher);
 
-// Loads a plan as `chosen` says, which follows: where the processes that nobody has asked for
-// cannot load it, one process is tried. `options` are those of one process.
+// Loads a plan as `chosen` says, and changes `chosen` where it does otherwise: if processes that
+// the user has not asked for cannot load the plan, one process is tried. `options` are those of one
+// process.
 Result<std::unique_ptr<Engine>> LoadChosen(std::unique_ptr<plan::Plan> plan, EngineOptions options,
                                            GpuProcesses& chosen);
 

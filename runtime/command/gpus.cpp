@@ -22,7 +22,7 @@
 namespace cgraph::command {
 namespace {
 
-// Of a status of GPUs, the first line is what was seen, the second what to do about it.
+// Returns what was seen: a status of GPUs has that as its first line, and what to do as its second.
 std::string FirstLine(const std::string& text) { return text.substr(0, text.find('\n')); }
 
 using plan::NamesOf;
@@ -43,7 +43,7 @@ std::string MachinePrefix(const plan::Plan& plan, const std::vector<uint32_t>& g
   return same ? first.name + ": " : "each of their machines says: ";
 }
 
-// Refuses gpus on cores where GPUs are required, and notes them where nobody asked for cores.
+// Refuses gpus on cores where GPUs are required, and notes them where no map asked for cores.
 Problem CheckGpusOnCores(const plan::Plan& plan, const Options& options,
                          const std::vector<plan::Machine>& machines,
                          const plan::MappedGpus& mapped, GpuPlacement& placement) {
@@ -65,7 +65,7 @@ Problem CheckGpusOnCores(const plan::Plan& plan, const Options& options,
   return {};
 }
 
-// Of a problem that has two lines, the second one stands below the first.
+// Prints a library. The second line of a problem with two lines stands below the first.
 std::string ListLibrary(const device::GpuLibrary& library) {
   std::string problem = library.problem;
   if (const size_t end = problem.find('\n'); end != problem.npos) problem.insert(end + 1, "  ");

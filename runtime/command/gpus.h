@@ -16,7 +16,7 @@ namespace cgraph::command {
 
 struct GpuPlacement {
   device::GpuMap gpus;
-  // For standard error, where gpus run on CPU threads though nobody asked for it.
+  // For standard error, where gpus run on CPU threads though no map asks for it.
   std::vector<std::string> notes;
 };
 

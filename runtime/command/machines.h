@@ -40,11 +40,11 @@ Problem CheckMachineFlags(const Options& options);
 // Refuses another number of processes than the plan has nodes.
 Problem CheckProcessCount(const plan::Plan& plan, const cluster::Peers& peers);
 
-// Returns what is to be said of where a plan's nodes run; empty: nothing.
+// Returns a note about where a plan's nodes run; empty: there is none.
 std::string NoteOfNodes(const plan::Plan& plan, const Options& options,
                         const cluster::Peers* peers);
 
-// Returns what is to be said of processes whose death this one would not hear of; empty: nothing.
+// Returns a note about processes whose death this one would not hear of; empty: there is none.
 std::string NoteOfUnsupervised(const cluster::Peers* peers);
 
 }  // namespace cgraph::command

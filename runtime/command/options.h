@@ -34,7 +34,7 @@ struct Options {
   bool repeat_given = false;
   bool every = false;                  // outputs of every execution, stacked
   uint64_t warmup = 0;
-  EngineOptions engine;                // of which flags of their own say `profile` and `trace`
+  EngineOptions engine;                // `profile` and `trace` have flags of their own
   bool timeout_given = false;
   std::vector<std::string> device_map;  // LOGICAL=PHYSICAL,... each; none: the plan's workers
   std::string load_state, save_state;  // .safetensors files; empty: none

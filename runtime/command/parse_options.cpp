@@ -51,7 +51,7 @@ std::string WithoutSpaces(const std::string& text) {
   return text.substr(first, text.find_last_not_of(' ') + 1 - first);
 }
 
-// Spaces around the name and the value are nobody's.
+// Spaces around the name and the value do not count.
 std::vector<NameAndValue> Split(const std::vector<std::string>& texts, const char* flag,
                                 const char* value) {
   std::vector<NameAndValue> pairs;

@@ -3,7 +3,7 @@
 // The three are blocked in every thread from the first line of main() on, and one thread waits for
 // them, so the code that handles them is ordinary code. Once a message has said what is waited for,
 // a second SIGINT or SIGTERM ends the process at once. So does a teardown that takes too long:
-// nobody waits for a kernel that never returns.
+// it does not wait for a kernel that never returns.
 #ifndef CGRAPH_RUNTIME_COMMAND_SIGNALS_H_
 #define CGRAPH_RUNTIME_COMMAND_SIGNALS_H_
 

@@ -34,7 +34,7 @@ struct AmongProcesses {
   std::shared_ptr<MemorySource> memory;
   // Called when a device has failed as a whole, before anybody can see what has come of it.
   std::function<void(const Status&)> failed;
-  // Returns whether others are gone, for whom nobody is to wait any more.
+  // Returns whether other ranks are gone, so that a device must not wait for them any more.
   std::function<bool()> gives_up;
 };
 
@@ -49,8 +49,8 @@ struct BackendKind {
   // Makes the backend of an engine; null where it has nothing to do for this one. kNotFound when
   // something must be installed, kUnsupported when this machine cannot do it.
   std::function<Result<std::unique_ptr<Backend>>(const Assignment&)> make;
-  // Of a backend for GPUs, which lives as long as the process: it is made where the assignment has
-  // GPUs and they are this platform's. Null: always.
+  // The platform of a backend for GPUs, which lives as long as the process. The backend is made
+  // only where the assignment has GPUs of this platform. Null: it is always made.
   GpuPlatform* gpus = nullptr;
 };
 

@@ -1,4 +1,4 @@
-// The GPUs of this machine, whoever has made them: what there is, which device of a plan is on
+// The GPUs of this machine, of all makers: what there is, which device of a plan is on
 // which, and what a process that uses them, too, must find as it was.
 //
 // A platform knows the GPUs of one maker; backends.h registers it together with its backend.
@@ -67,11 +67,11 @@ class GpuPlatform {
   virtual void SetCurrentContext(void* context) = 0;
 };
 
-// Of the platform whose GPUs plans can run on: the first of those registered that has some. Where
-// none has, the report of the last one says why.
+// Report the GPUs and libraries of the platform whose GPUs plans can run on: the first of those
+// registered that has some. Where none has, the report of the last one says why.
 const GpuReport& FindGpus();
 std::vector<GpuLibrary> FindGpuLibraries();
-// Of all platforms.
+// Takes the warnings of all platforms.
 std::vector<std::string> TakeGpuWarnings();
 
 // CallersContext: what is current of GPUs in the calling thread, put back at the end of the scope.

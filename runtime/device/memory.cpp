@@ -61,6 +61,8 @@ Result<Memory> Memory::Allocate(uint64_t bytes, const std::string& what, MemoryK
     std::memset(memory.data_, 0, bytes);
     return memory;
   }
+  // Pages of the system are zero. They are touched here, as memory.h promises; huge ones are asked
+  // for first, since pages that are there already stay small.
   void* data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (data == MAP_FAILED) {
     return Status(StatusCode::kInvalid,

@@ -18,7 +18,9 @@ inline bool AnyPoisoned(std::span<const uint32_t> checks, const Bindings& bindin
   return false;
 }
 
-// Returns whether the operation has nothing to do; its own flag is set then.
+// Returns whether the operation has nothing to do; its own flag is set then. Mostly one load says
+// so: `poisoned` is set before any flag is (Bindings::Poison). A thread that has waited for an
+// operation sees both as that one left them, so neither load needs an order of its own.
 inline bool Skipped(const Predicate& predicate, const Bindings& bindings) {
   if (!bindings.poisoned->load(std::memory_order_relaxed)) return false;
   if (predicate.own == kNoFlag) return false;
@@ -33,7 +35,8 @@ inline int64_t ExtentOf(const DynamicDim& dim, const Bindings& bindings) {
 }
 
 // Gives tensors the dims of this execution. Returns the first dim that is beyond its bound, if any;
-// those behind it are left alone.
+// those behind it are left alone. An extent is a value that a kernel or the caller has made: memory
+// is laid out for the bound, so one beyond it would make a kernel write elsewhere.
 inline const DynamicDim* FillDims(std::span<const DynamicDim> dims, const Bindings& bindings) {
   for (const DynamicDim& dim : dims) {
     const int64_t extent = ExtentOf(dim, bindings);

@@ -42,6 +42,8 @@ struct Bindings {
   uint32_t graph = 0;                       // among the engine's graphs
   uint32_t frame = 0;                       // among the graph's frames
 
+  // Relaxed: a lane that looks at a flag has waited for the operation that sets it, and the wait
+  // orders everything.
   bool Poisoned(uint32_t flag) const { return flags[flag].load(std::memory_order_relaxed) != 0; }
   void Poison(uint32_t flag) const {
     poisoned->store(true, std::memory_order_relaxed);
@@ -113,9 +115,9 @@ struct Collect : Operation {
   uint64_t elements = 0;       // of a part that one member gives to one: the same at all members
   const void* from = nullptr;  // null: it gives nothing
   void* to = nullptr;          // null: it gets nothing
-  // Of members that do not see each other's poison flags: an all_reduce by `max` of a byte of this
-  // device's memory, where each member says whether one of these flags is set. Where some member
-  // says so, the operation's own flag is set.
+  // Set where members do not see each other's poison flags: the operation is an all_reduce by `max`
+  // of a byte of this device's memory, in which each member says whether one of `checks` is set.
+  // Where some member says so, the operation's own flag is set.
   bool tells_flags = false;
   std::span<const uint32_t> checks;
 };
@@ -178,8 +180,8 @@ struct Head {
   bool running = false;
   uint64_t finished = 0;  // operations
   uint64_t pending = 0;   // that are issued and not known to be over
-  // The step of the last one of which the queue learns no sooner: any from the first to this one
-  // may be what runs.
+  // The last step that may be running: the queue learns of the operations from the first up to this
+  // one at the same signal.
   uint32_t last_step = 0;
 };
 
@@ -204,9 +206,9 @@ class Queue {
   virtual void Wait(const TimelineSemaphore* semaphore, uint64_t value, const Tag& tag) = 0;
   virtual void Signal(TimelineSemaphore* semaphore, uint64_t value) = 0;
 
-  // Of queues whose device makes communicators (Device::communicators). Collectives begin when
-  // EndCollectives is called: those since its last call are one group, whose members wait for no
-  // other part of the group.
+  // For queues whose device makes communicators (Device::communicators). Collectives begin when
+  // EndCollectives is called: those since its last call are one group, whose parts do not wait for
+  // each other.
   virtual void Collect(const device::Collect&) {}
   virtual void EndCollectives() {}
   // Sets the flag of an operation that is not issued, since the host knows that it is poisoned:

@@ -1,9 +1,9 @@
 // SharedGpu: a GPU that the program uses beside the engine, in the same process. Tensors of the
 // program's lie in its memory, such as PyTorch's, and results of ours may.
 //
-// Who hands such memory over has a *stream* of the GPU's, a queue of its own (CUDA's CUstream). The
-// memory holds what it should when the stream has come so far, so whoever reads it next waits for
-// that.
+// The program hands such memory over with a *stream* of the GPU's, a queue of its own (CUDA's
+// CUstream). The memory holds its values when the stream has come so far, so its next reader waits
+// for that.
 #ifndef CGRAPH_RUNTIME_DEVICE_SHARED_GPU_H_
 #define CGRAPH_RUNTIME_DEVICE_SHARED_GPU_H_
 
@@ -40,8 +40,8 @@ class SharedGpu {
   // Copies from memory of this GPU to the host; done when it returns. kFailed with the driver's
   // error.
   virtual Status Fetch(void* to, const void* from, uint64_t bytes) = 0;
-  // Returns the fence of what a stream of somebody's on this GPU has been given up to now. Null
-  // where that is over for sure.
+  // Returns a fence behind all that a stream of the program's on this GPU has been given up to now.
+  // Null where that is over for sure.
   virtual std::unique_ptr<Fence> MakeFence(void* stream) = 0;
 };
 

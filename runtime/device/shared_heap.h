@@ -3,7 +3,11 @@
 //
 // Objects are made at load and go with the heap. They contain no pointers to other memory of one
 // process. Their memory comes from the device of the caller in chunks, since that device gives
-// whole pages.
+// whole pages. What one call makes begins on cache lines of its own, so the objects of two calls
+// never share one.
+//
+// Where several processes share the heap, each makes the same objects in the same order, so an
+// object has one address in all of them.
 #ifndef CGRAPH_RUNTIME_DEVICE_SHARED_HEAP_H_
 #define CGRAPH_RUNTIME_DEVICE_SHARED_HEAP_H_
 

@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/base/wait_point.h"
 #include "runtime/base/status.h"
 #include "runtime/base/sync/event_count.h"
+#include "runtime/base/wait_point.h"
 
 namespace cgraph::engine {
 

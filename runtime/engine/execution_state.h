@@ -12,9 +12,9 @@
 #include <memory>
 #include <vector>
 
-#include "runtime/base/wait_point.h"
 #include "runtime/base/status.h"
 #include "runtime/base/sync/mutex.h"
+#include "runtime/base/wait_point.h"
 #include "runtime/device/shared_gpu.h"
 #include "runtime/load/failure_slot.h"
 #include "runtime/load/step.h"

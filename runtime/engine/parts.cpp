@@ -10,9 +10,9 @@
 #include <utility>
 
 #include "runtime/base/death.h"
-#include "runtime/base/wait_point.h"
 #include "runtime/base/sync/cores.h"
 #include "runtime/base/text.h"
+#include "runtime/base/wait_point.h"
 #include "runtime/engine/ranks/machines.h"
 #include "runtime/engine/ranks/other_ranks.h"
 #include "runtime/engine/ranks/region_ranks.h"

@@ -35,6 +35,8 @@ void CallRanges::AddGraph(const plan::Plan& plan, const plan::Graph& graph,
   }
 }
 
+// Names are compared by address: each call of a graph has one string, made at load, so two steps of
+// one call have the same.
 void CallRanges::Enter(uint32_t graph, const Step& step) {
   if (step.op == Op::kWait || step.op == Op::kSignal) return;
   const Names& names = names_[graph];

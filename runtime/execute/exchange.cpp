@@ -68,6 +68,8 @@ void Exchange::TrySend(const At& at, const CommOp& part, const Frame& frame, Sta
                        ChannelType& channel) {
   const uint64_t number = at.round * part.per_round + part.message;
   if (state == kNew) {
+    // The extents of a poisoned value may be anything, so they are not looked at. A poisoned
+    // message is sent all the same: without it the receiver would wait for ever.
     const bool poison = Poisoned(at, part, frame) || !Describe(at, part, frame);
     const bool shown = channel.TrySend(number, Spans(part.sources, frame), poison);
     if (!Passed(WaitPoint::kRoom, shown)) return;
@@ -82,6 +84,8 @@ void Exchange::TryReceive(const At& at, const CommOp& part, const Frame& frame, 
   const uint64_t number = at.round * part.per_round + part.message;
   if (!Passed(WaitPoint::kArrived, channel.Arrived(number))) return;
   const bool poisoned = Poisoned(at, part, frame);  // the extents, and so the message
+  // The dims come first: they say how many bytes are taken. A message that does not fit is taken,
+  // too, since its slot and its sender wait for that.
   const bool fits = poisoned || device::FillDims(at.program.Dims(part.extents),
                                                  frame.bindings) == nullptr;
   const bool poison = channel.Receive(number, Spans(part.targets, frame));
@@ -98,6 +102,8 @@ void Exchange::TryCollective(const At& at, const CommOp& part, const Frame& fram
                              CollectiveType& collective) {
   if (state == kNew) {
     const bool poison = Poisoned(at, part, frame) || !Describe(at, part, frame);
+    // The targets lie behind the sources in the frame (CommStepMaker::AddCollectivePart). Arrive()
+    // copies the spans: the next part of the group uses this memory again.
     const Slice all{part.sources.first, part.sources.count + part.targets.count};
     const std::span<const transport::BufferSpan> spans = Spans(all, frame);
     collective.Arrive(part.member, at.round, spans.first(part.sources.count),

@@ -3,6 +3,9 @@
 //
 // A work queue has one Exchange for the comms that it runs itself, and each comm of a queue has its
 // own.
+//
+// If a part were waited for before the next is begun, two work queues that begin two parts in
+// different orders would wait for each other, although the plan says that they happen together.
 #ifndef CGRAPH_RUNTIME_EXECUTE_EXCHANGE_H_
 #define CGRAPH_RUNTIME_EXECUTE_EXCHANGE_H_
 
@@ -37,6 +40,9 @@ class Exchange {
   std::vector<PartFailure>& failures() { return failures_; }
 
  private:
+  // kShown: a send that its receiver may take, or a member that has arrived. kReduced: a member
+  // whose share is done, and whose memory others may still read. A part goes through each state
+  // once in a round; when all are done, all are new again for the next comm.
   enum State : uint8_t { kNew, kShown, kReduced, kDone };
   struct At {
     const StepList& program;

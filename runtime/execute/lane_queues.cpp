@@ -10,7 +10,9 @@
 namespace cgraph::engine {
 namespace {
 
-// What is moved has the extents that the inputs gave; of others, all up to the bound is moved.
+// What is moved has the extents that the inputs gave; of others, all up to the bound is moved: the
+// host issues before the device has made them. The dims lie in the frame, so they are set anew in
+// each round before a queue reads them.
 void SetGivenExtents(std::span<const DynamicDim> dims, Frame& frame) {
   for (const DynamicDim& dim : dims) {
     if (dim.given) frame.bindings.tensors[dim.tensor].dims[dim.dim] = frame.taken[dim.symbol];
@@ -33,10 +35,14 @@ bool CommGroup::Issue(transport::Pass pass, device::Queue& queue, const device::
                       bool held) {
   const Slice operands = program().steps[step_].operands;
   const std::span<const CommOp> parts(program().parts.data() + operands.first, operands.count);
-  bool prepared = true;  // others may wait for any part
+  // All parts are prepared before any is issued, also behind one that waits: members of other work
+  // queues may wait for any of them. A part that is prepared stays so: to ask it again does
+  // nothing.
+  bool prepared = true;
   for (const CommOp& part : parts) prepared &= PreparePart(pass, part, queue, tag);
   if (!prepared || held) return false;
   for (const CommOp& part : parts) IssuePart(pass, part, queue, tag);
+  // One group for the whole comm: its collectives begin together, as they do at all other members.
   if (pass == transport::Pass::kMove) queue.EndCollectives();
   return true;
 }
@@ -47,6 +53,7 @@ void CommGroup::WithPart(const CommOp& part, device::Queue& queue, const device:
   Frame& frame = FrameOf(part, tag.round);
   Tensor* tensors = frame.bindings.tensors;
   SetGivenExtents(program().Dims(part.extents), frame);
+  // A part that gets nothing has no flag of its own to set, so its operation looks at none.
   const bool gets = part.poison_flag != plan::kNone;
   const bool empty = frame.words->empty.load(std::memory_order_relaxed);
   const std::span<const uint32_t> checks = program().Checks(part.checks);
@@ -166,7 +173,7 @@ void LaneQueues::Issue(const Step& step, const device::Tag& tag, const StepList&
     case Op::kComm: CGRAPH_ASSERT(false); break;
     case Op::kSignal: queue.Signal(step.semaphore, tag.round + 1); break;
     case Op::kWait:
-      if (tag.round < step.rounds_back) break;
+      if (tag.round < step.rounds_back) break;  // there was no such round
       queue.Wait(step.semaphore, tag.round - step.rounds_back + 1, tag);
   }
 }
@@ -179,6 +186,8 @@ bool LaneQueues::IssueComm(transport::Pass pass, const Step& step, const device:
   return true;
 }
 
+// A recording holds addresses, and each frame has its own; so there is one for each frame. The
+// round of the tags is filled in when it is replayed.
 Status LaneQueues::Record(uint32_t graph, StepList& program, std::span<Frame> frames) {
   for (Segment& segment : program.segments) {
     device::Queue& queue = *queues_[program.steps[segment.steps.front()].queue - 1].queue;
@@ -202,6 +211,7 @@ void LaneQueues::Replay(const Segment& segment, const device::Tag& tag, const St
   queue.recorder()->Replay(*segment.recordings[frame.bindings.frame], tag);
 }
 
+// The signal is an operation like others, so it comes when all that was issued before it is over.
 void LaneQueues::EndEntry(uint64_t number) {
   for (Opened& opened : queues_) opened.queue->Signal(opened.over, number);
 }
@@ -220,6 +230,8 @@ bool LaneQueues::Poll(std::vector<device::Report>& reports) {
   return any;
 }
 
+// The head is asked for first: Close() signals in place of others what a queue waits for, and so
+// moves it.
 Abandoned LaneQueues::Close() {
   Abandoned abandoned;
   for (Opened& opened : queues_) {

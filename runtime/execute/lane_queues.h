@@ -2,7 +2,8 @@
 // queue issues to them in the order of its programs and hears later how the operations ended.
 //
 // Behind each entry of its inbox a work queue lets every queue signal the entry's number: the entry
-// is over when all have. Until then everything that its operations work on stays as it is.
+// is over when all have. Until then everything that its operations work on stays as it is. A queue
+// with nothing to do in an entry signals, too, so one number says of all queues what is over.
 #ifndef CGRAPH_RUNTIME_EXECUTE_LANE_QUEUES_H_
 #define CGRAPH_RUNTIME_EXECUTE_LANE_QUEUES_H_
 
@@ -26,7 +27,8 @@ namespace cgraph::engine {
 std::string BeyondBound(const plan::Plan& plan, const plan::Graph& graph, const DynamicDim& dim,
                         int64_t extent);
 
-// A comm step that a queue runs.
+// A comm step that a queue runs. It is made at load and used in every round; a queue is in order,
+// so it is in one round at a time.
 class CommGroup : public device::Communication {
  public:
   // The group of step `step` in the program that work queue `work_queue` has for `graph`.
@@ -37,9 +39,9 @@ class CommGroup : public device::Communication {
   }
   Progress Advance(uint64_t round, std::string& error) override;
 
-  // Of a step whose queue carries it out by itself: issues one pass of it. False while the pass
+  // Issues one pass of a step that its queue carries out by itself. Returns false while the pass
   // waits for the host, which may be in other comms that happen together with this one. `held`:
-  // does the host's part alone, and is false.
+  // does the host's part alone, and returns false.
   bool Issue(transport::Pass pass, device::Queue& queue, const device::Tag& tag, bool held);
 
  private:
@@ -95,7 +97,8 @@ class LaneQueues {
   bool Poll(std::vector<device::Report>& reports);
   // Returns the fronts of all queues that have one.
   std::vector<device::Head> Heads() const;
-  // Ends what is pending of communicators' collectives, before any queue is closed.
+  // Ends what is pending of communicators' collectives, before any queue is closed: Close() of a
+  // queue waits for its collectives, whose other members may be on queues that are closed later.
   void AbortCollectives() {
     for (Opened& opened : queues_) opened.queue->AbortCollectives();
   }

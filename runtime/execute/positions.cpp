@@ -10,13 +10,14 @@ Position Positions::Where() const {
   position.done = done;
   if (at == EntryInbox::kIdle) {
     if (inbox_.pushed() == done) return position;
+    // All is issued and not all is over: the queues have it.
     const std::vector<Position> queues = OfQueues();
     return queues.empty() ? position : queues.front();
   }
   position.running = (at >> 32 & 1) != 0;
   position.graph = static_cast<uint32_t>(at >> 33);
   position.step = static_cast<uint32_t>(at);
-  // The worker may be a process that has crashed, or worse.
+  // The words may be those of a process that has crashed, so they are not used as indices unseen.
   position.idle = position.graph >= tracks_.size() ||
                   position.step >= tracks_[position.graph].program->steps.size();
   position.round = round;
@@ -53,6 +54,8 @@ std::vector<Position> Positions::Of(const std::vector<device::Head>& heads) cons
                    .running = head.running,
                    .graph = head.tag.graph,
                    .step = head.tag.step,
+                   // Operations count as progress, too: one entry may take a queue longer than the
+                   // watchdog's patience.
                    .done = inbox_.done() + head.finished,
                    .round = head.tag.round,
                    .of_queue = true,

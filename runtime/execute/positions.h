@@ -25,8 +25,8 @@ struct Position {
   uint32_t step = 0;
   uint64_t done = 0;
   uint64_t round = 0;
-  // Of a queue: how many of the issued operations are over and how many are not, and the last step
-  // that may be the one that runs (device::Head).
+  // Where it is a queue's position: how many of the issued operations are over and how many are
+  // not, and the last step that may be the one that runs (device::Head).
   bool of_queue = false;
   uint64_t finished = 0, pending = 0;
   uint32_t last_step = 0;
@@ -35,6 +35,11 @@ struct Position {
 // SharedHeads: where the queues of a work queue are, as its rank tells others of the same machine.
 // One thread writes, others read at any time: a sequence lock, as FailureSlot is one. Of more
 // queues than there is room for, the first are told.
+//
+// The version is odd while the heads are written. The writer's fence keeps the heads behind the odd
+// version, the reader's keeps them before the second look at it; so a reader that finds one even
+// version twice has read heads of one moment. A lock would not do: a rank that dies holding it
+// would hang the report of its death.
 class SharedHeads {
  public:
   void Set(const std::vector<device::Head>& heads) {
@@ -50,7 +55,7 @@ class SharedHeads {
     for (int tries = 0; tries < 100; ++tries) {
       const uint64_t version = version_.load(std::memory_order_acquire);
       if (version % 2 != 0) continue;
-      const uint32_t count = std::min(count_, kMost);
+      const uint32_t count = std::min(count_, kMost);  // it may be half written, or a dead rank's
       std::vector<device::Head> heads(heads_, heads_ + count);
       std::atomic_thread_fence(std::memory_order_acquire);
       if (version_.load(std::memory_order_relaxed) == version) return heads;

@@ -51,6 +51,9 @@ template <bool kMeasured>
     case Op::kOutput: well = RunOutput(at, step, at.FrameOf(step.lag)); break;
     case Op::kSignal: step.semaphore->Signal(at.track->round + 1); break;
     case Op::kWait: {
+      // The acquire pairs with the release of Signal(): behind the wait this lane sees all that the
+      // other one wrote before its signal. So tensors, extents and poison flags need no order of
+      // their own. A wait that looks back beyond round 0 has nothing to wait for.
       const uint64_t round = at.track->round;
       if (round >= step.rounds_back &&
           step.word->load(std::memory_order_acquire) < round - step.rounds_back + 1) {
@@ -84,6 +87,8 @@ template <bool kMeasured>
   const Tensor* operands = frame.bindings.tensors + step.operands.first;
   bool well = !Beyond(at, step, frame);
   if (well) {
+    // The kernel may take long, or never return: a report must say where. What is not a kernel
+    // leaves the position as it is, which spares a store for each short step.
     inbox_->SetStep(at.graph, at.step, true);
     const uint64_t start = kMeasured ? Now() : 0;
     well = step.kernel->Run({operands, step.inputs}, {operands + step.inputs, step.outputs},
@@ -160,6 +165,9 @@ void StepRunner::Fail(const Track& track, const device::Report& report) {
        report.device_failed);
 }
 
+// Names what failed, and records it with the execution at rank 0, or in the frame's slot at another
+// rank, which has no ExecutionState. The slot is written before `any_set`, and that before the
+// count: each is released, so a rank that sees the later one finds the earlier ones.
 void StepRunner::Fail(const Track& track, uint32_t instruction, Frame& frame,
                       const std::string& error, bool device_failed) {
   const plan::Graph& graph = *track.graph->plan;
@@ -173,7 +181,7 @@ void StepRunner::Fail(const Track& track, uint32_t instruction, Frame& frame,
     const plan::Call& call = graph.calls[failed.call()];
     if (failed.kind() == plan::Kind::call && call.place() != plan::kNone &&
         native::MakesObject(*plan_->kernels[failed.subject()])) {
-      who = "the object of " + plan_->actors[call.place()]->name;  // nobody has called a method
+      who = "the object of " + plan_->actors[call.place()]->name;  // no method was called
       how = "cannot be made";
     }
     const uint32_t site = call.site();
@@ -189,7 +197,7 @@ void StepRunner::Fail(const Track& track, uint32_t instruction, Frame& frame,
                     device_failed);
   }
   error_.clear();
-  inbox_->NotifyDriver();
+  inbox_->NotifyDriver();  // a caller may be told of the error before its execution is over
 }
 
 void StepTracer::Try() {

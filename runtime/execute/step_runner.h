@@ -2,6 +2,11 @@
 //
 // A work queue whose devices are all immediate runs every step so; one with queues those that no
 // queue takes.
+//
+// In the steady state nothing is allocated and no lock is taken. A step that cannot go on yet is
+// pending: it keeps its state, and is tried again from there. A step that fails sets its poison
+// flag, and the steps behind it run all the same, so that no peer waits for a message that does not
+// come.
 #ifndef CGRAPH_RUNTIME_EXECUTE_STEP_RUNNER_H_
 #define CGRAPH_RUNTIME_EXECUTE_STEP_RUNNER_H_
 
@@ -118,8 +123,10 @@ class StepRunner {
   void* const scratch_;
   EntryInbox* const inbox_;
   StepTracer* const tracer_;
-  Exchange exchange_;  // the comm in progress
-  std::string error_;
+  // The comm in progress. There is one at a time: all that the work queue drives itself of the
+  // comms that happen together is one step (load/communication/comm_steps.h).
+  Exchange exchange_;
+  std::string error_;  // of the step in progress; cleared, not freed, when it is told
   std::atomic<uint64_t> failures_{0};
 };
 

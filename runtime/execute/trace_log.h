@@ -1,8 +1,9 @@
 // TraceLog: the steps that one work queue was at work on, in order; the first 131,072 of them.
 //
-// One thread appends. Others may read at the same time; they see the entries up to some point.
-// Memory comes in chunks that stay where they are, or is there from the beginning, for logs that
-// another process reads.
+// One thread appends. Others may read at the same time; they see the entries up to some point: the
+// release of the count shows the steps before it and the chunks that they lie in. Memory comes in
+// chunks that stay where they are, so a reader's index stays valid while the log grows; or it is
+// there from the beginning, for logs that another process reads.
 #ifndef CGRAPH_RUNTIME_EXECUTE_TRACE_LOG_H_
 #define CGRAPH_RUNTIME_EXECUTE_TRACE_LOG_H_
 
@@ -52,6 +53,7 @@ class TraceLog {
   }
   size_t size() const {
     if (shared_.count == nullptr) return count_.load(std::memory_order_acquire);
+    // Another process has written the count, and may have crashed.
     return std::min<size_t>(shared_.count->load(std::memory_order_acquire), shared_.steps.size());
   }
   bool full() const { return size() == kMostSteps; }

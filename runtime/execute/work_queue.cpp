@@ -39,6 +39,8 @@ WorkQueue::WorkQueue(const plan::Plan* plan, uint32_t index,
   comms_issued_.reserve(together);
 }
 
+// Takes the next entry up. The acquire in GraphOf() shows all that the submitter has put into the
+// frame. It fills the frame again only after SetDone().
 bool WorkQueue::Begin() {
   const std::optional<uint32_t> graph = inbox_.GraphOf(issued_);
   if (!graph) return false;
@@ -68,6 +70,10 @@ bool WorkQueue::CloseQueues(std::vector<Position>& kernels) {
   return !abandoned.any;
 }
 
+// Runs steps where they stand. It returns after each entry, although more may be submitted: the
+// driver looks whether its own result is there, and a worker goes round its other work queues. A
+// step that is pending counts as work if others were run before it, so the worker's time to spin
+// begins anew.
 template <bool kMeasured>
 bool WorkQueue::AdvanceSteps() {
   if (at_.track == nullptr && !Begin()) return false;
@@ -82,7 +88,7 @@ bool WorkQueue::AdvanceSteps() {
     case StepRunner::Outcome::kDone: break;
   }
   NextRound();
-  inbox_.SetDone(issued_);
+  inbox_.SetDone(issued_);  // the frame may be another execution's from here on
   inbox_.NotifyDriver();
   return true;
 }
@@ -91,7 +97,10 @@ template bool WorkQueue::AdvanceSteps<false>();
 
 // ---- steps of queues ----------------------------------------------------------------------------
 
-// Polls issued operations whether or not more could be issued, so that they go on.
+// Issues as many entries as were submitted, without waiting for one to be over: a device then has
+// the next one to begin with when it ends this one. Polls issued operations whether or not more
+// could be issued, so that they go on. `begins_` is called once for each entry: an entry that waits
+// in the middle is still the one in progress when this is called again.
 bool WorkQueue::AdvanceQueues() {
   bool any = false;
   for (bool whole = true; whole;) {
@@ -114,7 +123,9 @@ Status WorkQueue::Record() {
   return Status::Ok();
 }
 
-// Goes on issuing the entry in progress; true when all of it is issued.
+// Goes on issuing the entry in progress; true when all of it is issued. A step that waits for the
+// host stops all that is behind it in the certificate, also steps of other queues: another order of
+// issue could put a stream's wait before the signal that ends it (docs/runtime.md, "GPUs").
 bool WorkQueue::IssueSteps() {
   const StepList& program = *at_.track->program;
   const uint32_t count = static_cast<uint32_t>(program.steps.size());
@@ -123,7 +134,7 @@ bool WorkQueue::IssueSteps() {
     if (ranges_ != nullptr) [[unlikely]] ranges_->Enter(at_.graph, step);
     if (step.segment != 0) {
       const Segment& segment = program.segments[step.segment - 1];
-      if (segment.steps.front() != at_.step) continue;
+      if (segment.steps.front() != at_.step) continue;  // it was issued with the first
       queues_.Replay(segment, at_.tag(), program, at_.FrameOf(step.lag));
       continue;
     }
@@ -143,11 +154,12 @@ bool WorkQueue::IssueSteps() {
     }
   }
   NextRound();
+  // Now `issued_` is this entry's number, counted from 1: what its queues signal behind it.
   queues_.EndEntry(issued_);
   return true;
 }
 
-// Goes on with the comms that happen together, of which the step in progress is the first. When all
+// Goes on with the comms that happen together; the step in progress is the first of them. When all
 // are issued or, of those that the work queue drives itself, over, the last one is the step in
 // progress, and the result true.
 //
@@ -167,6 +179,8 @@ bool WorkQueue::IssueComms() {
       return false;
     }
     ++comms_pass_;
+    // The next pass issues to every queue once more. A comm that the work queue drives itself is
+    // over for good: run again, it would begin its messages a second time.
     for (uint32_t i = 0; i < count; ++i) {
       if (at_.track->program->steps[first + i].queue != 0) comms_issued_[i] = false;
     }
@@ -204,7 +218,9 @@ uint32_t WorkQueue::IssuePass(transport::Pass pass) {
 }
 
 // Finishes entries that are over. The reports of an entry are heard before the entry counts as
-// over.
+// over: otherwise its caller could take a result as good whose failure is not known yet. A queue
+// reports an operation no later than a signal behind it is seen (Queue::Poll), so the signals are
+// read first and the reports after them.
 bool WorkQueue::FinishEntries() {
   uint64_t over = std::min(queues_.Over(), issued_);
   const bool any = queues_.Poll(reports_);

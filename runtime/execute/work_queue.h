@@ -55,7 +55,8 @@ class alignas(128) WorkQueue {
   bool CloseQueues(std::vector<Position>& kernels);
 
   // Runs until nothing is left to do, a wait is not over, an entry is finished or a step has
-  // failed. True when anything was done. One thread at a time.
+  // failed. True when anything was done. One thread at a time: the worker's own or, for worker 0,
+  // the one that holds Driver's lock, which hands over what this has written.
   bool Advance() {
     if (!queues_.empty()) return AdvanceQueues();
     return tracer_.measures() ? AdvanceSteps<true>() : AdvanceSteps<false>();
@@ -82,7 +83,7 @@ class alignas(128) WorkQueue {
   void NextRound();
 
   const uint32_t index_;
-  std::vector<Track> tracks_;  // per graph
+  std::vector<Track> tracks_;  // per graph; complete before other threads look (Positions)
   EntryInbox inbox_;
   // The submitter reads what is above; the worker writes what follows, with every entry.
   alignas(128) Entry at_;
@@ -91,7 +92,7 @@ class alignas(128) WorkQueue {
   StepRunner runner_;
   LaneQueues queues_;
   Positions positions_;
-  // Of the comms that happen together with the step in progress: the pass, and which of them have
+  // The pass of the comms that happen together with the step in progress, and which of them have
   // gone through it.
   uint32_t comms_pass_ = 0;
   std::vector<bool> comms_issued_;

@@ -34,7 +34,8 @@ struct Worker {
   std::thread thread;
   Poller* poller = nullptr;  // of the one worker of a rank that goes on with its messages
 
-  // Goes round the work queues once; true when anything was done.
+  // Goes round the work queues once; true when anything was done. All of them are tried, also where
+  // the first has moved, so that none starves.
   bool Advance() {
     bool any = poller != nullptr && poller->Poll();
     for (WorkQueue* work_queue : work_queues) any |= work_queue->Advance();
@@ -49,8 +50,8 @@ struct Worker {
   }
   // Drives until `until()`, which reads only sequentially consistent atomics. While nothing can be
   // done it spins, then yields its core (spin.h; `yields`: at once), then sleeps until the event
-  // count is notified. Nobody notifies it of messages, so whoever goes on with them looks from time
-  // to time, at intervals that grow with the wait.
+  // count is notified. Messages notify nothing, so a worker with a poller looks for them from
+  // time to time, at intervals that grow with the wait.
   template <typename Until>
   void Drive(bool yields, Until&& until) {
     Spinner spinner(yields);
@@ -69,6 +70,8 @@ struct Worker {
           if (!waits_since) waits_since = now;
           deadline = now + NapAfter(now - *waits_since);
         }
+        // Advance() is tried once more after the sleep is announced: what came before that notified
+        // nothing, and what comes later ends the sleep.
         if (event_count->Wait([&] { return until() || Advance(); }, deadline)) moved();
       }
     }

@@ -29,7 +29,8 @@ Status ShareHeads(device::SharedHeap& heap, WorkQueue& work_queue) {
   return Status::Ok();
 }
 
-// Makes the groups that queues run for the comms of a program.
+// Makes the groups that queues run for the comms of a program. A step points to its group, and a
+// group knows its step by number, so groups are made when the program's steps are complete.
 void MakeGroups(const plan::Plan& plan, LoadedGraph& graph, uint32_t work_queue) {
   StepList& program = graph.programs[work_queue];
   for (uint32_t s = 0; s < program.steps.size(); ++s) {
@@ -50,6 +51,9 @@ Status Workers::Make(LoadedPlan& loaded, const Settings& settings) {
     workers.back()->event_count = &event_count;
   }
   if (Worker* first = First(loaded)) first->poller = settings.poller;
+  // A frame is submitted once at a time, so no inbox has more unfinished entries than all graphs
+  // have frames together. Memory for all inboxes is checked at once, so that the error names the
+  // sum and not the inbox that found none left.
   uint32_t entries = 0;
   for (const auto& graph : loaded.graphs) entries += static_cast<uint32_t>(graph->frames.size());
   const std::vector<uint32_t>& worker_of = loaded.placement.worker_of_work_queue;
@@ -64,6 +68,8 @@ Status Workers::Make(LoadedPlan& loaded, const Settings& settings) {
     if (!scratch.ok()) return scratch.status();
     workers[w]->scratch = std::move(*scratch);
   }
+  // Every rank makes all inboxes, logs and heads, also of work queues that another one drives: what
+  // lies in the region has one address only if all ranks take the same blocks in the same order.
   for (uint32_t s = 0; s < worker_of.size(); ++s) {
     for (auto& graph : loaded.graphs) MakeGroups(*loaded.plan, *graph, s);
     Worker& worker = *workers[worker_of[s]];
@@ -83,6 +89,7 @@ Status Workers::Make(LoadedPlan& loaded, const Settings& settings) {
     }
     worker.work_queues.push_back(&work_queue);
   }
+  // Ranks of one machine share its cores, so the workers of all of them count; ranks apart do not.
   yields = (loaded.apart ? std::max(1u, here) : workers.size()) > settings.cores;
   return Status::Ok();
 }
@@ -103,6 +110,7 @@ Status Workers::OpenQueues(LoadedPlan& loaded, const Settings& settings) {
     const auto number = static_cast<uint32_t>(q - work_queues.size());
     work_queues[at.work_queue]->AddQueue(number, std::move(*queue), &queue_ends[q]);
   }
+  // Steps name their queue by number, so all queues of a work queue are there before it records.
   for (auto& work_queue : work_queues) CGRAPH_RETURN_IF_ERROR(work_queue->Record());
   return FinishRecordings(loaded.graphs);
 }

@@ -1,6 +1,6 @@
 // Digest64: 64 bits that say whether bytes are the same, by the algorithm of xxHash (XXH64, seed 0,
 // https://github.com/Cyan4973/xxHash/blob/dev/doc/xxhash_spec.md). It finds files that differ by
-// accident, not those that somebody made to look alike.
+// accident, not those that were made to look alike.
 #ifndef CGRAPH_RUNTIME_FILES_DIGEST_H_
 #define CGRAPH_RUNTIME_FILES_DIGEST_H_
 

@@ -13,7 +13,7 @@
 
 namespace cgraph::files {
 
-// A tensor with its name, dense and row-major; the bytes are somebody else's.
+// A tensor with its name, dense and row-major; the caller owns the bytes.
 struct NamedTensor {
   std::string name;
   plan::DType dtype = plan::DType::f32;

@@ -13,10 +13,10 @@
 namespace cgraph::engine {
 namespace {
 
-// Of a graph. With one number of copies, as the compiler's plans have, fewer than three times
-// kMaxInflight are needed: for executions in progress, for lags, and to round up.
+// The most frames of a graph. With one number of copies, as the compiler's plans have, fewer than
+// three times kMaxInflight are needed: for executions in progress, for lags, and to round up.
 constexpr uint32_t kMaxFrames = 4 * kMaxInflight;
-// Behind the kinds of memory, a block of inputs that callers mostly lend.
+// The kind behind those of memory: a block of inputs that callers mostly lend.
 constexpr uint32_t kReserved = static_cast<uint32_t>(plan::Memory::MAX) + 1;
 constexpr uint32_t kKinds = kReserved + 1;
 constexpr uint64_t kLeastReserved = 1 << 20;  // bytes of inputs; less is soon touched
@@ -113,6 +113,8 @@ void Arenas::LayOutStates(const plan::Plan& plan,
   for (const device::BumpLayout& layout : layouts_) state_bytes_.push_back(layout.size());
 }
 
+// One allocation for each block, when all sizes are known: a plan that does not fit is refused
+// before anything runs, and the message has the sum.
 Status Arenas::AllocateBlocks(const plan::Plan& plan, const std::vector<bool>& elsewhere) {
   for (uint32_t b = 0; b < layouts_.size(); ++b) {
     const uint32_t device = b / kKinds;
@@ -173,7 +175,8 @@ void Arenas::LayOutGraph(LoadedGraph& graph, std::vector<BlockAddress>& places) 
     }
     places.push_back(place);
   }
-  // A result that does not lie in an output arena is copied behind the output arenas.
+  // A result that does not lie in an output arena is copied behind the output arenas: a result is
+  // the caller's for as long as it holds it, and other memory is used again.
   for (const auto& port : graph.plan->outputs) {
     const plan::Value& value = graph.plan->values[port->value];
     const uint32_t arena = graph.plan->buffers[value.buffer()].arena();
@@ -227,6 +230,8 @@ void* Arenas::Address(uint32_t graph, uint32_t value, uint32_t frame) const {
   return AddressIn(blocks_[places_[graph][buffer.arena()].block].data(), graph, value, frame);
 }
 
+// Frame f uses copy f mod copies. The number of frames is a multiple of the copies (Frames()), so
+// two executions share a copy just where the plan says so: rule 6 of docs/plan.md.
 void* Arenas::AddressIn(std::byte* block, uint32_t graph, uint32_t value, uint32_t frame) const {
   if (block == nullptr) return nullptr;
   const plan::Graph& g = *graphs_[graph]->plan;

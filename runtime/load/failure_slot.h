@@ -37,7 +37,7 @@ class FailureSlot {
   std::optional<Failure> Get() const {
     for (;;) {
       const uint64_t version = version_.load(std::memory_order_acquire);
-      // While it is written there is nothing to be had: who waits asks again.
+      // While it is written it has nothing to give; its reader asks again.
       if (version % 2 != 0) return std::nullopt;
       const bool full = full_;
       Failure failure{program_order_, full ? std::string(text_.Get()) : "", version};
@@ -46,7 +46,7 @@ class FailureSlot {
       return full ? std::optional(std::move(failure)) : std::nullopt;
     }
   }
-  // Called when nobody sets it.
+  // Called when no other thread sets it.
   void Clear() {
     if (full_) Write([&] { full_ = false; });
   }

@@ -47,12 +47,12 @@ struct InputPort {
   device::Device* device = nullptr;        // whose memory it lies in
   const device::Memory* block = nullptr;
   bool host_visible = true;                // the block
-  // Whether nobody reads it but copies in queues of these GPUs, which the program may use, too:
-  // then it may lie in their memory.
+  // Whether only copies in queues of these GPUs read it, which the program may use, too: then it
+  // may lie in their memory.
   bool gpus_read = false;
   std::vector<std::shared_ptr<device::SharedGpu>> readers;
 
-  // Returns whether who reads it may find it where the caller has it in memory of a GPU.
+  // Returns whether its readers may find it where the caller has it in memory of a GPU.
   bool ReadOnGpus(const void* data) const {
     return gpus_read && std::all_of(readers.begin(), readers.end(),
                                     [&](const auto& gpu) { return gpu->Reads(data); });

@@ -30,13 +30,13 @@ void ForEachExtent(const plan::Graph& graph, Visit&& visit) {
   for (const plan::Extent& extent : graph.extents) visit(graph.values[extent.value()].buffer());
 }
 
-// Copied: who copies a result to the caller's memory.
+// Copied: the device that copies a result to the caller's memory.
 struct Copied {
   uint32_t device = plan::kNone;
-  bool alone = true;  // nobody else touches it but its output
+  bool alone = true;  // only its output touches it
 };
 
-// Finds the buffers of results in output arenas, and who touches them.
+// Finds the buffers of results in output arenas, and what touches them.
 std::map<uint32_t, Copied> FindCopied(const plan::GraphIndex& index, const Devices& devices) {
   const plan::Graph& graph = index.graph();
   std::map<uint32_t, Copied> results;

@@ -1,8 +1,8 @@
 // Step: an instruction of a plan as it is prepared at load, with everything looked up.
 //
-// A *program* is the in-order list of steps that one work queue issues for one graph. The work
-// queue itself runs the steps of lanes whose device is immediate; the others go to a queue of their
-// lane.
+// A *program* (StepList) is the in-order list of steps that one work queue issues for one graph.
+// The work queue itself runs the steps of lanes whose device is immediate; the others go to a queue
+// of their lane.
 //
 // A *frame* is the memory side of one execution in progress: where each step's operands lie, which
 // of its values are poisoned, and the run that it works for. A graph has as many frames as
@@ -12,8 +12,8 @@
 //
 // A *poison flag* is one byte per method call, copy or received message of a frame. 0 means not
 // poisoned. A step first looks at the poison flags of what it reads, and a step whose own poison
-// flag is set is skipped. In the frame of an empty execution, one that nobody submitted, all poison
-// flags are set.
+// flag is set is skipped. In the frame of an empty execution, a round without a submitted one, all
+// poison flags are set.
 #ifndef CGRAPH_RUNTIME_LOAD_STEP_H_
 #define CGRAPH_RUNTIME_LOAD_STEP_H_
 
@@ -185,13 +185,13 @@ struct Frame {
     // too. So it is always true where a device sets flags by itself
     // (LoadedGraph::flags_unannounced).
     std::atomic<bool> dirty{true};
-    std::atomic<bool> empty{true};  // nobody submitted the execution that has the frame
+    std::atomic<bool> empty{true};  // the execution that has the frame was not submitted
     // The execution before has failed: devices clear the flags that they keep for themselves.
     std::atomic<bool> failed{false};
   };
   Words* words = nullptr;
-  // Of the execution that the frame had last, under the lock of submission: whether it failed, and
-  // whether it has left flags behind, since it failed or was empty.
+  // Whether the execution that the frame had last failed, and whether it has left flags behind,
+  // since it failed or was empty. Under the lock of submission.
   bool failed = false;
   bool flagged = true;
   std::vector<InputBlock> inputs;  // per port

@@ -24,7 +24,7 @@ bool Fails(const std::string& place, const std::string& code, uint64_t number, s
   const ThreadState state(number);
   try {
     return call();
-  } catch (abi::__forced_unwind&) {  // pthread_exit: nobody would drive this thread's lanes
+  } catch (abi::__forced_unwind&) {  // pthread_exit: no thread would drive this one's lanes
     std::abort();
   } catch (const std::exception& e) {
     error = fmt::format("exception: {}", e.what());

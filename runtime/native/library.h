@@ -67,7 +67,7 @@ class Library {
   std::string path_;
   void* handle_;
   cgraph_find* find_ = nullptr;  // of a library that finds methods by itself
-  // Of Python's: the modules that may be used, and what the user has named for each.
+  // Of the library `python`: the modules that may be used, and the user's name for each.
   std::vector<std::string> packages_, named_;
 };
 

@@ -23,7 +23,7 @@ void Objects::Clear() {
       destroy(last.made);
       return false;
     });
-    // Nobody waits for an answer any more.
+    // No caller waits for a status any more, so the failure goes to standard error.
     if (failed) Say(fmt::format("cgraph: {}, for {}: {}\n", code, last.place, error));
   }
 }

@@ -63,11 +63,12 @@ class Objects {
     return number >= 1 && number <= static_cast<int64_t>(objects_.size()) ? &objects_[number - 1]
                                                                           : nullptr;
   }
-  // The same by the name of its place, for devices on which nobody reads the number. By any thread.
+  // Returns it by the name of its place, for devices on which no call reads the number. By any
+  // thread.
   const Object* FindOf(const std::string& place);
 
  private:
-  std::mutex mutex_;  // of those who add
+  std::mutex mutex_;  // of the threads that add
   std::deque<Object> objects_;
 };
 

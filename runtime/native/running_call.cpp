@@ -24,7 +24,7 @@ class SignalStack {
   SignalStack() {
     stack_t before{};
     sigaltstack(nullptr, &before);
-    if ((before.ss_flags & SS_DISABLE) == 0) return;  // somebody else has set one
+    if ((before.ss_flags & SS_DISABLE) == 0) return;  // other code has set one
     memory_ = std::make_unique<std::byte[]>(kSignalStackBytes);
     stack_t stack{};
     stack.ss_sp = memory_.get();

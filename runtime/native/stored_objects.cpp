@@ -82,7 +82,7 @@ Result<StoredObject> SaveObject(const Object& object) { return Save(object, fals
 Status RestoreObject(const Object& object, std::span<const uint8_t> bytes) {
   CGRAPH_RETURN_IF_ERROR(MakeDeviceCurrent(object));
   cgraph_restore* restore = object.library->FindRestore(object.actor);
-  // Of its own: whatever reads beyond the end is found by who looks at the heap.
+  // The library gets a copy of its own, so that checkers of the heap find a read beyond the end.
   const size_t words = bytes.size() / sizeof(std::max_align_t) + 1;
   const auto copy = std::make_unique<std::max_align_t[]>(words);
   if (!bytes.empty()) std::memcpy(copy.get(), bytes.data(), bytes.size());

@@ -57,8 +57,8 @@ struct PlanOrExit {
   ExitCode exit_code = kSuccess;
 };
 
-// Which graph of a plan `--graph` means: the index of the graph that is called `name`; without a
-// name, of the only one. Otherwise kInvalid says which graphs there are.
+// Returns the graph of a plan that `--graph` means: the index of the graph that is called `name`;
+// without a name, of the only one. Otherwise kInvalid says which graphs there are.
 Result<uint32_t> FindGraph(const Plan& plan, const std::string& name);
 
 }  // namespace cgraph::plan

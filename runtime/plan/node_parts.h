@@ -2,7 +2,7 @@
 //
 // A part has the node's own lanes whole. Of the lanes of other nodes it has the ends of messages
 // that come from here or go here, and their members of collectives that one of the node's lanes
-// takes part in: sizes and ranks of who communicates are read from these. What instructions refer
+// takes part in: the sizes and ranks of communications are read from these. What instructions refer
 // to is renumbered, but for what ranks name to each other: devices, lanes, actors, ports, symbols,
 // arenas, channels, communicators and graphs keep their numbers, and instructions their order.
 //

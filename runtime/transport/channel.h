@@ -56,7 +56,8 @@ class Channel {
   virtual ~Channel() = default;
 
   // Called at load: names the event count of each end, which the other end notifies when it has
-  // moved.
+  // moved. A work queue that waits for a channel sleeps on that count, so an end that forgets to
+  // notify lets it sleep for ever.
   virtual void SetEventCounts(EventCount* sender, EventCount* receiver) = 0;
 
   // Shows message n to the receiver; false when there is no room yet. A poisoned message has no
@@ -74,8 +75,8 @@ class Channel {
   virtual bool ReadyToReceive(uint64_t) const { return true; }
   virtual void IssueSend(Pass, const QueuedMessage&) {}
   virtual void IssueReceive(Pass, const QueuedMessage&) {}
-  // Does what the host has to do for an end on a queue once the queue has done its part. Whoever
-  // goes on with messages between machines calls it, any thread. Returns whether it did anything.
+  // Does what the host has to do for an end on a queue once the queue has done its part. The
+  // threads that go on with messages between machines call it. Returns whether it did anything.
   virtual bool Relay() { return false; }
 };
 

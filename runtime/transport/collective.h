@@ -48,8 +48,8 @@ struct QueuedMember {
 };
 
 // Presence: how far a member is in a round. It has not arrived; it has arrived; or it has done its
-// share and only waits for those of others. Collectives in which nobody waits for shares (small
-// ones in shared memory, NCCL's) have no kLeft.
+// share and only waits for those of others. Collectives in which no member waits for shares
+// (small ones in shared memory, NCCL's) have no kLeft.
 enum class Presence : uint8_t { kAway, kPresent, kLeft };
 
 class Collective {

@@ -19,8 +19,9 @@ class MemberEventCounts {
   }
 
   // Notifies every member but this one. Neighbours that share an event count, since one worker
-  // drives them, are notified once. A worker that drives this member and another one is notified,
-  // too: it may have tried the other one before this one moved, and would go to sleep.
+  // drives them, are notified once; those that are no neighbours may be notified twice, which costs
+  // a load each. A worker that drives this member and another one is notified, too: it may have
+  // tried the other one before this one moved, and would go to sleep.
   void NotifyOthers(uint32_t member) const {
     EventCount* last = nullptr;
     for (uint32_t other = 0; other < event_counts_.size(); ++other) {

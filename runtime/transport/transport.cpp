@@ -90,6 +90,8 @@ Status CheckAsked(const Edge& edge) {
                                        "local, shm or nccl", name));
 }
 
+// The reason that is told is that of the transport which the plan asks for: the user can change
+// that one.
 Result<Choice> Choose(const Edge& edge) {
   CGRAPH_RETURN_IF_ERROR(CheckAsked(edge));
   const Transport* const asked = TransportOf(edge.asked());

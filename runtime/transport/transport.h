@@ -43,7 +43,8 @@ struct Edge {
   uint32_t number = 0;  // of the channel or collective in the graph
   uint32_t rank = 0;    // this one
   std::vector<End> ends;  // of a channel the sender and the receiver; else by member
-  // Where all ends are on queues: each device that reads reaches the memory of those it reads.
+  // Where all ends are on queues: each device that reads reaches the memory of those it reads. Else
+  // values go through pinned memory of the host.
   bool reaches = true;
   // The devices' own, which carries out the collective; null: none does.
   std::shared_ptr<device::Communicator> communicator;

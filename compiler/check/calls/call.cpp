@@ -30,7 +30,7 @@ const std::string* QualifierOfFile(const Module& module, const std::string& file
   return nullptr;
 }
 
-// Of the names that are visible, or else of those that the library's files declare.
+// Suggests a visible name, or else one that the library's files declare.
 void SuggestFunction(Scope& scope, Diagnostic& diagnostic, Range range, const std::string& name) {
   bool looked = false;
   const size_t fixes = diagnostic.fixes.size();

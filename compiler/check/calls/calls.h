@@ -55,7 +55,7 @@ std::vector<program::Argument> ResolveActorArguments(Scope& scope,
 // Collectives: which arguments each takes, and what comes of them.
 //
 // They are of the language and not of the library, since the name of a reduction is no value and
-// the participants are found in the values' homes. Who they are, and whether their tensors agree,
+// the participants are found in the values' homes. Which they are, and whether their tensors agree,
 // is known when the graph is elaborated.
 Value ResolveCollective(Scope& scope, const syntax::CallExpr& node, CollectiveKind kind,
                         Range name_range, Range range);
@@ -66,7 +66,7 @@ Value ResolveCollective(Scope& scope, const syntax::CallExpr& node, CollectiveKi
 Value RefuseCall(Scope& scope, const syntax::CallExpr& node, Code code, Range at,
                  std::string message, Range range);
 
-// Of a method that another of the same actor calls.
+// Refuses a call of another method of the same actor.
 Value RefuseOwnMethod(Scope& scope, const syntax::CallExpr& node, Range at, Range range);
 
 }  // namespace cgraph::check

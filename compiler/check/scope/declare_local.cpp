@@ -11,7 +11,7 @@ using namespace program;
 
 LocalId DeclareLocal(Scope& scope, const syntax::Name& name, StaticType type, bool is_var) {
   const LocalId id = scope.names.AddRow({name.text, is_var, name.range}, std::move(type));
-  if (name.text == "_") return id;  // takes a value that nobody wants
+  if (name.text == "_") return id;  // takes a value that is not used
   if (name.text == "none") {
     scope.Report(
         Code::kE0318, name.range,

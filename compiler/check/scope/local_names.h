@@ -1,7 +1,7 @@
 // The local names of one body, with what each means now, and its type.
 //
 // A name means a row of the declaration's table until its block ends. The table and the types grow
-// only; a row without a name is a value that nobody can read.
+// only; a row without a name is a value that cannot be read.
 #ifndef CGRAPH_COMPILER_CHECK_SCOPE_LOCAL_NAMES_H_
 #define CGRAPH_COMPILER_CHECK_SCOPE_LOCAL_NAMES_H_
 

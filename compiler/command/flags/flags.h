@@ -47,7 +47,7 @@ struct CompileFlags {
   std::string schedule, topology, lanes;
   std::optional<uint32_t> effort;
   std::vector<std::string> no_rewrite;
-  // Of the plan that is made, they add up; none: a worker for each device.
+  // The maps add up and go into the plan. Without one each device has a worker.
   std::vector<std::string> device_maps;
 
   // All flags but --graph and --topology, which commands that read a plan have too: a plan is
@@ -80,7 +80,7 @@ Result<std::optional<Profile>> ReadProfile(const std::string& path);
 void WarnOfUnusedTimes(const plan::Plan& plan, const std::optional<Profile>& profile,
                        const std::string& path);
 
-// --workers and --cores: who runs the lanes of a simulation.
+// --workers and --cores: what runs the lanes of a simulation.
 struct ThreadFlags {
   uint32_t workers = 0, cores = 0;
 };

@@ -8,7 +8,7 @@ namespace {
 using Wide = unsigned __int128;
 
 struct Shared {
-  uint64_t left = 0;              // capacity that nobody has yet
+  uint64_t left = 0;              // capacity that is not given out yet
   uint64_t growing = 0;           // of those that still grow, what they could carry alone
   std::vector<uint32_t> flows;    // one as often as it passes
 };

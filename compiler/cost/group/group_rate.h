@@ -39,8 +39,8 @@ struct GroupRate {
   uint64_t bytes_per_us = 0;
   // The slowest ways between neighbours in the order of the ranks: within a node, and between two.
   uint64_t hop_ps = 0, across_ps = 0;
-  // Of a ring whose members are on several nodes, else 0: what leaves or enters a node at least,
-  // and what the members of one node can do among themselves.
+  // The least that leaves or enters a node, and the rate among the members of one node. Both are 0
+  // unless the members of a ring are on several nodes.
   uint64_t across_bytes_per_us = 0, inside_bytes_per_us = 0;
   bool by_links = false;            // all members are joined by links of their own
   bool stated = true;               // false: some way is through memory of which nothing is stated

@@ -19,8 +19,8 @@ struct Arc {
   uint64_t capacity;
 };
 
-// Of at least two nodes; sums of capacities stay below 2^64. Nothing where it would take too long:
-// hundreds of nodes with many unequal arcs.
+// Returns the least cut of a network of at least two nodes, whose capacities sum to less than 2^64.
+// It returns nothing where that would take too long: hundreds of nodes with many unequal arcs.
 std::optional<uint64_t> LeastCut(uint32_t nodes, std::vector<Arc> arcs);
 
 }  // namespace cgraph::cost

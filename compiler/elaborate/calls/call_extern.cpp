@@ -78,8 +78,8 @@ std::vector<graph::StateId> LeavesOf(ElaborationContext& elaboration,
 // ExternStates: what native code is given behind its arguments.
 struct ExternStates {
   std::vector<graph::StateId> read, written;
-  // Of an object that PyTorch has gone back through in this graph: what that call has made. Where
-  // it has failed, so does this one, as a step of an optimizer must.
+  // The result of the call in which PyTorch went back through this object in this graph. The call
+  // here depends on it: where that one has failed, a step of an optimizer must fail, too.
   std::optional<graph::ValueId> mark;
 };
 

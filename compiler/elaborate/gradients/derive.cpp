@@ -366,7 +366,7 @@ class Deriver {
   const std::set<ValueId>* targets_ = nullptr;  // the roots that `of:` means
   std::map<ValueId, Sums> sums_;                // by root: of what other calls have made
   std::map<ValueId, Tensor> totals_;            // of targets that a derived call has summed
-  // Of the call that is being derived:
+  // These belong to the call that is being derived:
   std::set<size_t> group_;          // its nodes
   std::map<ValueId, Sum> own_;      // by root: of what it has made itself
   std::vector<Outgoing> outgoing_;  // the sums that it has added to

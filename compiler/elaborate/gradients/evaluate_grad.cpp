@@ -254,7 +254,7 @@ Value EvaluateGrad(ElaborationContext& elaboration, const program::CallBuiltin& 
   const Value tree = TargetsOf(elaboration, call->of, call->of_range);
   Targets targets{{}, call->named};
   if (!CollectTargets(elaboration, tree, targets, call->of_range)) return Value();
-  // Of a place `of:` has read all params, to take one.
+  // `of:` with one param of a place has read all params of that place.
   const auto is_meant = [&](graph::StateId param) {
     const ValueId value = ReadState(elaboration, param).value;
     return targets.values.count(graph::RootOf(elaboration.builder->graph(), value)) != 0;

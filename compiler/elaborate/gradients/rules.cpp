@@ -155,7 +155,7 @@ class RuleApplier {
     return false;
   }
 
-  // Reports an operand on the way to the loss of which the rule says nothing.
+  // Reports an operand on the way to the loss for which the rule gives no gradient.
   bool CheckAllGiven(const program::Gradient& rule, const program::Signature& signature,
                      const std::string& name) {
     for (size_t i = 0; i < signature.parameters.size(); ++i) {
@@ -260,7 +260,7 @@ class RuleApplier {
     return true;
   }
 
-  // Reports a place whose module would be a copy: nobody sums what PyTorch keeps.
+  // Reports a place whose module would be a copy: the gradients that PyTorch keeps are not summed.
   bool CheckNoCopy(const std::string& place) {
     const InstanceDetails& details = elaboration_.places.instances[context_.node.instance.index];
     const program::Place& declared = elaboration_.program.places[details.place];

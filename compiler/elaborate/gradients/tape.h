@@ -39,7 +39,7 @@ struct Tape {
   // The variables that a gradient is of, where they are params that have copies: the gradients of
   // copies are of one variable.
   std::map<graph::ValueId, std::set<std::string>> variables;
-  // Of objects that PyTorch has gone back through: the mark of the last such call.
+  // The mark of the last call in which PyTorch went back through an object.
   std::map<graph::InstanceId, graph::ValueId> marks;
 };
 

@@ -13,8 +13,8 @@ namespace {
 using graph::DeviceId;
 using Traits = CollectiveTraits;
 
-// A collective takes and makes several tensors at once, as many at each participant. Those of which
-// no participant has a gradient are left out here.
+// A collective takes and makes several tensors at once, as many at each participant. Tensors for
+// which no participant has a gradient are left out here.
 class Transposer {
  public:
   Transposer(ElaborationContext& elaboration, OpMaker& maker, const TapeNode& node,

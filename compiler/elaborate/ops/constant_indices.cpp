@@ -15,7 +15,7 @@
 namespace cgraph::elaborate {
 namespace {
 
-// Of the library's `embedding`, which gives the table first.
+// The kernel of the library's `embedding`, which takes the table first.
 constexpr const char* kGatherRowsKernel = "gather_rows";
 
 // Indices: of one op whose operands and attributes are there, in the kernel's order.

@@ -1,4 +1,4 @@
-// Who takes part in a collective, and what each gives.
+// The participants of a collective, and what each gives.
 //
 // The participants are the homes of the values in the list, rank = position in it; of broadcast and
 // scatter they are the places named. All must give tensors of the same types, so that what each

@@ -59,7 +59,7 @@ std::optional<bool> Holds(ElaborationContext& elaboration, program::ExprId where
   return EvaluateCondition(elaboration, where, op_frame);
 }
 
-// Of conditions joined by `and`, returns the first that does not hold.
+// Returns the first of the conditions joined by `and` that does not hold.
 program::ExprId Failing(ElaborationContext& elaboration, program::ExprId where, Frame& op_frame) {
   auto* chain = std::get_if<program::Chain>(&elaboration.program.exprs[where].node);
   if (!chain || chain->operators[0] != BinaryOperator::kAnd) return where;

@@ -148,7 +148,7 @@ class RuleMaker {
     return false;
   }
 
-  // Refuses a limit, the last one, that waits for calls all of which were removed.
+  // Refuses a limit, the last one, that waits for calls which were all removed.
   void CheckRemoved(const program::LimitRule& limit) {
     const uint32_t awaited = limit.subtrahend.index;
     const bool left = std::any_of(rules_.calls.begin(), rules_.calls.end(),

@@ -209,7 +209,7 @@ bool GivesRun(program::Builtin builtin) {
          builtin == Builtin::kDrop || builtin == Builtin::kInsert || builtin == Builtin::kInferred;
 }
 
-// Returns the product of extents of which some are known only while running, in a rule.
+// Returns, in a rule, the product of extents, some of them known only while running.
 Value RunningSize(ElaborationContext& elaboration, const Dims& run, const Context& context) {
   Value product;
   for (const graph::Dim& dim : run) {

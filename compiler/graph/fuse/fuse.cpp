@@ -44,7 +44,7 @@ class Fuser {
     for (const Group& group : groups_) {
       if (group.members.size() > 1) Replace(group);
     }
-    Prune(graph_);  // what was fused is read by nobody now
+    Prune(graph_);  // nothing reads the ops that were fused now
   }
 
  private:

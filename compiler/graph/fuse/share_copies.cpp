@@ -52,9 +52,9 @@ class Sharer {
   }
 
  private:
-  // Counts the ops of each call, and finds the calls of which all must stay as it is: a call that
-  // fails takes all its results with it, what comes `after` one waits for all that it does, and
-  // rules count calls.
+  // Counts the ops of each call, and finds the calls that must keep all their ops: a call that
+  // fails poisons all its results, a call that comes `after` one waits for all its ops, and rules
+  // count calls.
   void Look() {
     for (const Op& op : graph_.ops) {
       ++ops_[op.call.index];

@@ -34,7 +34,7 @@ class InPlaceUpdater {
     }
     if (commits.empty()) return;
     Apply(commits);
-    Prune(graph_);  // the copies, which are read by nobody now
+    Prune(graph_);  // nothing reads the copies now
   }
 
  private:

@@ -336,7 +336,7 @@ class MemoryDrawer {
     return FittedText(one, width);
   }
 
-  // That of who makes it.
+  // The one of its maker.
   std::string ColorOf(uint32_t buffer) {
     const plan::Space space = graph_.arenas[graph_.buffers[buffer].arena()].space();
     if (space == plan::Space::state) return palette_.ColorOf("state");

@@ -1,12 +1,12 @@
 // Lower bounds of the makespan: what no order of the same operations on the same lanes can beat.
 //
-// Two follow from the plan's own meaning, its instructions by (execution, program order): who reads
-// what whom wrote, state over executions included. The longest path ignores that lanes run one
-// instruction at a time; the bound through one lane sums that lane's work and adds the least that
-// must come before any of it and after all of it (for a pipeline's last stage: filling and
-// draining), and is the largest over all lanes. Two more are of what is shared: whatever the order,
-// what goes through a resource takes its time there, and what lanes do alone their worker does one
-// after the other.
+// Two follow from the plan's own meaning, its instructions by (execution, program order): which one
+// reads what another one wrote, state over executions included. The longest path ignores that lanes
+// run one instruction at a time; the bound through one lane sums that lane's work and adds the
+// least that must come before any of it and after all of it (for a pipeline's last stage: filling
+// and draining), and is the largest over all lanes. Two more are of what is shared: whatever the
+// order, what goes through a resource takes its time there, and what lanes do alone their worker
+// does one after the other.
 #ifndef CGRAPH_COMPILER_INSPECT_SIMULATE_BOUNDS_H_
 #define CGRAPH_COMPILER_INSPECT_SIMULATE_BOUNDS_H_
 

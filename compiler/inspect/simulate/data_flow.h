@@ -1,4 +1,5 @@
-// Who depends on whom in a graph, read off its plan: data, state over executions, transfers.
+// Which instruction of a graph depends on which, read off its plan: data, state over executions,
+// transfers.
 //
 // A unit is what a schedule cannot tear apart: the instructions of one method call that follow each
 // other on a lane, or any other single instruction. A unit reads what was last written to the same

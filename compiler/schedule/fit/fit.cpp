@@ -77,7 +77,7 @@ class Fitter {
     }
   }
 
-  // Orders tasks with at most so many bytes alive, and keeps the result if it is the best so far.
+  // Orders tasks with at most `alive` bytes alive, and keeps the result if it is the best so far.
   OrderingResult Try(const SlotLimits& alive) {
     Schedule arranged = schedule_;
     OrderingResult result =

@@ -9,8 +9,8 @@ using graph::DeviceId;
 using graph::OpId;
 using graph::ValueId;
 
-// Lowers a collective through host memory: everything is brought to the caller, who computes and
-// hands out.
+// Lowers a collective through host memory: all values go to the caller, which computes the results
+// and hands them out.
 void AddAtCaller(LoweringContext& lowering, OpId id) {
   const graph::Op& op = lowering.graph.ops[id];
   const Step::ProgramPosition place{.call = lowering.facts.PlaceOf(id), .consumer = id.index};

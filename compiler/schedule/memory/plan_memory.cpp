@@ -78,7 +78,7 @@ class ItemClockBuilder {
     return source;
   }
 
-  // Returns the last moment on the lane of which `unit`, `executions` later, knows that it is over.
+  // Returns the last moment on the lane that `unit`, `executions` later, knows to be over.
   int32_t Known(UnitId unit, const Source& source, int64_t executions) const {
     const int64_t rounds = executions + schedule_.FirstStep(unit).lag;
     const std::optional<int64_t> latest = clocks_.Latest(unit, source.lane, rounds);

@@ -23,7 +23,7 @@ struct Conflicts {
 
 Conflicts FindConflicts(const OffsetProblem& problem);
 
-// The bytes of some items of which each conflicts with each: no offset assignment is lower. At
+// The bytes of some items that all conflict with each other: no offset assignment is lower. At
 // least those of every section, and with it of whoever else conflicts with all of it: that is
 // looked at while there is effort, and takes off what it spent, the fullest sections first.
 int64_t CliqueBound(const OffsetProblem& problem, const Conflicts& conflicts, int64_t& effort);

@@ -45,7 +45,7 @@ struct OffsetProblem {
   ItemClocks item_clocks = {};
 
   bool by_lifetimes() const { return item_clocks.sources == 0; }
-  // Returns whether two items, of which `earlier` is over when `later` begins, must lie apart.
+  // Returns whether two items must lie apart although `earlier` is over when `later` begins.
   bool Apart(uint32_t earlier, uint32_t later) const {
     const size_t sources = item_clocks.sources, a = earlier * sources, b = later * sources;
     for (size_t i = 0; i < sources; ++i) {

@@ -66,7 +66,7 @@ std::string Instead(const cost::Machine& machine, const LogicalDevice& key, bool
                      other, sharing);
 }
 
-// Returns two members of a collective of which the second can get nothing from the first, whatever
+// Returns two members of a collective, the second of which can get nothing from the first, whatever
 // members and hosts pass it on; nothing where all are joined.
 std::optional<std::pair<LogicalDevice, LogicalDevice>> FindApart(
     std::vector<LogicalDevice> members, const cost::Costs& costs) {

@@ -97,7 +97,7 @@ void SharedClocks::SetMoment(Clock& to, uint32_t lane, int64_t moment, int heigh
   }
 }
 
-// A node that nobody else has and that is not taken back, with the same content.
+// Returns a node with the same content that no other clock shares and that is not taken back.
 void SharedClocks::MakeOwn(Clock& clock, int height) {
   if (height == 0) {
     MakeOwnLeaf(clock);

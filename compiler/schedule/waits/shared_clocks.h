@@ -2,8 +2,9 @@
 //
 // Most clocks of a schedule over thousands of devices differ from another one in a few lanes. So a
 // clock is a persistent radix tree: a leaf holds the moments of 16 lanes, an inner node 16 trees,
-// and a node is shared by all who know the same; whoever learns more copies what it changes (copy
-// on write, or in place where nobody else has the node). What nothing is known of has no node.
+// and a node is shared by all clocks that know the same. A clock that learns more copies the nodes
+// that it changes (copy on write, or in place where no other clock has the node). Lanes of which
+// nothing is known have no node.
 //
 // A moment is a unit's number on its lane less `stride` for each round that it lies back. The
 // stride is one for all lanes, and no lane is longer, so that moments of a lane compare as they
@@ -19,7 +20,7 @@
 
 namespace cgraph::schedule {
 
-// Values that are counted by who uses them, in blocks that never move.
+// Values with a count of their users, in blocks that never move.
 template <typename T>
 class CountedPool {
  public:
@@ -64,7 +65,7 @@ class SharedClocks {
   static constexpr int64_t kNothing = std::numeric_limits<int64_t>::min() / 4;
   static constexpr uint32_t kNoNode = ~uint32_t{0};
 
-  // What a tree says, so many rounds before. Without a node: nothing.
+  // What a tree says of the time `rounds` rounds before. Without a node: nothing.
   struct Clock {
     uint32_t node = kNoNode;
     uint32_t rounds = 0;
@@ -73,7 +74,7 @@ class SharedClocks {
   // What lies more than `most_rounds` back is forgotten.
   SharedClocks(size_t lanes, int64_t stride, uint32_t most_rounds);
 
-  // `to` learns what `from` knew so many rounds before. Whether it knows more now.
+  // Lets `to` learn what `from` knew `rounds` rounds before. Returns whether it knows more now.
   bool Merge(Clock& to, Clock from, uint32_t rounds);
   bool Learn(Clock& to, uint32_t lane, int64_t moment);
   // kNothing where nothing is known, or it is forgotten.

@@ -103,7 +103,7 @@ void VectorClocks::Update(UnitId id) {
 }
 
 void VectorClocks::LearnWait(UnitId id, const Wait& wait) {
-  // Of this one nothing has been learned yet.
+  // The unit has learned nothing through this wait yet.
   const uint64_t updated = std::exchange(updated_[id.index], 0);
   LearnDone(id, wait.unit, wait.lag);
   updated_[id.index] = updated;

@@ -13,7 +13,7 @@ namespace cgraph::schedule {
 namespace {
 
 constexpr int64_t kEffort = 2'000'000;  // instructions gone through, some 20 ms
-// Of partitions that the plan carries beside its own there are several.
+// A plan carries several partitions beside its own, so each gets less.
 constexpr int64_t kEffortOfEach = kEffort / 8;
 
 using Workers = std::vector<uint32_t>;  // by device

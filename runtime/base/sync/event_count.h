@@ -1,11 +1,11 @@
 // EventCount: how a thread that has nothing to do waits, and how another thread ends that wait.
 //
 // A worker looks for some time before it waits here (spin.h); a waiter sleeps on a futex. While
-// nobody sleeps, a notifier pays one load of a line that nobody writes.
+// no thread sleeps, a notifier pays one load of a line that is not written.
 //
 // No wake-up is lost because each side writes before it reads. The notifier stores the change and
 // then reads `sleepers`; the waiter announces itself in `sleepers` and then checks for a change
-// once more. The processor may swap a store and a later load. The waiter, who is about to sleep
+// once more. The processor may swap a store and a later load. The waiter, which is about to sleep
 // anyway, pays for the fence against that: membarrier() makes every thread of the process pass one.
 // (Where the system has no membarrier both sides fence.) Only waiters write `sleepers`: a notifier
 // that cleared it could be late and hide the next sleeper.

@@ -9,7 +9,7 @@
 
 namespace cgraph {
 
-// A lock that costs one exchange when nobody else wants it.
+// A lock that costs one exchange when no other thread wants it.
 class Mutex {
  public:
   bool try_lock() { return state_.exchange(1, std::memory_order_acquire) == 0; }

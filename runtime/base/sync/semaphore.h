@@ -5,7 +5,8 @@
 // On the CPU both are one store and one load; a CUDA stream writes and awaits the same word, which
 // then has to lie in memory that the device reaches, and another process that maps the word may do
 // the same. So the word lies apart (semaphore_array.h); the listeners are each process's own. A
-// device that writes the word wakes nobody: whoever sees that it has grown calls NotifyListeners().
+// device that writes the word wakes no thread: a thread that sees that it has grown calls
+// NotifyListeners().
 #ifndef CGRAPH_RUNTIME_BASE_SYNC_SEMAPHORE_H_
 #define CGRAPH_RUNTIME_BASE_SYNC_SEMAPHORE_H_
 

@@ -14,7 +14,7 @@
 
 namespace cgraph::command {
 
-// The run that is told of, and whose measurements are written: mean times of calls, as `cgc
+// The run that is reported, and whose measurements are written: mean times of calls, as `cgc
 // --profile` reads them, and a trace.
 struct Measured {
   Engine& engine;

@@ -59,7 +59,7 @@ std::string AwaitEnd(pid_t pid) {
   int status = 0;
   for (;;) {
     const pid_t ended = waitpid(pid, &status, WNOHANG);
-    if (ended < 0 && errno != EINTR) return "";  // whoever started cgrun ignores ends of processes
+    if (ended < 0 && errno != EINTR) return "";  // SIGCHLD was ignored when cgrun started
     if (ended == pid && WIFSIGNALED(status)) {
       return fmt::format("`dot` was killed by signal {}", WTERMSIG(status));
     }

@@ -28,6 +28,7 @@ void HostQueue::Launch(const device::Launch& launch) {
   recorded_->launches.push_back(launch);
 }
 
+// The launches run one by one: the recorder of a host is there for tests of captures.
 void HostQueue::Replay(Recording& recording, const Tag& tag) {
   for (device::Launch launch : static_cast<Recorded&>(recording).launches) {
     launch.tag.round = tag.round;
@@ -35,6 +36,8 @@ void HostQueue::Replay(Recording& recording, const Tag& tag) {
   }
 }
 
+// A report is added while the operation runs, before it is taken off the queue: so it is there
+// before any signal behind it is made, as Queue::Poll promises.
 HostQueue::Outcome HostQueue::RunHead() {
   Item* front;
   {
@@ -126,6 +129,8 @@ bool HostQueue::Run(const device::Store& store) {
   return true;
 }
 
+// The group looks at poison and dims itself. It keeps what it has done, so a blocked one goes on
+// where it was.
 bool HostQueue::Run(const device::Communicate& communicate) {
   std::string error;
   const auto progress = communicate.group->Advance(communicate.tag.round, error);

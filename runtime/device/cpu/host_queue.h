@@ -1,5 +1,9 @@
 // HostQueue: a queue whose operations a thread of the host carries out. Kinds of host devices
 // differ in which thread calls RunHead, and when.
+//
+// The issuer appends, other threads ask for the head, and some thread runs the operation at the
+// front: without the lock, since a kernel may take long. `running_` keeps a second thread from
+// running it, too.
 #ifndef CGRAPH_RUNTIME_DEVICE_CPU_HOST_QUEUE_H_
 #define CGRAPH_RUNTIME_DEVICE_CPU_HOST_QUEUE_H_
 
@@ -38,6 +42,7 @@ class HostQueue : public Queue, public Recorder {
   void Replay(Recording& recording, const Tag& tag) override;
 
  protected:
+  // kBlocked: the front has to wait, and with it all that is behind; it is tried again later.
   enum class Outcome { kNone, kBlocked, kDone };
 
   // Carries out the operation at the front, if it can run and no other thread is running it.

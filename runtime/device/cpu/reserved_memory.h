@@ -14,7 +14,7 @@ namespace cgraph::device {
 // Returns a block that is zero and not touched. kInvalid, with `what`, where the system refuses.
 Result<Memory> ReserveMemory(uint64_t bytes, const std::string& what);
 
-// Takes room for a part of such a block, before somebody writes to it. kInvalid, with `what`, when
+// Takes room for a part of such a block, before it is written to. kInvalid, with `what`, when
 // it is more than is free.
 Status TakeReserved(void* data, uint64_t bytes, const std::string& what);
 

@@ -80,13 +80,13 @@ const Result<CudaFunctions>& LoadedCuda() {
   return opened;
 }
 
-// Of the driver, as cuda.h declares them.
+// Functions of the driver, as cuda.h declares them.
 struct ContextFunctions {
   int (*get)(void**) = nullptr;  // cuCtxGetCurrent
   int (*set)(void*) = nullptr;   // cuCtxSetCurrent
 };
 
-// Null where nobody of the process has opened the driver: then no thread has a context.
+// Returns null where the process has not opened the driver: then no thread has a context.
 const ContextFunctions* Contexts() {
   static std::atomic<const ContextFunctions*> known{nullptr};
   if (const ContextFunctions* functions = known.load(std::memory_order_acquire)) return functions;

@@ -5,8 +5,8 @@
 #include <cstring>
 #include <utility>
 
-#include "runtime/base/wait_point.h"
 #include "runtime/base/text.h"
+#include "runtime/base/wait_point.h"
 #include "runtime/engine/ranks/machines.h"
 #include "runtime/engine/ranks/plan_message.h"
 #include "runtime/plan/node_parts.h"

@@ -11,8 +11,8 @@
 
 #include <fmt/format.h>
 
-#include "runtime/base/wait_point.h"
 #include "runtime/base/text.h"
+#include "runtime/base/wait_point.h"
 #include "runtime/cluster/message.h"
 #include "runtime/cluster/processes.h"
 #include "runtime/engine/options.h"

@@ -38,7 +38,7 @@
 
 namespace cgraph {
 
-// Of plans, which a program that embeds the engine hands on and does not read.
+// The types of plans, which a program that embeds the engine hands on and does not read.
 namespace wire {
 struct PlanT;
 }  // namespace wire
@@ -335,8 +335,8 @@ class Engine {
     std::map<uint32_t, uint32_t> gpus;  // of this machine: the GPU of each device on one
     struct Communicator {
       std::vector<std::string> members;  // as gpu[0], by rank
-      // Of all graphs, on GPUs: collectives, and messages between machines, which are carried out
-      // as broadcasts (runtime/plan/plan.h).
+      // Counts over all graphs, on GPUs: collectives, and messages between machines, which are
+      // carried out as broadcasts (runtime/plan/plan.h).
       uint32_t collectives = 0, messages = 0;
       uint32_t by_library = 0;         // of all these, carried out by NCCL
     };

@@ -41,7 +41,7 @@ class CommunicatorsAmongRanks {
   }
 
  private:
-  // Of each communicator of the plan, by number.
+  // What is known of each communicator of the plan, by number.
   struct Known {
     device::CommunicatorOffer offer;
     bool offered = false;

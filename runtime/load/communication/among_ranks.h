@@ -1,9 +1,8 @@
 // Communicators of devices that several ranks of one machine serve.
 //
 // All ranks go through all collectives alike. Each says of those that it has a member of whether
-// its devices would carry them out; what all members say is done. Then the ranks of each
-// communicator join it, in one order everywhere, so that nobody waits for somebody who waits for
-// him.
+// its devices would carry them out; where all members say so, they do. Then the ranks of each
+// communicator join it, in one order everywhere, so that no two ranks wait for each other.
 #ifndef CGRAPH_RUNTIME_LOAD_COMMUNICATION_AMONG_RANKS_H_
 #define CGRAPH_RUNTIME_LOAD_COMMUNICATION_AMONG_RANKS_H_
 
@@ -20,7 +19,7 @@
 namespace cgraph::engine {
 
 // Adds the collectives that communicators carry out. Where this rank has no member, the
-// communicator is one that nobody may call. kFailed with the error of a device's library, kLost
+// communicator is one that must not be called. kFailed with the error of a device's library, kLost
 // where another rank has ended.
 Status FindAmongRanks(const plan::Plan& plan,
                       const std::vector<std::unique_ptr<device::Device>>& devices,

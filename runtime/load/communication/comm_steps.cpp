@@ -190,8 +190,8 @@ class CommStepMaker {
     return slice;
   }
 
-  // Returns the checks of two parts. A message of one process brings no poison flag with it: who
-  // receives looks at what the sender looks at.
+  // Returns the checks of two parts. A message within one process brings no poison flag with it:
+  // the receiver looks at what the sender looks at.
   std::vector<uint32_t> Joined(uint32_t p, uint32_t other) const {
     std::vector<uint32_t> checks = poison_flags_.checks_of_part[p];
     Join(poison_flags_.checks_of_part[other], checks);

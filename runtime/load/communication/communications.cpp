@@ -217,7 +217,7 @@ class Maker {
   const plan::Graph& graph_;
   const transport::Context context_;
   Communications made_;
-  // Of messages between machines.
+  // Tags of messages between machines.
   uint32_t next_channel_tag_ = 0;
   std::vector<uint32_t> tag_of_communicator_;  // the first one
 };

@@ -39,8 +39,8 @@ class NativeCollectives {
               const std::vector<bool>& elsewhere, const RankView& view,
               const MachineView& machines);
 
-  // Returns who carries out the collective of a graph whose first part is this one, among all parts
-  // of collectives; null: not a communicator.
+  // Returns the communicator that carries out the collective of a graph whose first part is this
+  // one, among all parts of collectives. Null: none does.
   std::shared_ptr<device::Communicator> Of(uint32_t graph, size_t first) const;
   // Returns how many collectives of a communicator, in a round of each graph, are carried out by
   // communicators of other ranks alone; known to rank 0.

@@ -1,6 +1,6 @@
 // Arenas, buffers, values: rule 5 (a value lies in its buffer and a buffer in its arena; only slots
 // and scratch are reused) and rule 6 (copies). Sizes are multiplied and added without overflow, and
-// bounded as a whole, so that nobody allocates what a hostile plan asks for.
+// bounded as a whole, so that a hostile plan cannot ask for any amount of memory.
 #include <algorithm>
 #include <tuple>
 

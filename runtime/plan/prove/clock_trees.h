@@ -33,7 +33,8 @@ class ClockTrees {
   // What lies more than `most_rounds` back counts as unknown.
   ClockTrees(uint32_t lanes, int64_t stride, uint32_t most_rounds);
 
-  // Adds to `to` what `from` says, so many rounds before. Whether it says more now.
+  // Adds to `to` what `from` says of the time `rounds` rounds before. Returns whether it says more
+  // now.
   bool Join(Clock& to, Clock from, uint32_t rounds);
   bool Raise(Clock& to, uint32_t lane, int64_t number);
   int64_t Number(Clock clock, uint32_t lane) const;

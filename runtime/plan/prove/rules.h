@@ -38,8 +38,8 @@ Verdict RefuseDeadlock(const ConstraintGraph& constraints, const Adjacency& out,
 Verdict CheckSameBuffer(const GraphIndex& index, const AccessTable& accesses,
                         const VectorClocks& clocks, const std::string& graph_name);
 
-// Of rule 10, too: whether a slot or scratch buffer is safe although its accesses do not stand in
-// program order: each write and its reads keep together, so that nobody misses what another write
+// Returns whether a slot or scratch buffer is safe by rule 10 although its accesses do not stand in
+// program order: each write and its reads keep together, so that no read finds what another write
 // left. (State, and what the caller has been given, must be right after the last access too.)
 bool LivesInTurn(const GraphIndex& index, const AccessTable& accesses, const VectorClocks& clocks,
                  uint32_t buffer);

@@ -60,7 +60,7 @@ Result<Outputs> GetWithin(Execution& execution, std::chrono::nanoseconds patienc
 }
 
 // WaitClock: notes how long a wait for an execution of a graph takes. One that is over at once says
-// nothing of the next: somebody may have come late for the result. Nor does one that was given up
+// nothing of the next: a waiter may have come late for the result. Nor does one that was given up
 // soon.
 class WaitClock {
  public:
@@ -281,7 +281,7 @@ nb::object Future::Exception(std::optional<double> timeout) {
 bool Future::Done() {
   if (settled_) return true;
   static_cast<void>(graph_->engine->Use());
-  if (!mutex_.try_lock()) return false;  // somebody waits for it
+  if (!mutex_.try_lock()) return false;  // another thread waits for it
   const std::lock_guard lock(mutex_, std::adopt_lock);
   return settled_ || running_->execution->Ready();
 }

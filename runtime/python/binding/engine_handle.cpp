@@ -224,7 +224,7 @@ EngineHandle::~EngineHandle() {
     error.discard_as_unraisable("the end of an engine");
   }
   if (!engine_.usable()) return;  // abandoned
-  // Threads that wait hold the handle, so nobody is inside the engine.
+  // Threads that wait hold the handle, so no thread is inside the engine.
   const WithoutGil unlocked;
   engine_->reset();
 }

@@ -78,7 +78,7 @@ class EngineHandle {
   void Close();
 
  private:
-  // Where there is no memory left for it, what somebody reads is never freed.
+  // Where there is no memory for the list to grow, `what` is never freed: it may still be read.
   template <typename T>
   static void AddOrLeak(std::vector<T>& to, T&& what) noexcept {
     try {

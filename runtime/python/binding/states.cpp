@@ -125,7 +125,7 @@ void WriteOne(EngineHandle& handle, const std::string& place, const std::string&
   RaiseUnless(status, handle);
 }
 
-// Returns what is to be said of the file, which may be nothing.
+// Returns a note about the file; it may be empty.
 nb::object SaveAll(EngineHandle& handle, const std::string& path) {
   Engine& engine = handle.Use();
   handle.AwaitRest();

@@ -29,7 +29,7 @@ std::string CopyResults(PyObject* returned, const DLTensor* results, int32_t cou
 
 // Lets the stream copy a tensor on its GPU (DLPack, or the array interface of CUDA), or a number,
 // into the memory of a result, behind what the tensor's owner has given other streams. What lies in
-// the host's memory is refused: whoever copies it would make the host wait for the GPU. Returns an
+// the host's memory is refused: a copy of it would make the host wait for the GPU. Returns an
 // empty text, or what does not fit; where Python has an error set, that is why.
 std::string CopyGpuResult(PyObject* value, const DLTensor& to, CallStream& stream);
 

@@ -22,7 +22,7 @@ class Reference {
   }
   ~Reference() { Py_XDECREF(object_); }
 
-  // Of one that somebody else holds, too.
+  // Makes a second reference to an object that another reference holds.
   static Reference To(PyObject* borrowed) {
     Py_XINCREF(borrowed);
     return Reference(borrowed);

@@ -78,7 +78,7 @@ std::string CopyBuffer(PyObject* value, const DLTensor& to) {
 std::string CopyDLPack(PyObject* value, const DLTensor& to) {
   const Reference capsule = CapsuleOf(value, nullptr);
   if (!capsule) return "gives no tensor";
-  // The capsule's own destructor ends what nobody has taken over.
+  // The capsule's own destructor ends what was not taken over.
   const auto* managed =
       static_cast<const DLManagedTensor*>(PyCapsule_GetPointer(capsule.get(), "dltensor"));
   if (managed == nullptr) return "gives no tensor";

@@ -64,7 +64,7 @@ std::string Misfit(const Source& from, const DLTensor& to) {
 }
 
 // Returns a tensor of PyTorch's that is the negative of its memory as one that is what lies there,
-// since DLPack tells nobody; any other value as it is. Null with an error set.
+// since DLPack does not say it; any other value as it is. Null with an error set.
 Reference Resolved(PyObject* value) {
   if (PyObject_HasAttrString(value, "resolve_neg") == 0) return Reference::To(value);
   return Reference(PyObject_CallMethod(value, "resolve_neg", nullptr));

@@ -1,4 +1,4 @@
-// Source: a tensor of somebody else's that is a result, to be copied.
+// Source: a tensor that a method has returned, to be copied.
 #ifndef CGRAPH_RUNTIME_PYTHON_METHODS_SOURCE_H_
 #define CGRAPH_RUNTIME_PYTHON_METHODS_SOURCE_H_
 
@@ -17,7 +17,7 @@ struct Source {
   DLDataType type{};
   std::vector<int64_t> shape, strides;  // strides in bytes
 
-  // Of a tensor of DLPack's, which stays.
+  // Makes the source of a DLPack tensor, which must outlive it.
   static Source Of(const DLTensor& tensor);
   // Whether its elements lie one behind the other, the last dimension's next to each other.
   bool IsDense() const;

@@ -61,7 +61,7 @@ void DeleteExported(DLManagedTensor* managed) {
 }
 
 void DeleteUnused(PyObject* capsule) {
-  if (PyCapsule_IsValid(capsule, "dltensor") == 0) return;  // somebody has taken it over
+  if (PyCapsule_IsValid(capsule, "dltensor") == 0) return;  // it was taken over
   auto* managed = static_cast<DLManagedTensor*>(PyCapsule_GetPointer(capsule, "dltensor"));
   managed->deleter(managed);
 }

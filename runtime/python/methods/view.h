@@ -32,7 +32,7 @@ bool MakeViewType();
 View* MakeView(const DLTensor& tensor, bool is_writable, CallStream* stream);
 // Whether something may be there that was made of the view.
 inline bool MayBeUsed(const View* view) { return view->exports != 0 || view->is_described; }
-// Returns whether nothing is left that was made of the view. Nobody can use the view any more.
+// Returns whether nothing is left that was made of the view. The view cannot be used any more.
 bool TakeBack(View* view);
 
 }  // namespace cgraph::methods

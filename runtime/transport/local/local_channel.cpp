@@ -18,7 +18,7 @@ Result<std::unique_ptr<LocalChannel>> LocalChannel::Make(const ChannelShape& sha
   device::BumpLayout layout;  // of one message; a span starts at 16
   layout.Add(shape.message_bytes);
   layout.Add(16ull * shape.spans);
-  const uint64_t least = channel->rendezvous_ ? 0 : layout.size();
+  const uint64_t least = channel->rendezvous_ ? 0 : layout.size();  // a rendezvous stores nothing
   CGRAPH_RETURN_IF_ERROR(device::CheckFree(
       least > UINT64_MAX / 2 / count ? UINT64_MAX : count * (least + sizeof(Slot)), what));
   const uint64_t each = device::AlignUp(least, device::kLineAlign);
@@ -40,6 +40,8 @@ Result<std::unique_ptr<LocalChannel>> LocalChannel::Make(const ChannelShape& sha
 }
 
 bool LocalChannel::TrySend(uint64_t n, std::span<const BufferSpan> spans, bool poison) {
+  // Without room the slot still has a message that the receiver may be reading. The acquire keeps
+  // the stores below behind that reading.
   if (received_->value.load(std::memory_order_acquire) + most_shown_ <= n) return false;
   Slot& slot = SlotOf(n);
   slot.poison = poison;
@@ -59,7 +61,7 @@ bool LocalChannel::TrySend(uint64_t n, std::span<const BufferSpan> spans, bool p
 
 bool LocalChannel::Receive(uint64_t n, std::span<const BufferSpan> spans) {
   Slot& slot = SlotOf(n);
-  const bool poison = slot.poison;
+  const bool poison = slot.poison;  // read before the slot is given back below
   const uint32_t count = std::min(slot.count, static_cast<uint32_t>(spans.size()));
   for (uint32_t i = 0; i < count && !poison; ++i) {
     // The sizes are equal on both sides: the checker compares types, and extents travel before the

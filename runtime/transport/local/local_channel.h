@@ -3,6 +3,11 @@
 // Rendezvous: the sender shows its spans of memory, the receiver copies them out of there, and the
 // send is done when that has happened. Buffered: the sender copies into one of `capacity` slots and
 // is done. A slot carries the message's number and its poison flag in one cache line.
+//
+// Each word has one writer: the sender writes a slot and then its number, the receiver the count of
+// what it has received. The release of the number shows the receiver the spans and, in a buffered
+// slot, the bytes. The release of the count shows the sender that the receiver has read them, so
+// that the slot, and the memory of a rendezvous, may be written again.
 #ifndef CGRAPH_RUNTIME_TRANSPORT_LOCAL_LOCAL_CHANNEL_H_
 #define CGRAPH_RUNTIME_TRANSPORT_LOCAL_LOCAL_CHANNEL_H_
 
@@ -38,7 +43,8 @@ class LocalChannel final : public Channel {
 
  private:
   struct alignas(128) Slot {
-    std::atomic<uint64_t> number{0};  // of the message in it, plus one
+    // Of the message in it, plus one: 0 is a slot that has had none yet.
+    std::atomic<uint64_t> number{0};
     bool poison = false;
     uint32_t count = 0;
     BufferSpan* spans = nullptr;

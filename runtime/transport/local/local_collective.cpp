@@ -32,6 +32,7 @@ Result<std::unique_ptr<LocalCollective>> LocalCollective::Make(const CollectiveS
          static_cast<uint64_t>(plan::DTypeBytes(tensor.dtype)),
          shape.reduction ? device::FindAcross(tensor.dtype, *shape.reduction) : nullptr});
     made->copy_offsets_.push_back(bytes);
+    // Cut at twice the limit: a sum that is too large stays so, however many tensors follow.
     bytes = (std::min(bytes + tensor.bytes, 2 * kEagerBytes) + 15) & ~uint64_t{15};
   }
   made->eager_ = bytes <= kEagerBytes;
@@ -39,7 +40,7 @@ Result<std::unique_ptr<LocalCollective>> LocalCollective::Make(const CollectiveS
   const char* const what = "a collective's messages";
   const size_t most = 2 * std::max<size_t>(1, shape.tensors.size());
   const bool far = made->eager_ && bytes > sizeof(RoundSlot::near);
-  // Of one round's copies: no more than kEagerBytes.
+  // Room for the copies of one round, which are no more than kEagerBytes.
   const uint64_t each = device::AlignUp(far ? bytes : 0, device::kLineAlign);
   const size_t rounds = 2 * size_t{shape.members};
   auto slots = heap.Make<MemberSlot>(shape.members, what);
@@ -93,6 +94,8 @@ Presence LocalCollective::PresenceOf(uint32_t member, uint64_t n) const {
   return arrived > n ? Presence::kPresent : Presence::kAway;
 }
 
+// Until all have left, others may read this member's inputs, and its result may lack the parts that
+// others write.
 bool LocalCollective::Left(uint64_t n) const {
   if (eager_) return true;
   for (uint32_t member = 0; member < members_; ++member) {
@@ -103,6 +106,9 @@ bool LocalCollective::Left(uint64_t n) const {
 
 // ---- shares -------------------------------------------------------------------------------------
 
+// All have arrived, so what their slots show may be read. `left` is stored when this member neither
+// reads what others show nor writes into their results any more; a member that is poisoned leaves,
+// too, since others wait for that.
 bool LocalCollective::Reduce(uint32_t member, uint64_t n) {
   bool poison = SlotOf(member, n).poison;
   if (traits_->from == Traits::kRoot) {
@@ -148,6 +154,9 @@ uint64_t LocalCollective::PartBytes(uint32_t member, uint64_t n, uint32_t tensor
   return bytes;
 }
 
+// Each member makes its own result, but for three kinds with large inputs. Where a reduction is
+// whole, each makes a part of it for all; a gather's members bring their inputs to the root; in a
+// broadcast the root brings every member a part, and each fetches the rest.
 void LocalCollective::ComputeTensor(uint32_t member, uint64_t n, uint32_t tensor) {
   const uint64_t bytes = PartBytes(member, n, tensor);
   const bool reduces = traits_->reduces && !traits_->divides();
@@ -196,13 +205,14 @@ void LocalCollective::BroadcastLarge(uint32_t member, uint64_t n, uint32_t tenso
 }
 
 // For all_reduce and reduce of inputs that were not copied: every member computes some lines of the
-// result for all that receive it.
+// result for all that receive it. A tile is made in the member's own result, or in the root's where
+// the member gets none. No other member writes these lines, so no tile needs memory of its own.
 void LocalCollective::ReduceForAll(uint32_t member, uint64_t n, uint32_t tensor, uint64_t bytes) {
   const device::RankResult& share = results_[tensor];
   const uint64_t lines = (bytes + kLine - 1) / kLine;
   const uint64_t each = (lines + members_ - 1) / members_ * kLine;
   const uint64_t begin = std::min(bytes, member * each), end = std::min(bytes, begin + each);
-  const uint32_t first = Gets(member) ? member : root_;
+  const uint32_t first = Gets(member) ? member : root_;  // in whose result the tile is made
   for (uint64_t at = begin; at < end; at += kTileBytes) {
     const uint64_t count = std::min(kTileBytes, end - at);
     std::byte* tile = static_cast<std::byte*>(Output(first, n, tensor).data) + at;

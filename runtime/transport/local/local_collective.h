@@ -4,6 +4,11 @@
 // member slot. Its share: it computes its own part of the result and writes that part to every
 // member, or it takes its result from the others, or, in a large broadcast, both. Every member
 // reduces in rank order, so results have the same bits everywhere and every time.
+//
+// A member writes its own slot alone, and its number last: the release of the number shows the
+// others what the slot says. A member writes into the results of others, too, and then the count of
+// rounds that it has left: the release of that count shows them their results. Reports ask from any
+// thread; for them the counts need no order.
 #ifndef CGRAPH_RUNTIME_TRANSPORT_LOCAL_LOCAL_COLLECTIVE_H_
 #define CGRAPH_RUNTIME_TRANSPORT_LOCAL_LOCAL_COLLECTIVE_H_
 
@@ -75,13 +80,17 @@ class LocalCollective final : public Collective {
   const CollectiveTraits* traits_ = nullptr;
   uint32_t root_ = 0;
   uint32_t members_;
-  bool eager_ = false;  // inputs are copied on arrival, so nobody waits for others to leave
+  // Inputs are copied on arrival, so no member waits for others to leave. A copy stays until the
+  // member comes to the next round but one. By then all have read it, since a member comes to the
+  // round between the two only when it is through with this one.
+  bool eager_ = false;
   std::vector<CollectiveShape::Tensor> tensors_;
   std::vector<device::RankResult> results_;    // by tensor
   std::vector<uint64_t> copy_offsets_;   // by tensor
   std::span<MemberSlot> member_slots_;
   MemberEventCounts event_counts_;
-  std::vector<const void*> sources_;     // by member, then participant
+  // By member, then participant: members are driven by several threads, each of which has a row.
+  std::vector<const void*> sources_;
 };
 
 }  // namespace cgraph::transport

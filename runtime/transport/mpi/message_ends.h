@@ -18,7 +18,7 @@ namespace cgraph::transport {
 struct QueueEnd {
   device::Device* host = nullptr;          // of the caller, in whose memory the slots lie
   const device::Device* device = nullptr;  // of the queue: nothing is sent once it has failed
-  EventCount* relayer = nullptr;           // of who calls Relay()
+  EventCount* relayer = nullptr;           // of the thread that calls Relay()
 };
 
 // Make the end of a thread. `to`, `from`: the other rank.

@@ -42,12 +42,13 @@ class Receiver : public Channel, public cluster::Listener {
       device::CopyBytes(spans[i].data, slots_.At(n) + at, std::min(spans[i].bytes, sent));
       at = std::min(AfterValue(at, sent), slots_.each);
     }
-    Answer(n + 1);
+    Answer(n + 1);  // behind the copies: the sender may write the slot from then on
     return Poisoned(n, header);
   }
 
  protected:
   bool HasArrived(uint64_t n) const { return arrived_.load(std::memory_order_acquire) > n; }
+  // A message with another number than the one that is due is not trusted to be anything.
   static bool Poisoned(uint64_t n, const MessageHeader& header) {
     return header.poison != 0 || header.number != n;
   }
@@ -60,7 +61,9 @@ class Receiver : public Channel, public cluster::Listener {
   const MessageSlots& slots() const { return slots_; }
 
  private:
-  // No sender of ours sends what has no free slot.
+  // Called by the thread that polls. No sender of ours sends what has no free slot, so such a
+  // message is dropped. The acquire pairs with Answer(): the slot was read before it is written
+  // again.
   std::span<std::byte> BufferFor(uint32_t, uint64_t bytes) override {
     const bool free = begun_ - taken_.load(std::memory_order_acquire) < slots_.count;
     if (!free || bytes > slots_.each || bytes < sizeof(MessageHeader)) return {};
@@ -70,6 +73,7 @@ class Receiver : public Channel, public cluster::Listener {
     MessageHeader header;
     std::memcpy(&header, message.data(), sizeof(header));  // at least: see BufferFor()
     if (header.answer.tag != 0) messenger_.PassOn(from, header.answer);
+    // One thread polls at a time, so no read-modify-write is needed.
     arrived_.store(arrived_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
     event_count_->Notify();
     return true;
@@ -104,6 +108,7 @@ class QueueReceiver final : public Receiver {
     message.queue->Signal(&copied_[0], n + 1);
   }
 
+  // Answers for what the queue has taken out. One answer is for all messages up to it.
   bool Relay() override {
     std::unique_lock lock(relaying_, std::try_to_lock);
     if (!lock.owns_lock()) return false;
@@ -114,7 +119,9 @@ class QueueReceiver final : public Receiver {
   }
 
  private:
-  // False, and nothing is issued, where the message has no bytes worth moving.
+  // False, and nothing is issued, where the message has no bytes worth moving, or is not what the
+  // plan says: the sizes come from another process, and a copy beyond the slot would read what is
+  // not its own.
   bool IssueCopies(const QueuedMessage& message) {
     const uint64_t n = message.number;
     const MessageHeader header = slots().Read(n);

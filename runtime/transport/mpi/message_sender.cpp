@@ -22,6 +22,8 @@ class Sender : public Channel, public cluster::Listener {
       : slots_(std::move(slots)), busy_(slots_.count), messenger_(messenger), tag_(tag), to_(to) {
     messenger_.Listen(tag_, this);
   }
+  // Where a rank is lost the MPI may hold memory for ever, and write to it or read it: then it
+  // stays until the process ends.
   ~Sender() override {
     messenger_.Listen(tag_, nullptr);
     if (!messenger_.given_up()) return;
@@ -46,12 +48,14 @@ class Sender : public Channel, public cluster::Listener {
     Send(n, {n, poison, values}, at);
     return true;
   }
+  // The values were copied into the slot, so the sender needs nothing more.
   bool Sent(uint64_t) const override { return true; }
   bool Arrived(uint64_t) override { return false; }
   bool Receive(uint64_t, std::span<const BufferSpan>) override { return true; }
 
  protected:
-  // The message before in the slot was taken, and yet perhaps nobody has found that it has left.
+  // The message before in the slot may be taken at the receiver while the MPI here still holds it
+  // (`busy_`), so both are asked.
   bool HasRoom(uint64_t n) const {
     return taken_.load(std::memory_order_acquire) + slots_.count > n &&
            !busy_[n % slots_.count].load(std::memory_order_acquire);
@@ -82,6 +86,7 @@ class Sender : public Channel, public cluster::Listener {
     for (AnswerMemory& answer : answers_) {
       if (answer.bytes == message.data()) answer.coming = false;
     }
+    // An answer of its own may be overtaken by a later one that travels along with a message.
     if (taken <= taken_.load(std::memory_order_relaxed)) return false;
     taken_.store(taken, std::memory_order_release);
     event_count_->Notify();
@@ -130,11 +135,15 @@ class QueueSender final : public Sender {
       at = AfterValue(at, bytes);
     }
     message.queue->Signal(&copied_[0], n + 1);
+    // The queue may have signalled before this is written: Relay() goes by `issued_until_`, too.
     issued_[n % slots().count] = {message.operation->bindings, message.checks, values, at,
                                   message.empty};
     issued_until_.store(n + 1, std::memory_order_release);
   }
 
+  // One thread at a time sends, so messages keep their order; another one that comes meanwhile has
+  // nothing to do. The flags are read here, not when the copy was issued: operations before it in
+  // the queue, which may fail, are over now.
   bool Relay() override {
     std::unique_lock lock(relaying_, std::try_to_lock);
     if (!lock.owns_lock()) return false;
@@ -166,7 +175,7 @@ class QueueSender final : public Sender {
   std::vector<device::Tensor> values_;
   std::atomic<uint64_t> issued_until_{0};
   std::mutex relaying_;
-  uint64_t sent_ = 0;  // under relaying_
+  uint64_t sent_ = 0;  // messages; under relaying_
 };
 
 }  // namespace

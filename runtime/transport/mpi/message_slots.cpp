@@ -10,7 +10,7 @@ Result<MessageSlots> MakeSlots(const ChannelShape& shape, device::Device* host) 
   device::BumpLayout layout;
   layout.Add(FirstValue(shape.spans));
   layout.Add(shape.message_bytes);
-  layout.Add(16ull * shape.spans);
+  layout.Add(16ull * shape.spans);  // each value begins at a multiple of 16
   MessageSlots slots;
   slots.spans = shape.spans;
   slots.count = std::max(

@@ -31,6 +31,8 @@ class Mpi final : public Transport {
     if (own.on_queue) queue_end = {context.host, own.device, links.relayer()};
     auto channel = MakeMessageChannel(shape, links.messenger(), edge.tag, from.rank, to.rank,
                                       queue_end);
+    // A queue cannot send: the threads that go on with messages do it for its end, and learn of the
+    // end here.
     if (channel.ok() && queue_end) {
       links.AddRelay([made = channel->get()] { return made->Relay(); });
     }

@@ -4,7 +4,7 @@
 // Every member signals that it has come, for reports, and for what the devices' collective does not
 // order: rounds in which nothing is moved, and poison flags of other members. Members of other
 // machines see neither: there the flags travel in a collective of their own, beside the values, and
-// where nothing is moved nobody waits for another machine.
+// a round that moves nothing waits for no other machine.
 #ifndef CGRAPH_RUNTIME_TRANSPORT_NCCL_NATIVE_COLLECTIVE_H_
 #define CGRAPH_RUNTIME_TRANSPORT_NCCL_NATIVE_COLLECTIVE_H_
 

@@ -21,6 +21,8 @@ class Nccl final : public Transport {
   Result<std::unique_ptr<Collective>> MakeCollective(const Edge& edge,
                                                      const CollectiveShape& shape,
                                                      const Context& context) const override {
+    // Within one machine every member sees the semaphores and flags of all others, and nothing has
+    // to travel beside the values.
     MembersHere here;
     if (!edge.within()) {
       for (const Edge::End& end : edge.ends) {

@@ -19,7 +19,11 @@ using Traits = CollectiveTraits;
 
 class HostedCollective : public Collective {
  public:
-  // Member: one that is on a queue. Its values and its result as the host sees them.
+  // Member: one that is on a queue. Its values and its result as the host sees them. Only the
+  // thread that issues to its queue touches it.
+  //
+  // The stage is what that thread has done for the member in this round: Prepare() is called again
+  // until it returns true, and must neither arrive nor reduce a second time.
   struct Member {
     std::vector<Tensor> inputs, outputs;
     enum class Stage : uint8_t { kNew, kArrived, kReduced } stage = Stage::kNew;
@@ -36,6 +40,7 @@ class HostedCollective : public Collective {
 
   // ---- members of the host's ----
 
+  // The issuer of a member on a queue waits for its copies, too, which a GPU signals.
   void SetEventCount(uint32_t member, EventCount* event_count) override {
     carried_->SetEventCount(member, event_count);
     copied_[member].AddListener(event_count);
@@ -78,6 +83,8 @@ class HostedCollective : public Collective {
     switch (pass) {
       case Pass::kShow: {
         // What is poisoned is copied, too: the host looks at the flags when the copies are there.
+        // There is one set of copies: before the last pass of the round before, Left() has said
+        // that no member reads them any more.
         device::Operation operation = *at.operation;
         operation.predicate = {{}, device::kNoFlag};
         for (size_t t = 0; t < member.inputs.size() && !at.empty; ++t) {

@@ -56,6 +56,8 @@ class QueuedCollective : public UnhostedCollective {
         at.queue->Signal(&Arrived(at.member), at.round + 1);
         return;
       case Pass::kMove:
+        // An empty round signals and waits as others do: the semaphores count rounds. No
+        // member moves anything in it.
         for (uint32_t other = 0; other < members_; ++other) {
           if (other != at.member) at.queue->Wait(&Arrived(other), at.round + 1, tag);
         }
@@ -120,6 +122,8 @@ class QueuedCollective : public UnhostedCollective {
   const uint64_t tensors_;
   SemaphoreArray semaphores_;
   std::vector<std::unique_ptr<Executable>> reducers_;  // by member, then tensor
+  // By frame, member and tensor: a queue reads its operands after Issue() has returned, and each
+  // frame may have an operation in progress.
   std::vector<Tensor> parts_;
 };
 
@@ -162,7 +166,7 @@ Result<std::unique_ptr<Collective>> MakeQueuedCollective(const CollectiveShape& 
   for (uint32_t member = 0; traits.reduces && member < shape.members; ++member) {
     const plan::Kernel kernel = ReducingKernel(*shape.reduction, shape.members);
     for (const CollectiveShape::Tensor& tensor : shape.tensors) {
-      if (devices[member] == nullptr) {
+      if (devices[member] == nullptr) {  // the rank that serves this member makes its own
         reducers.emplace_back();
         continue;
       }

@@ -23,12 +23,15 @@ class RendezvousChannel : public Channel {
 
   void IssueSend(Pass pass, const QueuedMessage& message) override {
     if (pass == Pass::kShow) message.queue->Signal(&shown(), message.number + 1);
+    // What is behind in the sender's queue may write where the values lie, so it waits until they
+    // were taken.
     if (pass == Pass::kEnd) {
       message.queue->Wait(&taken(), message.number + 1, message.operation->tag);
     }
   }
   void IssueReceive(Pass pass, const QueuedMessage& message) override {
     if (pass != Pass::kMove) return;
+    // An empty round signals and waits as others do: the semaphores count messages of all rounds.
     message.queue->Wait(&shown(), message.number + 1, message.operation->tag);
     for (uint32_t i = 0; i < message.count && !message.empty; ++i) {
       message.queue->Copy({*message.operation, &message.from[i], &message.to[i]});

@@ -48,7 +48,7 @@ class StagedChannel : public Channel {
       device::CopyBytes(SlotOf(n)[i].data, spans[i].data, spans[i].bytes);
     }
     poisoned_[n % slots_].store(poison, std::memory_order_relaxed);
-    shown().Signal(n + 1);
+    shown().Signal(n + 1);  // releases the flag and the bytes
     return true;
   }
   bool Sent(uint64_t) const override { return true; }
@@ -68,7 +68,8 @@ class StagedChannel : public Channel {
   bool ReadyToReceive(uint64_t n) const override {
     return !ends_.sends || shown().Reached(n + 1);
   }
-  // Sent in the first pass: receives of the same group may wait for it in the next one.
+  // Sent in the first pass: receives of the same group may wait for it in the next one. The wait
+  // for a free slot is for a message whose receive stands before this send in the certificate.
   void IssueSend(Pass pass, const QueuedMessage& message) override {
     if (pass != Pass::kShow) return;
     const uint64_t n = message.number;
@@ -101,7 +102,7 @@ class StagedChannel : public Channel {
   }
   device::Tensor* SlotOf(uint64_t n) { return values_.data() + n % slots_ * spans_; }
 
-  const uint64_t slots_;
+  const uint64_t slots_;  // used in turn: message n lies in slot n % slots_
   const uint64_t spans_;  // most values of a message
   const HostEnds ends_;
   device::Memory storage_;

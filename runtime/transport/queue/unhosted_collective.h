@@ -15,6 +15,8 @@ namespace cgraph::transport {
 
 class UnhostedCollective : public Collective {
  public:
+  // No member is the host's: work queues call neither Arrive nor Reduce. Reports ask PresenceOf
+  // from any thread, and the words of the semaphores answer.
   void Arrive(uint32_t, uint64_t, std::span<const BufferSpan>, std::span<const BufferSpan>,
               bool) override {}
   bool Reduce(uint32_t, uint64_t) override { return false; }

@@ -254,7 +254,7 @@ class CopySummer {
     return true;
   }
 
-  // Returns how many bytes the links of these devices sum in so many latencies.
+  // Returns how many bytes the links of these devices sum in `latencies` times their latency.
   int64_t BucketBytes(const std::vector<DeviceId>& ids, int64_t latencies) {
     if (!topology_) {
       topology_ =

@@ -21,8 +21,8 @@ struct Operation {
   uint32_t micro_batch = plan::kNone;  // see FindMicroBatches
   bool needs_indices = true;           // to be told from others of its micro-batch
   uint32_t output = plan::kNone;       // that a copy fills (output_copies.cpp)
-  // Of a transfer or a copy: the call that made what it moves, where another of the same name moves
-  // what another call made; else kNone.
+  // The call that made what a transfer or a copy moves, where its name alone would mean two of
+  // them; else kNone.
   uint32_t told_by = plan::kNone;
   bool is_colored_by_micro_batch = false;
   double shade = 0;  // of that colour, from 0 to 1 (shades.cpp)

@@ -7,7 +7,7 @@
 namespace cgraph {
 namespace {
 
-// Of a call for a micro-batch; else kNone.
+// Returns the method of a call that works for a micro-batch; else kNone.
 uint32_t MethodOf(const plan::Graph& graph, const Operation& operation) {
   const bool is_call = operation.kind == plan::Kind::call && operation.call != plan::kNone &&
                        operation.micro_batch != plan::kNone;

@@ -56,7 +56,7 @@ class TemporaryFile {
   std::unique_ptr<llvm::FileRemover> remover_;
 };
 
-// The most seconds for a layout, whose time grows much faster than the graph: nobody waits for
+// The most seconds for a layout, whose time grows much faster than the graph: no user waits for
 // minutes.
 constexpr unsigned kMaxSeconds = 30;
 

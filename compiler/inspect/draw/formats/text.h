@@ -11,7 +11,7 @@
 
 namespace cgraph {
 
-// Each line with at most so many characters, the last of which stands for the rest.
+// Cuts each line to so many characters; the last one stands for the rest.
 std::string Shortened(std::string_view text, size_t most = 56);
 // Inside a double-quoted string of the dot language; line ends are centred.
 std::string DotText(std::string_view text);

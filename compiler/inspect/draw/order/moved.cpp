@@ -36,7 +36,7 @@ class IntervalFinder {
       return PlaceOf(a) > PlaceOf(b);
     });
     for (size_t i = 0; i < order.size();) {
-      // Of what has one place nothing uses what another makes.
+      // Operations of one place do not use each other's results.
       size_t end = i;
       for (; end < order.size() && PlaceOf(order[end]) == PlaceOf(order[i]); ++end) {
         last_[order[end]] = LastPlaceOf(order[end]);
@@ -114,11 +114,12 @@ class IntervalFinder {
   std::vector<uint32_t> received_;      // by sending part: the part that receives it
 };
 
-// Of intervals in the order of a lane, whether each stays in a largest set from which places can be
-// chosen that never fall. From the end, let g(m) be the size of the largest set so far whose places
-// are all m or more. An interval adds one to g(m) for m between its ends; below its first place
-// g(m) is one more only where it is no larger than there, which is down to its next step. So each
-// interval adds a step of g at its last place and removes the one next below its first.
+// Finds for each interval, in the order of a lane, whether it stays in a largest set from which
+// places can be chosen that never fall. From the end, let g(m) be the size of the largest set so
+// far whose places are all m or more. An interval adds one to g(m) for m between its ends; below
+// its first place g(m) is one more only where it is no larger than there, which is down to its next
+// step. So each interval adds a step of g at its last place and removes the one next below its
+// first.
 std::vector<bool> LargestInOrder(const std::vector<Interval>& intervals) {
   constexpr int64_t kBelow = -1;
   std::multiset<int64_t> steps;  // g(m): how many of them are m or more
@@ -140,7 +141,7 @@ std::vector<bool> LargestInOrder(const std::vector<Interval>& intervals) {
   return stays;
 }
 
-// Of each interval that does not stay, one that it is on the wrong side of.
+// Finds, for each interval that does not stay, one that it is on the wrong side of.
 class LanePartners {
  public:
   explicit LanePartners(const std::vector<Interval>& intervals) : intervals_(intervals) {

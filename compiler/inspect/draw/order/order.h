@@ -25,7 +25,7 @@ struct StateOrder {
 std::vector<StateOrder> FindStateOrder(const plan::Plan& plan, const plan::Graph& graph,
                                        const Operations& operations);
 
-// Which operation follows which other one because of a barrier, of which one of them is a part.
+// An operation that a barrier orders behind another one; one of the two is a part of the barrier.
 struct BarrierOrder {
   uint32_t before = 0, after = 0;  // operations
 };

@@ -17,7 +17,7 @@
 
 namespace cgraph::schedule {
 
-// RangeMaxTree: numbers of which ranges grow together, and the greatest of them.
+// RangeMaxTree: a row of numbers whose ranges grow together, and the greatest of them.
 class RangeMaxTree {
  public:
   explicit RangeMaxTree(uint32_t size);

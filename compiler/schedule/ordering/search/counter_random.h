@@ -15,7 +15,7 @@ class CounterRandom {
     z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
     return z ^ (z >> 31);
   }
-  // Of 0 .. n - 1; n is small beside 2^64, so that no number is noticeably more frequent.
+  // Returns one of 0 .. n - 1; n is small beside 2^64, so that none is noticeably more frequent.
   uint64_t Below(uint64_t n) { return Next() % n; }
 
  private:

@@ -23,7 +23,7 @@ RuleFamily::RuleFamily(const Tasks& tasks) : tasks_(tasks), all_kinds_(tasks.kin
   if (deep_) TellDeepest();
 }
 
-// Finds the kinds of which some lane makes several calls, in the order in which they first appear.
+// Finds the kinds with several calls on some lane, in the order in which they first appear.
 void RuleFamily::FindKinds() {
   std::vector<std::vector<uint32_t>> counts(tasks_.lanes, std::vector<uint32_t>(tasks_.kinds));
   std::vector<uint32_t> appear;

@@ -24,7 +24,7 @@ class SerialScheduler {
       : tasks_(tasks), starts_(tasks.size()), holdings_(tasks) {}
 
   // Places tasks. `order`: all tasks, each behind those it needs. Returns whether all of them can
-  // start: false when one waits for memory that nobody gives back; `starts()` is of no use then.
+  // start: false when one waits for memory that is never given back; `starts()` is of no use then.
   bool Place(std::span<const uint32_t> order);
   // Returns the starts by task, in picoseconds.
   const std::vector<uint64_t>& starts() const { return starts_; }

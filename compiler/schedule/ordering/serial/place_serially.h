@@ -13,8 +13,8 @@
 
 namespace cgraph::schedule {
 
-// In rounds that repeat, what takes no time stands at a moment of its own all the same, so that who
-// needs whom can be told from when they start.
+// In rounds that repeat, a task that takes no time stands at a moment of its own all the same, so
+// that the starts of tasks tell which one needs which.
 inline uint64_t LengthOf(const Tasks& tasks, uint32_t task, uint64_t least = 1) {
   return tasks.durations[task] > 0 ? tasks.durations[task] : least;
 }
@@ -23,7 +23,7 @@ inline uint64_t LengthOf(const Tasks& tasks, uint32_t task, uint64_t least = 1) 
 struct Rounds {
   uint64_t period;
   size_t most;
-  uint64_t least_length = 1;  // of what takes no time; 0: who comes first is told by `order` too
+  uint64_t least_length = 1;  // of a task that takes no time; 0: `order` says which is first
 };
 
 // `order`: all tasks, those before a task before it. Nothing where a task finds no moment. Else the

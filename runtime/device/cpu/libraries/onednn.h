@@ -34,7 +34,8 @@ class DnnlConvolution {
   // As DnnlMatmul::Make.
   static std::unique_ptr<DnnlConvolution> Make(const ConvolutionShape& shape, ConvolutionPart part,
                                                plan::DType dtype);
-  // Of x and weight; weight and gy; or x and gy. Returns false when the library reports an error.
+  // Takes x and weight, weight and gy, or x and gy, by the part. Returns false when the library
+  // reports an error.
   virtual bool Run(const void* a, const void* b, void* out) = 0;
 };
 

@@ -24,7 +24,8 @@ DnnlLibrary OpenDnnl() {
   return library;
 }
 
-// Sets one OpenMP thread for the calling thread: the number is a property of each thread.
+// Sets one OpenMP thread for the calling thread: the number is a property of each thread. More
+// would take cores from the engine's other workers.
 void UseOneThread(const DnnlLibrary& library) {
   thread_local const bool once = (library.set_threads(1), true);
   (void)once;

@@ -43,6 +43,8 @@ Result<std::shared_ptr<NcclCommunicator>> NcclCommunicators::Of(
 
 Result<std::shared_ptr<NcclCommunicator>> NcclCommunicators::Make(
     const Nccl& nccl, Key key, std::vector<std::shared_ptr<Gpu>> gpus, const NcclId& id) {
+  // NCCL does not say how much memory of a GPU it takes: the account has what is less free
+  // afterwards.
   std::vector<uint64_t> free;
   for (const auto& gpu : gpus) free.push_back(gpu != nullptr ? gpu->FreeBytes() : 0);
   auto communicator = NcclCommunicator::Make(nccl, gpus, id, gives_up_);

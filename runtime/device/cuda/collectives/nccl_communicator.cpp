@@ -111,6 +111,8 @@ Status NcclCommunicator::SettleAll(const char* what) {
   return Status::Ok();
 }
 
+// One thread makes all ranks of this process, which NCCL wants in one group. The group is ended
+// also where a call has failed, since NCCL counts starts.
 Status NcclCommunicator::Begin(const NcclId& id) {
   const int count = static_cast<int>(ranks_.size());
   NcclConfig config;
@@ -238,6 +240,8 @@ NcclCommunicator::~NcclCommunicator() {
   Close(kDeadline);
 }
 
+// Under the lock from `aborted_` until every rank counts as aborting: a queue that sees `aborted_`
+// comes through this lock, too, before it asks Aborting() and says that memory is free.
 void NcclCommunicator::Abort(const std::string& why) {
   std::lock_guard lock(abort_mutex_);
   if (aborted_.exchange(true)) return;
@@ -295,7 +299,7 @@ std::string NcclCommunicator::why_aborted() const {
 Status NcclCommunicator::Look() {
   for (const auto& rank : ranks_) {
     std::unique_lock lock(rank->mutex, std::try_to_lock);
-    if (!lock.owns_lock() || rank->handle == nullptr) continue;  // somebody else will see it
+    if (!lock.owns_lock() || rank->handle == nullptr) continue;  // another thread asks, or ended
     int state = nccl::kSuccess;
     const int asked = nccl_.ncclCommGetAsyncError(rank->handle, &state);
     CGRAPH_RETURN_IF_ERROR(Check(asked, "a collective"));
@@ -306,9 +310,9 @@ Status NcclCommunicator::Look() {
 
 // ---- memory -------------------------------------------------------------------------------------
 
-// All ranks or none: NCCL defines nothing for a collective of which some values are registered. The
-// ranks' windows are made together, since each waits for the others'. A window promises that values
-// lie at one offset at all ranks: NCCL's kernels find the others' by their own.
+// All ranks register or none: NCCL does not define a collective whose values are registered in
+// part. The ranks' windows are made together, since each waits for the others'. A window promises
+// that values lie at one offset at all ranks: NCCL's kernels find the others' by their own.
 Status NcclCommunicator::Register(std::span<const device::Memory* const> blocks, uint64_t common) {
   constexpr const char* kWhat = "registering memory with NCCL";
   if (among_processes()) return Status::Ok();
@@ -359,6 +363,10 @@ void NcclCommunicator::Deregister() {
 
 // ---- issuing ------------------------------------------------------------------------------------
 
+// The ranks' locks are held over all of it, since NCCL's handles take calls of one thread. Each is
+// of a member that this thread alone issues for; others try it, or hold no second one: so the order
+// of locking does not matter. Whether a communicator was aborted is asked under the lock: then the
+// handle stays as long as the lock is held (AbortRank).
 Status NcclCommunicator::Issue(CUstream stream, std::span<const device::Collect> collects) {
   struct Used {
     NcclCommunicator* communicator;
@@ -426,7 +434,7 @@ int NcclCommunicator::Call(const device::Collect& at, CUstream stream) {
   }
 }
 
-// Gather, scatter and all_to_all: to each who gets, from each who gives.
+// Gather, scatter and all_to_all: sends to each member that gets, receives from each that gives.
 int NcclCommunicator::CallWithPeers(const device::Collect& at, int type, uint64_t count,
                                     CUstream stream) {
   const CollectiveTraits& traits = TraitsOf(at.kind);

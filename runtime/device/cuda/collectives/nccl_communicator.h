@@ -6,7 +6,8 @@
 // No handle blocks. When something fails (NCCL reports an error, a GPU is lost, a queue ends with
 // work pending), all ranks are *aborted*: their kernels end, with values that are worth nothing, so
 // that no stream hangs. An aborted communicator carries nothing out any more. Each process aborts
-// its own ranks; where there are several, that is how they end, too: nobody waits for another.
+// its own ranks. Several processes end a communicator in the same way, so that none waits for
+// another.
 #ifndef CGRAPH_RUNTIME_DEVICE_CUDA_COLLECTIVES_NCCL_COMMUNICATOR_H_
 #define CGRAPH_RUNTIME_DEVICE_CUDA_COLLECTIVES_NCCL_COMMUNICATOR_H_
 
@@ -73,7 +74,7 @@ class NcclCommunicator : public device::Communicator {
     std::mutex mutex;
     std::atomic<bool> aborting{false};  // a thread is to abort it, or does
     NcclComm handle = nullptr;  // null: ended
-    // Of the memory that is registered: as a window, or at this rank alone.
+    // What NCCL knows the registered memory by: a window of all ranks, or this rank alone.
     NcclWindow window = nullptr;
     void* registered = nullptr;
   };

@@ -44,7 +44,8 @@ class CudaBackend : public Backend {
       if (!made.ok()) return made.status();
       return std::unique_ptr<Device>(std::move(*made));
     }
-    // Any GPU of the plan may allocate what all of them reach.
+    // The devices of the host take pinned memory, which queues of GPUs read and write where it
+    // lies. Any GPU of the plan may allocate what all of them reach.
     if (gpu_of_device_.empty()) return cpu_->Open(plan, device);
     auto gpu = GpuOf(plan, gpu_of_device_.begin()->first);
     if (!gpu.ok()) return gpu.status();

@@ -51,6 +51,8 @@ CudaDevice::~CudaDevice() {
   if (watcher_.joinable()) watcher_.join();
 }
 
+// What several processes share comes first: pinned memory from the region that all of them map, and
+// blocks that the driver exports whole. Collectives by NCCL want memory that NCCL gives.
 Result<Memory> CudaDevice::Allocate(uint64_t bytes, MemoryKind kind, const std::string& what) {
   if (kind == MemoryKind::pinned && shared_.memory != nullptr) {
     return shared_.memory->Allocate(bytes, kind, what);
@@ -245,6 +247,9 @@ bool CudaDevice::WatchAll() {
   return pending;
 }
 
+// A GPU writes a semaphore's word and wakes no thread, so this one looks. It sleeps only while no
+// queue has anything pending; the predicate looks once more when the sleep is announced, so a
+// signal that was issued just before is not missed.
 void CudaDevice::RunWatcher() {
   uint32_t looks = 0;
   while (!ended_) {

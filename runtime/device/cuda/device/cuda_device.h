@@ -107,8 +107,8 @@ class CudaDevice : public device::Device,
   CUresult ShowPoison(CUstream stream, const Guard& guard, void* shown);
   CUresult TakePoison(CUstream stream, const Guard& guard, const void* shown);
 
-  // Of the queues of this device, for the watcher: a thread that looks at them while something is
-  // pending, so that who sleeps until a signal comes is woken.
+  // Add and Remove a queue for the watcher, a thread that looks at this device's queues while
+  // something is pending and wakes the threads that sleep until a signal comes.
   void Add(CudaQueue* queue);
   void Remove(CudaQueue* queue);
   void Wake() { pending_.Notify(); }
@@ -149,7 +149,7 @@ class CudaDevice : public device::Device,
   bool calls_code_ = false;
   std::vector<Graph> graphs_;
 
-  std::mutex queues_mutex_;
+  std::mutex queues_mutex_;  // held while they are watched, so none ends meanwhile
   std::vector<CudaQueue*> queues_;
   EventCount pending_;
   std::atomic<bool> ended_{false};

@@ -24,6 +24,8 @@ Status CudaGraph::End(CUstream stream) {
   return gpu_->Check(error_, kWhat);
 }
 
+// The stream is used for the upload alone; its queue issues nothing while graphs are finished. What
+// was captured is of no use once it is instantiated.
 Status CudaGraph::Finish() {
   const Driver& driver = gpu_->driver();
   Refuse(gpu_->MakeCurrent());

@@ -62,6 +62,8 @@ Result<std::unique_ptr<CudaQueue>> CudaQueue::Open(CudaDevice& device,
 
 // ---- issuing ------------------------------------------------------------------------------------
 
+// An operation whose flag is set already is not issued: nothing of it is left to do. Signals and
+// waits are operations of their own, so no other queue misses it.
 bool CudaQueue::Begins(const device::Operation& operation) {
   if (recording_ != nullptr) return true;
   const uint32_t own = operation.predicate.own;
@@ -77,6 +79,8 @@ Guard CudaQueue::GuardOf(const device::Operation& operation, const Prepared* pre
   Guard guard = table.GuardOf(*operation.bindings, operation.predicate);
   guard.log = log_;
   guard.step = operation.tag.step;
+  // What the log will name by graph and step alone is remembered for ReadLog(). A recorded launch
+  // has a round only when it is replayed.
   if (guard.looks && recording_ == nullptr) {
     steps_[operation.tag.graph][operation.tag.step] = {operation.tag.round,
                                                        operation.bindings->frame, prepared,
@@ -128,6 +132,8 @@ View CudaQueue::ViewOf(const device::Operation& operation, const device::Tensor&
   return view;
 }
 
+// The work is remembered before it is appended: a report names it while the driver, or code of
+// others, takes long over that; and a queue that breaks meanwhile fails it.
 void CudaQueue::Launch(const device::Launch& launch) {
   if (!Begins(launch)) return;
   const auto& prepared = static_cast<const Prepared&>(*launch.executable);
@@ -183,6 +189,9 @@ CUresult CudaQueue::Upload(const device::Launch& launch, device::Source& source,
   return driver.cuStreamSynchronize(stream_);
 }
 
+// Code of others cannot look at flags on the GPU, and must not run on values that are poisoned. So
+// the host decides, by flags that it sees (CarryOn); the issuer has waited for the queue where only
+// the GPU knows (load/poison/native_calls.h).
 void CudaQueue::CallCode(const device::Launch& launch, device::QueueCode& code) {
   if (recording_ != nullptr) return recording_->Refuse(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
   const device::Bindings& bindings = *launch.bindings;
@@ -256,7 +265,7 @@ void CudaQueue::Communicate(const device::Communicate& communicate) {
 }
 
 void CudaQueue::Wait(const TimelineSemaphore* semaphore, uint64_t value, const Tag& tag) {
-  if (semaphore->Reached(value)) return;
+  if (semaphore->Reached(value)) return;  // what it stands for is over already
   CUresult result = device_.gpu()->MakeCurrent();
   if (!Remember({Kind::kWait, tag, semaphore, value})) return;
   if (result == CUDA_SUCCESS) {
@@ -280,9 +289,13 @@ void CudaQueue::Signal(TimelineSemaphore* semaphore, uint64_t value) {
       BreakBy(result);
     }
   }
+  // The watcher sleeps while nothing is pending; from here on somewhere a thread may sleep until
+  // this signal comes, and the GPU wakes none.
   device_.Wake();
 }
 
+// A broken queue remembers, too, and appends nothing: FailIssued() then reports the operation and
+// makes the signal, so that executions in progress end.
 bool CudaQueue::Remember(Issued issued) {
   std::lock_guard lock(mutex_);
   if (issued.kind != Kind::kSignal) last_tag_ = issued.tag;
@@ -324,6 +337,8 @@ void CudaQueue::ReportTimes(const Issued& work) {
 
 // ---- recording ----------------------------------------------------------------------------------
 
+// Thread-local: other threads of the process, such as the program's, may go on with calls that a
+// capture in progress would otherwise forbid them.
 void CudaQueue::BeginRecording() {
   recording_ = std::make_unique<CudaGraph>(device_.gpu());
   recording_->Refuse(device_.gpu()->MakeCurrent());
@@ -388,6 +403,8 @@ CUresult CudaQueue::SetFlag(const device::Operation& operation) {
   return device_.gpu()->driver().cuMemsetD8Async(AddressOf(flag), 1, 1, stream_);
 }
 
+// The device's failure is set before any signal is made in place of the stream's: a thread that
+// sees such a signal and asks Device::Failure() must not take the values for good.
 void CudaQueue::Break(std::string why) {
   if (broken_) return;
   broken_ = true;
@@ -409,7 +426,8 @@ bool CudaQueue::Forget(std::vector<const TimelineSemaphore*>& come) {
     return any;
   }
   if (!broken_ && !FindsFailure()) return false;
-  // NCCL may write to memory until it has aborted, so nobody is told before that it is free.
+  // NCCL may write to memory until it has aborted, so operations are not failed before: their
+  // signals would say that the memory is free.
   const bool aborting = std::any_of(issued_.begin(), issued_.end(), [](const Issued& issued) {
     return issued.communicator != nullptr && issued.communicator->Aborting();
   });
@@ -450,6 +468,8 @@ bool CudaQueue::ForgetOver(std::vector<const TimelineSemaphore*>& come) {
   return over != 0;
 }
 
+// The reports are there before the signals are made, as for a queue that works: the issuer reads
+// signals first and then polls for reports (WorkQueue::FinishEntries).
 bool CudaQueue::FailIssued(std::vector<const TimelineSemaphore*>& come) {
   const bool any = !issued_.empty();
   for (; !issued_.empty(); issued_.pop_front()) {
@@ -488,6 +508,8 @@ CUresult CudaQueue::StreamState() const {
   return current == CUDA_SUCCESS ? device_.gpu()->driver().cuStreamQuery(stream_) : current;
 }
 
+// Asking the driver takes far longer than reading a word, and a GPU seldom fails: so it is asked
+// only after looks in vain, every so many of them.
 bool CudaQueue::FindsFailure() {
   if (++looks_ % kLooksPerQuery != 0) return false;
   const CUresult state = StreamState();
@@ -496,6 +518,7 @@ bool CudaQueue::FindsFailure() {
   return broken_;
 }
 
+// Listeners are notified without the lock, since a thread that wakes may poll at once.
 bool CudaQueue::Poll(std::vector<Report>& reports) {
   std::vector<const TimelineSemaphore*> come;
   bool any;
@@ -523,6 +546,9 @@ bool CudaQueue::Watch() {
   return pending;
 }
 
+// The log is a ring in pinned memory. Kernels of this stream write it, one after another: an entry,
+// then a fence, then the count. So the count alone says which entries can be read, and the signal
+// behind a kernel comes after both.
 void CudaQueue::ReadLog(std::vector<Report>& reports) {
   const uint64_t count = std::atomic_ref<uint64_t>(log_->count).load(std::memory_order_acquire);
   if (count - failures_seen_ > log_->room) {  // what was overwritten is not known to have failed

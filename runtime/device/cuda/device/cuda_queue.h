@@ -9,6 +9,11 @@
 // the queue then is *broken*, reports every operation as failed, and signals for itself, so that
 // executions end. A queue with a collective in progress breaks when the collective's communicator
 // fails, and aborts the communicator when it breaks itself or ends, so that no other GPU hangs.
+//
+// Three kinds of threads come here. The issuer, one at a time, issues and polls; what stands above
+// `mutex_` below is its own, but for `clock_`. The device's watcher forgets what is over (Watch).
+// Any thread asks for the head. Calls of the driver that append to the stream are the issuer's
+// alone, so they need no lock.
 #ifndef CGRAPH_RUNTIME_DEVICE_CUDA_DEVICE_CUDA_QUEUE_H_
 #define CGRAPH_RUNTIME_DEVICE_CUDA_DEVICE_CUDA_QUEUE_H_
 
@@ -58,8 +63,8 @@ class CudaQueue : public device::Queue, public device::Recorder {
   bool Poll(std::vector<device::Report>& reports) override;
   std::optional<device::Head> Head() override;
 
-  // Forgets what is over and wakes who listens to the signals that have come. Called by the
-  // device's watcher. Returns whether it is to be called again soon: something is pending, or the
+  // Forgets what is over and wakes the listeners of the signals that have come. Called by the
+  // device's watcher. Returns whether it should be called again soon: something is pending, or the
   // queue is broken and its stream not over.
   bool Watch();
 
@@ -95,8 +100,8 @@ class CudaQueue : public device::Queue, public device::Recorder {
   View ViewOf(const device::Operation& operation, const device::Tensor& tensor) const;
   void Check(CUresult result, const device::Operation& operation, const char* what);
   CUresult Upload(const device::Launch& launch, device::Source& source, std::string& error);
-  // Lets code of others append the work of a launch. Whether something that it checks is poisoned
-  // is known to the host: who issues has waited for it.
+  // Lets code of others append the work of a launch. The host knows whether something that it
+  // checks is poisoned: the issuer has waited for it.
   void CallCode(const device::Launch& launch, device::QueueCode& code);
   // Returns whether the stream is to have it: not when the queue is broken.
   bool Remember(Issued issued);
@@ -123,9 +128,10 @@ class CudaQueue : public device::Queue, public device::Recorder {
   // the semaphores whose signals have come. Returns whether anything was forgotten.
   bool Forget(std::vector<const TimelineSemaphore*>& come);
   bool ForgetOver(std::vector<const TimelineSemaphore*>& come);
-  // Of a broken queue: fails what was issued to it, and signals in its place.
+  // Fails what was issued to a broken queue, and signals in its place.
   bool FailIssued(std::vector<const TimelineSemaphore*>& come);
-  // Returns how many entries are over: those up to the last signal that has come, and itself.
+  // Returns how many entries are over: those up to the last signal that has come, and itself. A
+  // queue is in order, so what stands before a signal is over when the signal has come.
   size_t CountOver() const;
   CUresult StreamState() const;  // what the driver says of the stream, or of its context
   // Asks now and then whether the GPU or a communicator has failed; then the queue is broken.

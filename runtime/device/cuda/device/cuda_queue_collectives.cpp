@@ -28,6 +28,7 @@ void CudaQueue::EndCollectives() {
   for (size_t i = 0; i < collects_.size(); ++i) {
     const device::Collect& collect = collects_[i];
     auto* communicator = static_cast<NcclCommunicator*>(collect.communicator);
+    // The group is one operation of the stream: its last entry has the times of all.
     if (i + 1 == collects_.size()) {
       issues = BeginWork(collect, communicator);
     } else {
@@ -46,7 +47,8 @@ void CudaQueue::EndCollectives() {
   EndWork();
   std::lock_guard lock(mutex_);
   if (!issued.ok()) BreakByCollective(issued);
-  // What was remembered of them may be forgotten already: the watcher looks at broken queues, too.
+  // The queue may have broken since BeginWork(), while NCCL was called without the lock. What was
+  // remembered of them may be forgotten already: the watcher looks at broken queues, too.
   for (const device::Collect& collect : collects_) {
     if (broken_) static_cast<NcclCommunicator*>(collect.communicator)->Abort(why_broken_);
   }

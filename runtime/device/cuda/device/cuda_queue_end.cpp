@@ -19,6 +19,8 @@ constexpr auto kLookEvery = std::chrono::microseconds(20);
 
 }  // namespace
 
+// A read-modify-write: the stream, the watcher and the thread that closes may signal the same word
+// at once, and a lower value must not replace a higher one.
 bool CudaQueue::Force(const TimelineSemaphore& semaphore, uint64_t value) {
   auto* word = const_cast<std::atomic<uint64_t>*>(semaphore.word());
   uint64_t now = word->load();
@@ -37,7 +39,7 @@ void CudaQueue::AbortCollectives() {
 
 bool CudaQueue::Close() {
   if (stream_ == nullptr) return true;
-  device_.Remove(this);
+  device_.Remove(this);  // from here on the watcher does not come to it
   const Driver& driver = device_.gpu()->driver();
   AbortCollectives();
   {
@@ -58,10 +60,10 @@ bool CudaQueue::Close() {
   return true;
 }
 
-// Nobody signals any more what the stream waits for. What is behind runs on memory that nobody
-// reads. The stream of a broken queue may still write what it was to signal before, so that a
-// semaphore goes back: all are signalled until the stream is over, or the driver has nothing to say
-// of it.
+// No thread signals any more what the stream waits for, so this one does; the operations behind the
+// waits then work on memory that is not read. The stream of a broken queue may still write the
+// lower value that it was to signal, which takes a semaphore back. So all are signalled again and
+// again until the stream is over, or the driver reports an error of it.
 bool CudaQueue::AwaitEnd() {
   const Driver& driver = device_.gpu()->driver();
   const auto begun = std::chrono::steady_clock::now();

@@ -30,7 +30,7 @@ class StreamClock {
   // Takes an event back, which is over, and returns when that was: nanoseconds of the steady clock.
   // Events must come in the order in which they were recorded. 0 for null.
   uint64_t Take(CUevent event);
-  // Takes an event back that nobody asks when it was; null: none.
+  // Takes an event back whose time is not asked for; null: none.
   void Drop(CUevent event);
 
  private:

@@ -1,4 +1,4 @@
-// A file is a header, which says of which key and how long the code is, and the code.
+// A file is a header, which has the key and the length of the code, and the code.
 #include "runtime/device/cuda/libraries/code_cache.h"
 
 #include <unistd.h>
@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kSuffix = ".cgraph-code";
 constexpr std::string_view kTemporary = ".cgraph-temporary";
-constexpr auto kAbandoned = std::chrono::hours(1);  // nobody writes a file for so long
+constexpr auto kAbandoned = std::chrono::hours(1);  // no process writes a file for so long
 constexpr uint64_t kMagic = 0x31656463'68706763;  // "cgphcde1"
 
 using Digest = std::array<uint64_t, 2>;
@@ -79,6 +79,8 @@ fs::path CodeCache::PathOf(std::string_view key) const {
   return folder_ / fmt::format("{:016x}{:016x}{}", digest[0], digest[1], kSuffix);
 }
 
+// The header has digests of key and code, and the length: a file that was cut off, that is of
+// another key whose name is the same, or that was changed, counts as none.
 std::optional<std::string> CodeCache::Find(std::string_view key) const {
   if (folder_.empty()) return std::nullopt;
   const fs::path path = PathOf(key);
@@ -94,6 +96,9 @@ std::optional<std::string> CodeCache::Find(std::string_view key) const {
   return code;
 }
 
+// Several processes and threads may keep files at once. Each writes a temporary one, whose name has
+// its process and a number, in the same folder, since a file is renamed as a whole within one file
+// system only. Of two under one key the last one stays; both are right.
 void CodeCache::Keep(std::string_view key, std::string_view code) const {
   if (folder_.empty()) return;
   std::error_code error;
@@ -118,6 +123,7 @@ void CodeCache::Keep(std::string_view key, std::string_view code) const {
   Trim();
 }
 
+// Another process may do the same at the same time: a file that has gone meanwhile is no error.
 void CodeCache::Trim() const {
   struct File {
     fs::file_time_type used;

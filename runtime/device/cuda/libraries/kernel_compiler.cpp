@@ -51,12 +51,12 @@ Result<CUfunction> KernelCompiler::Make(const std::string& source, const std::st
   const Result<std::string> code = (*nvrtc)->Compile(source, DeviceHeaders(), capability_);
   if (!code.ok()) return code.status();
   Result<CUfunction> loaded = Load(*code, name);
-  if (loaded.ok()) cache_.Keep(key, *code);
+  if (loaded.ok()) cache_.Keep(key, *code);  // what this driver does not load is of no use later
   return loaded;
 }
 
 Result<CUfunction> KernelCompiler::Load(const std::string& code, const std::string& name) {
-  modules_.reserve(modules_.size() + 1);
+  modules_.reserve(modules_.size() + 1);  // first: push_back() must not fail on a loaded module
   CUmodule module = nullptr;
   const std::string what = fmt::format("loading the kernel `{}`", name);
   CGRAPH_RETURN_IF_ERROR(driver_.Check(driver_.cuModuleLoadData(&module, code.data()), what));

@@ -24,7 +24,7 @@ class LoadedKernels : public KernelModule {
 
   Status Load() {
     for (const Image& image : Images()) {
-      modules_.reserve(modules_.size() + 1);
+      modules_.reserve(modules_.size() + 1);  // first: push_back() must not fail on a loaded module
       CUmodule module = nullptr;
       const std::string what = fmt::format("loading the kernels of {}", image.file);
       const CUresult result = driver_.cuModuleLoadData(&module, image.data);

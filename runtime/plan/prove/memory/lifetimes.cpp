@@ -63,8 +63,8 @@ bool Lifetimes::AddOfPiece(uint32_t buffer, uint64_t begin, uint64_t end) {
   return ordered;
 }
 
-// Finds the writes of a range of bytes that begin a lifetime: those after which nobody reads what
-// was there before. A write whose size depends on extents leaves what lies behind them, so it
+// Finds the writes of a range of bytes that begin a lifetime: those after which no access reads
+// what was there before. A write whose size depends on extents leaves what lies behind them, so it
 // begins a lifetime only for reads that end at the same extents. The search goes from behind.
 void Lifetimes::FindBeginnings() {
   begins_.assign(piece_.size(), 0);

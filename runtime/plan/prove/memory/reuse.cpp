@@ -102,7 +102,7 @@ class ArenaReuse {
     std::sort(lifetimes_.begin(), lifetimes_.end(), [](const Lifetime& a, const Lifetime& b) {
       return std::tie(a.phase, a.order, a.buffer) < std::tie(b.phase, b.order, b.buffer);
     });
-    std::map<uint64_t, const Lifetime*> holders;  // from this byte on; null: nobody
+    std::map<uint64_t, const Lifetime*> holders;  // from this byte on; null: none
     holders[0] = nullptr;
     const int64_t last_round = index_.runs_once() ? 0 : 1;
     for (int64_t round = 0; round <= last_round; ++round) {

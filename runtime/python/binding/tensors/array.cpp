@@ -84,7 +84,7 @@ nb::object MakeCapsule(const Exporting& from, const char* name, PyCapsule_Destru
   return nb::steal(capsule);
 }
 
-// The destructors of capsules that nobody has used.
+// The destructors of capsules that were not used.
 template <typename Managed>
 void DeleteUnused(PyObject* capsule, const char* name) {
   if (PyCapsule_IsValid(capsule, name) == 0) return;
@@ -211,7 +211,7 @@ nb::object Array::DLPack(nb::handle stream, nb::handle max_version, nb::handle d
                              gpu_ ? Device() + "'s" : "this machine's",
                              nb::cast<int>(DLPackDevice()[0]), gpu_.value_or(0)));
   }
-  // The execution is over, so whoever gets the result need not wait, on whatever stream.
+  // The execution is over, so the reader of the result need not wait, on whatever stream.
   Exporting exporting{owner_, *tensor_, index_, {kDLCPU, 0}, 0};
   if (gpu_) {
     const auto named = stream.is_none() ? kDefaultStream : nb::cast<intptr_t>(stream);

@@ -36,7 +36,7 @@ struct InputPort {
 // Reads argument and way from the port's name.
 void FindWay(InputPort& port);
 
-// Borrowed: one tensor of somebody else's. Made and destroyed with the GIL held.
+// Borrowed: a tensor of the caller's. Made and destroyed with the GIL held.
 class Borrowed {
  public:
   Borrowed() = default;

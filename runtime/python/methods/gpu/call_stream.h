@@ -20,7 +20,7 @@ namespace cgraph::methods {
 inline constexpr intptr_t kDefaultStream = 1;
 
 // CopiedResults: results of calls that were let go of by all others, until a stream has copied
-// them: whoever made them may write to their memory as soon as nobody holds them.
+// them: their maker may write to their memory as soon as the last reference is gone.
 class CopiedResults {
  public:
   CopiedResults() = default;

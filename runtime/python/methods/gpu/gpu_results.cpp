@@ -99,7 +99,7 @@ Reference CapsuleFor(PyObject* value, const CallStream& stream) {
   return CapsuleOf(value, keywords.get());
 }
 
-// Whether somebody else sees to it that the memory stays as it is until the stream has copied it:
+// Whether the memory's owner sees to it that it stays as it is until the stream has copied it:
 // PyTorch's allocator does.
 bool IsKept(PyObject* value) {
   const Reference kept = CallHelper("is_kept_for_stream", Reference::To(value));

@@ -14,6 +14,8 @@
 namespace cgraph::transport {
 
 struct LocalMember {
+  // The driver of the member sends; the MPI may hold the memory until AllLeft() says that it has
+  // let go, and until then the member is not done with its round.
   std::vector<OutgoingMessage> inputs;  // sent on arrival
   std::vector<OutgoingMessage> slices;  // sent when it has reduced them; one, or none
 

@@ -59,7 +59,9 @@ void MemberResults::Compute(uint32_t member, uint64_t n, uint32_t tensor) {
   }
 }
 
-// Returns what `member` reduces, of each member, and how many bytes of it there are everywhere.
+// Returns what `member` reduces, of each member, and how many bytes of it there are everywhere. The
+// list is this member's row, since members here are driven by several threads. It is in the order
+// of members at every rank, which makes the bits the same.
 std::pair<const void**, uint64_t> MemberResults::Sources(uint32_t member, uint64_t n,
                                                          uint32_t tensor, uint64_t most) {
   const void** const from = sources_.data() + size_t{member} * shape_.members;
@@ -72,6 +74,8 @@ std::pair<const void**, uint64_t> MemberResults::Sources(uint32_t member, uint64
 }
 
 // Reduces a member's slice, into its own result and those of the others here.
+// Other members here reduce other slices at the same time, and the thread that polls brings those
+// of other ranks: no two write the same bytes of a result.
 void MemberResults::ReduceSlice(uint32_t member, uint64_t n, uint32_t tensor) {
   const ByteRange slice = SliceHere(n, tensor, member);
   auto [from, bytes] = Sources(member, n, tensor, slice.bytes);

@@ -1,6 +1,10 @@
-// MemberRounds: what the members of a collective between ranks have shown in its rounds, and who
-// has left them. A member is shown in two of them, used in turn: it can be one round ahead of the
+// MemberRounds: what the members of a collective between ranks have shown in its rounds, and which
+// have left them. A member is shown in two of them, used in turn: it can be one round ahead of the
 // slowest member, which may still be reading the round before, but not two.
+//
+// A member of this rank is written by the thread that drives it, one of another rank by the thread
+// that polls. The release of a number shows what the member shows in that round; the release of
+// `left_` shows what it has written into the results of others.
 #ifndef CGRAPH_RUNTIME_TRANSPORT_MPI_COLLECTIVE_MEMBER_ROUNDS_H_
 #define CGRAPH_RUNTIME_TRANSPORT_MPI_COLLECTIVE_MEMBER_ROUNDS_H_
 
@@ -15,7 +19,7 @@
 namespace cgraph::transport {
 
 struct MemberRound {
-  std::atomic<uint64_t> number{0};  // plus one
+  std::atomic<uint64_t> number{0};  // of the round, plus one
   bool poison = false;
   std::vector<BufferSpan> inputs, outputs;  // of a member of this rank, by tensor
   std::vector<BufferSpan> sections;         // of a member of another rank

@@ -32,6 +32,8 @@ class MessageCollective final : public Collective, private MemberMessages {
         remote_(shape.members),
         results_(shape_, rounds_, remote_) {}
   ~MessageCollective() override {
+    // Before Listen(), which waits for the messages that have begun to come: what is delivered
+    // under the messenger's lock from then on sees it.
     closing_.store(true, std::memory_order_relaxed);
     for (uint32_t m = 0; m < shape_.members; ++m) {
       if (!Here(m)) messenger_.Listen(first_tag_ + m, nullptr);
@@ -56,6 +58,7 @@ class MessageCollective final : public Collective, private MemberMessages {
 
   void Arrive(uint32_t member, uint64_t n, std::span<const BufferSpan> inputs,
               std::span<const BufferSpan> outputs, bool poison) override {
+    // A poisoned member sends, too: others wait for its message. It has no bytes then.
     for (OutgoingMessage& message : local_[member].inputs) {
       message.Send(messenger_, first_tag_ + member, n, poison, inputs);
     }
@@ -129,6 +132,8 @@ class MessageCollective final : public Collective, private MemberMessages {
     }
   }
   // Such a message comes when all members here have arrived: the sender has reduced their inputs.
+  // So the thread that polls may write into their results. Each slice has one writer, and results
+  // are read only after Left().
   void OnSlices(RemoteMember& from, uint64_t n, std::span<std::byte> message) override {
     std::vector<BufferSpan>& slices = from.slice_sections();
     // What comes while this is destroyed must not be written where the results once were.

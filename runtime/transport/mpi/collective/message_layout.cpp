@@ -51,6 +51,8 @@ uint64_t MessageLayout::Write(uint64_t round, bool poison, std::span<const Buffe
   return MessageBytes(at);
 }
 
+// The sizes come from another process: each is cut to what the shape allows and to what the message
+// has, so no section lies outside the message.
 bool MessageLayout::Read(uint64_t round, std::span<std::byte> message,
                   std::span<BufferSpan> sections) const {
   std::fill(sections.begin(), sections.end(), BufferSpan{nullptr, 0});

@@ -38,7 +38,7 @@ class OutgoingMessage {
     }
   }
   // Returns whether the message of round n has left. A member may be a round ahead of others that
-  // ask.
+  // ask; so each of two rounds has flags of its own.
   bool Left(uint64_t n) const {
     const auto first = busy_.begin() + static_cast<ptrdiff_t>((n & 1) * to_.size());
     return std::none_of(first, first + static_cast<ptrdiff_t>(to_.size()), [](const auto& busy) {

@@ -39,6 +39,8 @@ Result<std::unique_ptr<RemoteMember>> RemoteMember::Make(const CollectiveShape& 
   return made;
 }
 
+// Messages of one member have one tag and keep their order, so their number says what they are.
+// What another rank sends with that tag, or what is too large, is dropped.
 std::span<std::byte> RemoteMember::BufferFor(uint32_t from, uint64_t bytes) {
   const uint64_t each = inputs_.most_bytes();
   std::span<std::byte> buffer(memory_.data() + (begun_ / per_round() & 1) * each, each);

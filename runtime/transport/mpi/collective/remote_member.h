@@ -20,7 +20,7 @@ namespace cgraph::transport {
 
 class RemoteMember;
 
-// MemberMessages: who gets the messages of members at other ranks, by the thread that polls.
+// MemberMessages: takes the messages of members at other ranks. The thread that polls calls it.
 class MemberMessages {
  public:
   virtual void OnInputs(const RemoteMember& from, uint64_t n, std::span<std::byte> message) = 0;
@@ -42,7 +42,7 @@ class RemoteMember final : public cluster::Listener {
   const MessageLayout& inputs() const { return inputs_; }
   const MessageLayout& slices() const { return slices_; }
   bool has_slices() const { return !slices_.sections().empty(); }
-  // Where the slices of a message lie, for who reads it; by section.
+  // Where the slices of a message lie, for its reader; by section.
   std::vector<BufferSpan>& slice_sections() { return slice_sections_; }
   // Returns which of the sections of its inputs has what a member of this rank needs of a tensor.
   size_t SectionOf(uint32_t tensor, uint32_t reader) const {
@@ -62,7 +62,10 @@ class RemoteMember final : public cluster::Listener {
   const MessageLayout inputs_, slices_;
   std::vector<BufferSpan> slice_sections_;
   std::vector<size_t> section_of_;
-  device::Memory memory_;             // for inputs of two rounds, and the slices of one
+  // For inputs of two rounds, since they may come while members here still read those of the round
+  // before. The slices of one round are enough: the sender reduces the next ones of inputs that
+  // members here send when they have left this round, and its slices are taken by then.
+  device::Memory memory_;
   uint64_t begun_ = 0, arrived_ = 0;  // messages
 };
 

@@ -81,6 +81,7 @@ class DirectConvolution {
   struct Overlap {
     int64_t first, end, from;
   };
+  // Padding is left out here, once for a row, instead of being looked for at every element.
   Overlap OverlapOf(int64_t column) const {
     const int64_t shift = column * s_.dilation[1] - s_.padding[1], stride = s_.stride[1];
     const int64_t first = shift < 0 ? (-shift + stride - 1) / stride : 0;
@@ -151,6 +152,7 @@ class DirectConvolution {
     }
   }
 
+  // An element's sum goes over all images and places, so the sums of rows are added in f64.
   void WeightGradient(int64_t images, const T* x, const T* gy, T* gradient) {
     for (int64_t o = 0; o < s_.out_channels; ++o) {
       for (int64_t c = 0; c < GroupInputs(); ++c) {

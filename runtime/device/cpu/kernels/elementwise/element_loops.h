@@ -25,7 +25,7 @@ struct ElementOp {
   bool takes_bool = false;   // the first operand is bool, the others have the result's dtype
   bool widens = false;       // its loops take and give f32 for f16 and bf16 (HalfLoops)
   ElementLoop all = nullptr;                        // every operand moves along
-  // Of several operands, the first or the second alone moves; may be null.
+  // The first or the second operand alone moves along; may be null.
   ElementLoop only_a = nullptr, only_b = nullptr;
   // As `all`, for a result that GoesPastCaches; FinishPastCaches is called after the last loop. May
   // be null.

@@ -135,6 +135,7 @@ class FusedKernel final : public Kernel {
           Move(tile, tile_ * plan::DTypeBytes(out_dtype_), !past_caches);
         } else {
           const int64_t stride = walk.strides[place.index][0];
+          // The one input of a step never stands still: it has the result's dims (MakeStep).
           const bool stands = stride == 0 && step.inputs.size() > 1;
           moves[i] = !stands;
           tile = Tile(in[place.index], in_dtypes_[place.index], stands ? 1 : count);

@@ -53,7 +53,7 @@ struct SelectLoop {
   }
 };
 
-// Of three operands, of which the second and the third move along or stand still.
+// The loop of three operands; the second and the third move along or stand still.
 template <typename Operation, typename T, bool moving>
 struct TernaryLoop {
   CGRAPH_INLINE static void Run(const void* const* in, void* out, int64_t count) {

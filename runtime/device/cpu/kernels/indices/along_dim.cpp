@@ -50,6 +50,8 @@ class ScatterAddKernel final : public Kernel {
     const Tensor& x = inputs[0];
     const Tensor& index = inputs[1];
     const int64_t extent = x.dims[dim_];
+    // Before anything is written: the result may lie where x does, which a failed call leaves
+    // alone.
     if (!AreAlong("scatter_add", index, extent, error)) return false;
     if (x.data != outputs[0].data) CopyBytes(outputs[0].data, x.data, x.bytes());
     const Columns columns = ColumnsOf(index, dim_);

@@ -13,6 +13,8 @@ namespace {
 
 constexpr uint64_t kTile = 512;  // elements: accumulators stay in the first-level cache
 
+// Participants are taken in the order of their ranks, element by element: so every member that
+// computes an element gets the same bits, and in every round the same.
 template <typename T, typename Op, bool kAverage>
 struct Loop {
   [[gnu::always_inline]] static void Run(const void* const* from, uint32_t participants,

@@ -10,7 +10,8 @@
 namespace cgraph::device {
 namespace {
 
-// NaN is never the greatest element, but exp takes it into the sum.
+// NaN is never the greatest element, but exp takes it into the sum. The greatest element is
+// subtracted first, so that exp cannot overflow; the sum is at least 1 then.
 template <typename C>
 struct SoftmaxRow {
   CGRAPH_INLINE static void Run(const C* const* in, C* y, int64_t count, double) {
