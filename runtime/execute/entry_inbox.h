@@ -78,7 +78,8 @@ class EntryInbox {
   // Returns the graph of an entry, counted from 0; none where it is not submitted.
   std::optional<uint32_t> GraphOf(uint64_t number) const {
     const uint64_t entry = slots_[number & mask_].load(std::memory_order_acquire);
-    if (!Passed(WaitPoint::kInbox, entry >> kGraphBits == number + 1)) return std::nullopt;
+    const uint64_t submitted = entry >> kGraphBits, wanted = (number + 1) & kNumberMask;
+    if (!Passed(WaitPoint::kInbox, submitted == wanted)) return std::nullopt;
     const uint64_t graph = entry & kGraphMask;
     if (graph >= graphs_) return std::nullopt;  // no submitter of ours writes that
     return static_cast<uint32_t>(graph);
@@ -125,6 +126,8 @@ class EntryInbox {
  private:
   static constexpr int kGraphBits = 24;  // of an entry, below its number
   static constexpr uint64_t kGraphMask = (1ull << kGraphBits) - 1;
+  // The number begins again after 2^40 entries: 30 hours of 100 ns. No slot is as old as that.
+  static constexpr uint64_t kNumberMask = ~0ull >> kGraphBits;
 
   Shared::Words* const words_;
   const std::span<std::atomic<uint64_t>> slots_;

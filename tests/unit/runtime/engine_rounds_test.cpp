@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "runtime/engine/engine.h"
+#include "runtime/execute/entry_inbox.h"
 #include "tests/support/plans/flow_plan.h"
 #include "tests/support/plans/loaded.h"
 
@@ -274,6 +275,25 @@ TEST_CASE("what was traced can be read at any time") {
   CHECK(!wrong);
   CHECK(!engine->Trace(0).events.empty());
   CHECK(engine->Trace(1000).events.empty());
+}
+
+TEST_CASE("an inbox goes on after any number of entries") {
+  for (const uint64_t first : {uint64_t{0}, (uint64_t{1} << 40) - 3, (uint64_t{1} << 41) - 3}) {
+    INFO("from entry " << first);
+    engine::EntryInbox::Shared::Words words;
+    words.pushed = first;
+    words.done = first;
+    std::vector<std::atomic<uint64_t>> slots(4);
+    EventCount worker, driver;
+    engine::EntryInbox inbox({&words, slots}, /*graphs=*/2, &worker, &driver);
+    for (uint64_t number = first; number < first + 10; ++number) {
+      CHECK_FALSE(inbox.GraphOf(number).has_value());
+      inbox.Push(number % 2);
+      CHECK(inbox.GraphOf(number) == number % 2);
+      CHECK_FALSE(inbox.GraphOf(number + 1).has_value());
+      inbox.SetDone(number + 1);
+    }
+  }
 }
 
 }  // namespace cgraph
