@@ -24,10 +24,10 @@ device::SharedGpu* CallersGpus::Of(uint32_t number) const {
   return nullptr;
 }
 
-device::SharedGpu* CallersGpus::OfResult(const ExecutionState& run, size_t i) const {
-  const LoadedGraph& graph = *loaded_.graphs[run.graph];
+device::SharedGpu* CallersGpus::OfResult(const ExecutionState& execution, size_t i) const {
+  const LoadedGraph& graph = *loaded_.graphs[execution.graph];
   const uint32_t block = graph.results[i].block;
-  // Held by the device, which lives as long as the runs.
+  // Held by the device, which lives as long as the executions.
   if (block == 0) return nullptr;
   return loaded_.devices[graph.result_blocks[block].device]->shared_gpu().get();
 }

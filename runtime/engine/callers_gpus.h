@@ -28,7 +28,7 @@ class CallersGpus {
   // Returns the GPU that the driver has this number; null: it is none of ours.
   device::SharedGpu* Of(uint32_t number) const;
   // Returns the GPU that a result lies in memory of; null: it lies in the host's.
-  device::SharedGpu* OfResult(const ExecutionState& run, size_t i) const;
+  device::SharedGpu* OfResult(const ExecutionState& execution, size_t i) const;
   // Returns "cuda:0, cuda:1", or where the engine runs instead.
   std::string Text() const;
 

@@ -51,13 +51,13 @@ bool Driver::Pending() const {
                                [](const auto& worker) { return worker->Pending(); });
 }
 
-void Driver::Await(ExecutionState& run) {
-  DriveUntil([&] { return ending_.has_ended() || run.Over(); });
+void Driver::Await(ExecutionState& execution) {
+  DriveUntil([&] { return ending_.has_ended() || execution.Over(); });
 }
 
-bool Driver::AwaitDone(const ExecutionState& run, const std::function<bool()>& interrupted) {
+bool Driver::AwaitDone(const ExecutionState& execution, const std::function<bool()>& interrupted) {
   constexpr auto kSlice = std::chrono::milliseconds(100);
-  const auto over = [&] { return ending_.has_ended() || run.Done(); };
+  const auto over = [&] { return ending_.has_ended() || execution.Done(); };
   if (!interrupted) {
     DriveUntil(over);
     return true;
@@ -69,8 +69,8 @@ bool Driver::AwaitDone(const ExecutionState& run, const std::function<bool()>& i
   return true;
 }
 
-void Driver::AwaitUntil(ExecutionState& run, const Deadline& deadline) {
-  AwaitWithoutDriving([&] { return ending_.has_ended() || run.Over(); }, deadline);
+void Driver::AwaitUntil(ExecutionState& execution, const Deadline& deadline) {
+  AwaitWithoutDriving([&] { return ending_.has_ended() || execution.Over(); }, deadline);
 }
 
 template <typename Over>

@@ -32,14 +32,14 @@ class Driver {
   void Join();
   void JoinFallback();
 
-  // Blocks until the run is over or the engine has ended; drives.
-  void Await(ExecutionState& run);
+  // Blocks until the execution is over or the engine has ended; drives.
+  void Await(ExecutionState& execution);
   // As Await(), without driving; returns when `deadline` has passed, too.
-  void AwaitUntil(ExecutionState& run, const Deadline& deadline);
-  // Blocks until the run is done or the engine has ended; drives. Where there is `interrupted`, it
+  void AwaitUntil(ExecutionState& execution, const Deadline& deadline);
+  // Blocks until it is done or the engine has ended; drives. Where there is `interrupted`, it
   // is asked between slices, in which this thread does not drive, since a kernel may take longer;
   // returns false where it says so first.
-  bool AwaitDone(const ExecutionState& run, const std::function<bool()>& interrupted);
+  bool AwaitDone(const ExecutionState& execution, const std::function<bool()>& interrupted);
 
   // Makes sure that submitted executions go on although nobody waits for them.
   void EnsureProgress();

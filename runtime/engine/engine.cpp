@@ -23,37 +23,37 @@ Deadline DeadlineAfter(std::chrono::nanoseconds timeout) {
 
 }  // namespace
 
-Outputs::Outputs(const Outputs& other) : run_(other.run_) {
-  if (run_ != nullptr) run_->Ref();
+Outputs::Outputs(const Outputs& other) : state_(other.state_) {
+  if (state_ != nullptr) state_->Ref();
 }
 
 Outputs::~Outputs() {
-  if (run_ != nullptr) run_->Unref();
+  if (state_ != nullptr) state_->Unref();
 }
 
-size_t Outputs::size() const { return run_->outputs.size(); }
+size_t Outputs::size() const { return state_->outputs.size(); }
 
 const std::string& Outputs::name(size_t i) const {
-  return run_->engine->loaded.graphs[run_->graph]->plan->outputs[i]->name;
+  return state_->engine->loaded.graphs[state_->graph]->plan->outputs[i]->name;
 }
 
-const device::Tensor& Outputs::operator[](size_t i) const { return run_->outputs[i]; }
+const device::Tensor& Outputs::operator[](size_t i) const { return state_->outputs[i]; }
 
 const device::Tensor* Outputs::Find(std::string_view name) const {
   for (size_t i = 0; i < size(); ++i) {
-    if (this->name(i) == name) return &run_->outputs[i];
+    if (this->name(i) == name) return &state_->outputs[i];
   }
   return nullptr;
 }
 
 std::optional<uint32_t> Outputs::gpu(size_t i) const {
-  const device::SharedGpu* gpu = run_->engine->callers_gpus.OfResult(*run_, i);
+  const device::SharedGpu* gpu = state_->engine->callers_gpus.OfResult(*state_, i);
   return gpu == nullptr ? std::nullopt : std::optional(gpu->number());
 }
 
 Status Outputs::CopyOut(size_t i, void* to) const {
-  const device::Tensor& tensor = run_->outputs[i];
-  if (device::SharedGpu* gpu = run_->engine->callers_gpus.OfResult(*run_, i)) {
+  const device::Tensor& tensor = state_->outputs[i];
+  if (device::SharedGpu* gpu = state_->engine->callers_gpus.OfResult(*state_, i)) {
     return gpu->Fetch(to, tensor.data, tensor.bytes());
   }
   device::CopyBytes(to, tensor.data, tensor.bytes());
@@ -61,29 +61,29 @@ Status Outputs::CopyOut(size_t i, void* to) const {
 }
 
 void Outputs::UsedBy(size_t i, void* stream) const {
-  device::SharedGpu* gpu = run_->engine->callers_gpus.OfResult(*run_, i);
+  device::SharedGpu* gpu = state_->engine->callers_gpus.OfResult(*state_, i);
   if (gpu == nullptr) return;
   if (auto fence = gpu->MakeFence(stream)) {
-    std::lock_guard lock(run_->mutex);
-    run_->fences.push_back(std::move(fence));
+    std::lock_guard lock(state_->mutex);
+    state_->fences.push_back(std::move(fence));
   }
 }
 
 Execution::~Execution() {
-  if (run_ == nullptr) return;
-  engine::Parts& engine = *run_->engine;
-  if (!engine.ending.has_ended() && !run_->Over()) engine.driver.EnsureProgress();
-  run_->Unref(spare_ ? 2 : 1);
+  if (state_ == nullptr) return;
+  engine::Parts& engine = *state_->engine;
+  if (!engine.ending.has_ended() && !state_->Over()) engine.driver.EnsureProgress();
+  state_->Unref(spare_ ? 2 : 1);
 }
 
 // Returns the result of an execution that is over, or of an engine that has ended.
 Result<Outputs> Execution::Fetch() {
-  engine::Parts& engine = *run_->engine;
+  engine::Parts& engine = *state_->engine;
   if (engine.ending.has_ended()) return engine.ending.why();
-  if (engine.loaded.several_ranks()) run_->CollectFailures();
-  if (run_->failed.load(std::memory_order_acquire)) {  // over: no input is lent, or it is done
-    if (!run_->Done()) engine.driver.EnsureProgress();  // the rest of it is still under way
-    return run_->Error();
+  if (engine.loaded.several_ranks()) state_->CollectFailures();
+  if (state_->failed.load(std::memory_order_acquire)) {  // over: no input is lent, or it is done
+    if (!state_->Done()) engine.driver.EnsureProgress();  // the rest of it is still under way
+    return state_->Error();
   }
   // A device that fails may have let others go on, with memory that holds anything.
   if (engine.loaded.has_queues) engine.device_failures.EndWhereAny();
@@ -91,38 +91,38 @@ Result<Outputs> Execution::Fetch() {
   if (spare_) {
     spare_ = false;
   } else {
-    run_->Ref();
+    state_->Ref();
   }
-  return Outputs(run_);
+  return Outputs(state_);
 }
 
 Result<Outputs> Execution::Get() {
-  engine::Parts& engine = *run_->engine;
+  engine::Parts& engine = *state_->engine;
   const device::CallersContext context(engine.callers_gpus.any());
-  if (!run_->Over()) CGRAPH_RETURN_IF_ERROR(engine.submitter.CheckCaller());
-  if (run_->lags) CGRAPH_RETURN_IF_ERROR(engine.submitter.Flush(*run_));
-  engine.driver.Await(*run_);
+  if (!state_->Over()) CGRAPH_RETURN_IF_ERROR(engine.submitter.CheckCaller());
+  if (state_->lags) CGRAPH_RETURN_IF_ERROR(engine.submitter.Flush(*state_));
+  engine.driver.Await(*state_);
   return Fetch();
 }
 
 Result<Outputs> Execution::Get(std::chrono::nanoseconds timeout) {
-  engine::Parts& engine = *run_->engine;
+  engine::Parts& engine = *state_->engine;
   const device::CallersContext context(engine.callers_gpus.any());
-  if (!run_->Over()) CGRAPH_RETURN_IF_ERROR(engine.submitter.CheckCaller());
-  if (run_->lags) CGRAPH_RETURN_IF_ERROR(engine.submitter.Hasten(*run_));
-  if (!run_->Over()) engine.driver.AwaitUntil(*run_, DeadlineAfter(timeout));
-  if (engine.ending.has_ended() || run_->Over()) return Fetch();
+  if (!state_->Over()) CGRAPH_RETURN_IF_ERROR(engine.submitter.CheckCaller());
+  if (state_->lags) CGRAPH_RETURN_IF_ERROR(engine.submitter.Hasten(*state_));
+  if (!state_->Over()) engine.driver.AwaitUntil(*state_, DeadlineAfter(timeout));
+  if (engine.ending.has_ended() || state_->Over()) return Fetch();
   return Status(StatusCode::kTimeout, fmt::format("no result after {} s\n{}",
                                                   std::chrono::duration<double>(timeout).count(),
                                                   engine.reporter.Text()));
 }
 
 bool Execution::Ready() const {
-  engine::Parts& engine = *run_->engine;
-  if (engine.ending.has_ended() || run_->Over()) return true;
+  engine::Parts& engine = *state_->engine;
+  if (engine.ending.has_ended() || state_->Over()) return true;
   // Where memory for an empty round is short, the round is tried again, here or by the watchdog.
-  if (run_->lags && engine.submitter.CheckCaller().ok())
-    static_cast<void>(engine.submitter.Hasten(*run_).ok());
+  if (state_->lags && engine.submitter.CheckCaller().ok())
+    static_cast<void>(engine.submitter.Hasten(*state_).ok());
   engine.driver.EnsureProgress();
   return false;
 }
@@ -172,9 +172,9 @@ Result<Execution> Engine::Execute(uint32_t graph, std::span<const Input> inputs,
                   fmt::format("the plan has no graph {}, it has {}", graph, plan().graphs.size()));
   }
   const device::CallersContext context(parts_->callers_gpus.any());
-  auto run = parts_->submitter.Submit(graph, inputs, when_full);
-  if (!run.ok()) return run.status();
-  return Execution(*run);
+  auto execution = parts_->submitter.Submit(graph, inputs, when_full);
+  if (!execution.ok()) return execution.status();
+  return Execution(*execution);
 }
 
 Result<void*> Engine::HandoverStream(uint32_t gpu) const {

@@ -1,9 +1,9 @@
 // ExecutionState: one submitted execution, from Execute until the last holder of its results drops
 // it.
 //
-// A run (short for an ExecutionState) owns the block that its outputs are written into, so a result
-// stays valid for as long as it is held, whatever the engine does meanwhile. Runs are recycled: the
-// engine makes a few at load, and more only while callers hold more results than ever before.
+// It owns the block that its outputs are written into, so a result stays valid for as long as it is
+// held, whatever the engine does meanwhile. These objects are used again: the engine makes a few at
+// load, and more only while callers hold more results than ever before.
 #ifndef CGRAPH_RUNTIME_ENGINE_EXECUTION_STATE_H_
 #define CGRAPH_RUNTIME_ENGINE_EXECUTION_STATE_H_
 
@@ -24,11 +24,11 @@ namespace cgraph::engine {
 struct Parts;
 class DeviceFailures;
 
-struct ExecutionState final : Run {
-  // Pool: takes a run back that nobody holds any more (run_pool.h).
+struct ExecutionState final : FramedExecution {
+  // Pool: takes one back that nobody holds any more (execution_pool.h).
   class Pool {
    public:
-    virtual void Return(ExecutionState* run) = 0;
+    virtual void Return(ExecutionState* execution) = 0;
 
    protected:
     ~Pool() = default;
@@ -44,8 +44,8 @@ struct ExecutionState final : Run {
   bool empty = false;                   // nobody submitted it
   bool lent = false;                    // some input is: not over before nobody reads it
   std::atomic<uint32_t> refs{0};        // the engine's while it is in progress, and the callers'
-  // One target per work queue that has work in the graph: the run is done when each has finished
-  // that many entries.
+  // One target per work queue that has work in the graph: the execution is done when each has
+  // finished that many entries.
   struct Target {
     const std::atomic<uint64_t>* finished = nullptr;
     std::atomic<uint64_t> until{0};
@@ -82,8 +82,8 @@ struct ExecutionState final : Run {
   // Returns whether nobody uses results of before any more; forgets the fences then.
   bool Unused();
   void AwaitUnused();
-  // Returns whether the run is finished everywhere, or has failed already with the first error that
-  // it can have, and no memory that the caller lent is read any more.
+  // Returns whether it is finished everywhere, or has failed already with the first error that it
+  // can have, and no memory that the caller lent is read any more.
   bool Over() {
     if (FailedRemotely()) CollectFailures();
     const bool fails = Passed(WaitPoint::kLent, !lent) && failed.load(std::memory_order_acquire) &&
@@ -92,7 +92,7 @@ struct ExecutionState final : Run {
   }
 
   void Fail(uint32_t position, Status status, bool device_failed) override;
-  // Records the errors that other ranks report, until the run is done and all have.
+  // Records the errors that other ranks report, until it is done and all have.
   void CollectFailures();
   Status Error();
   // Returns whether no work queue that is not finished may report an error that comes before the
@@ -100,7 +100,7 @@ struct ExecutionState final : Run {
   bool IsFirstError();
   void Keep(uint32_t position, Status status);  // Fail(), under the mutex
   void Ref() { refs.fetch_add(1, std::memory_order_relaxed); }
-  void Unref(uint32_t count = 1);  // the last one gives the run back
+  void Unref(uint32_t count = 1);  // the last one gives it back
 };
 
 }  // namespace cgraph::engine

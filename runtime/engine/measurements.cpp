@@ -23,7 +23,7 @@ Engine::Stats Measurements::GetStats() {
   const Submitter::Counts counts = submitter_.GetCounts();
   stats.executions = counts.executions;
   stats.errors = counts.errors;
-  stats.allocations = runs_.made();
+  stats.allocations = pool_.made();
   stats.arena_bytes = loaded_.arenas->bytes();
   stats.workers = static_cast<uint32_t>(workers_.workers.size());
   stats.ranks = ranks_.Stats();

@@ -12,7 +12,7 @@
 #include <cgraph/engine.h>
 
 #include "runtime/engine/ranks/ranks.h"
-#include "runtime/engine/run_pool.h"
+#include "runtime/engine/execution_pool.h"
 #include "runtime/engine/submitter.h"
 #include "runtime/execute/workers.h"
 #include "runtime/load/loaded_plan.h"
@@ -24,8 +24,8 @@ namespace cgraph::engine {
 class Measurements {
  public:
   Measurements(const LoadedPlan& loaded, const Workers& workers, Ranks& ranks,
-               const RunPool& runs, Submitter& submitter)
-      : loaded_(loaded), workers_(workers), ranks_(ranks), runs_(runs), submitter_(submitter) {}
+               const ExecutionPool& pool, Submitter& submitter)
+      : loaded_(loaded), workers_(workers), ranks_(ranks), pool_(pool), submitter_(submitter) {}
 
   // As the functions of Engine.
   Engine::Stats GetStats();
@@ -42,7 +42,7 @@ class Measurements {
   const LoadedPlan& loaded_;
   const Workers& workers_;
   Ranks& ranks_;
-  const RunPool& runs_;
+  const ExecutionPool& pool_;
   Submitter& submitter_;
   std::atomic<uint64_t> measured_from_{0};  // steady clock: what began before is forgotten
 };

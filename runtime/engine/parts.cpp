@@ -54,14 +54,14 @@ Parts::Parts(std::unique_ptr<plan::Plan> plan, const EngineOptions& given,
       ranks(make_ranks(options, view)),
       device_failures(loaded, *ranks, ending),
       rounds(loaded, workers, ending),
-      runs(loaded, workers, *this, device_failures, [this] { delete this; }),
+      executions(loaded, workers, *this, device_failures, [this] { delete this; }),
       driver(loaded, workers, ending),
       callers_gpus(loaded),
-      submitter(options, loaded, workers, callers_gpus, runs, driver, *ranks, ending),
+      submitter(options, loaded, workers, callers_gpus, executions, driver, *ranks, ending),
       reporter(loaded, workers, *ranks),
       state_access(options, loaded, *ranks, ending),
       states(state_access, submitter, ending),
-      measurements(loaded, workers, *ranks, runs, submitter),
+      measurements(loaded, workers, *ranks, executions, submitter),
       watchdog(options, loaded, workers, submitter, driver, reporter, ending) {
   loaded.plan = std::move(plan);
 }
@@ -169,15 +169,15 @@ Status Parts::StartThreads() try {
 Status Parts::RunStartGraph() {
   if (!loaded.has_start) return Status::Ok();
   const auto graph = static_cast<uint32_t>(loaded.graphs.size() - 1);
-  auto run = submitter.Submit(graph, {}, WhenFull::kWait);
-  if (!run.ok()) return run.status();
-  Status status = (*run)->lags ? submitter.Flush(**run) : Status::Ok();
-  if (!Omits(WaitPoint::kStartGraph)) driver.Await(**run);
-  if (status.ok()) status = ending.has_ended() ? ending.why() : (*run)->Error();
+  auto execution = submitter.Submit(graph, {}, WhenFull::kWait);
+  if (!execution.ok()) return execution.status();
+  Status status = (*execution)->lags ? submitter.Flush(**execution) : Status::Ok();
+  if (!Omits(WaitPoint::kStartGraph)) driver.Await(**execution);
+  if (status.ok()) status = ending.has_ended() ? ending.why() : (*execution)->Error();
   if (!status.ok() && loaded.kernels->weights().unreadable()) {
     status = Status(StatusCode::kNotFound, status.message());
   }
-  (*run)->Unref(2);
+  (*execution)->Unref(2);
   submitter.RetireStart();
   return status;
 }
@@ -258,18 +258,18 @@ void Parts::TellAbandoned(std::string kernels) const {
   Say(fmt::format("cgraph: {}\n", status.message()));
 }
 
-// Releases everything but the runs, and the work queues and graphs without their memory, which a
-// late Get() may still look at.
+// Releases everything but the executions, and the work queues and graphs without their memory,
+// which a late Get() may still look at.
 void Parts::Release() {
   watchdog.Join();  // which may have called Teardown()
   FreeGraphs();
-  if (runs.Close()) delete this;
+  if (executions.Close()) delete this;
 }
 
 void Parts::FreeGraphs() {
   std::lock_guard closing(workers.closing);
   reporter.Release();
-  submitter.DropRuns();
+  submitter.DropExecutions();
   for (auto& graph : loaded.graphs) {
     graph->frames.clear();
     graph->programs.clear();

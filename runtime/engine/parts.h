@@ -22,7 +22,7 @@
 #include "runtime/engine/ranks/ranks.h"
 #include "runtime/engine/report/reporter.h"
 #include "runtime/engine/rounds.h"
-#include "runtime/engine/run_pool.h"
+#include "runtime/engine/execution_pool.h"
 #include "runtime/engine/states/state_access.h"
 #include "runtime/engine/states/state_store.h"
 #include "runtime/engine/submitter.h"
@@ -49,7 +49,7 @@ struct Parts {
   // Says what it costs that there are more workers than cores; "" where it costs nothing.
   std::string NoteOfWorkers() const;
   void Teardown();
-  void Release();  // after Teardown: the parts go with the last run that a caller holds
+  void Release();  // after Teardown: the parts go with the last result that a caller holds
 
   const EngineOptions options;
   const EngineView view;  // of those that follow
@@ -59,7 +59,7 @@ struct Parts {
   const std::unique_ptr<Ranks> ranks;
   DeviceFailures device_failures;
   RoundReceiver rounds;
-  RunPool runs;
+  ExecutionPool executions;
   Driver driver;
   CallersGpus callers_gpus;
   Submitter submitter;

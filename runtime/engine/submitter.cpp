@@ -24,7 +24,7 @@ struct Unlocked {
 
 }  // namespace
 
-// Reserves as many runs as can be in progress, and one for a caller that still holds the last
+// Reserves as many executions as can be in progress, and one for a caller that still holds the last
 // result.
 Status Submitter::Prepare() {
   ending_.Wake(turns_.changed());
@@ -32,7 +32,7 @@ Status Submitter::Prepare() {
   for (uint32_t g = 0; g < loaded_.graphs.size(); ++g) {
     LoadedGraph& graph = *loaded_.graphs[g];
     progress_[g].graph = &graph;
-    CGRAPH_RETURN_IF_ERROR(runs_.Reserve(g, uint64_t{graph.inflight} + graph.lag + 1));
+    CGRAPH_RETURN_IF_ERROR(pool_.Reserve(g, uint64_t{graph.inflight} + graph.lag + 1));
     CGRAPH_RETURN_IF_ERROR(BeginEmpty(progress_[g]));
     given_.resize(std::max(given_.size(), graph.inputs.size()));
   }
@@ -45,16 +45,16 @@ Status Submitter::BeginEmpty(Progress& at) {
   LoadedGraph& graph = *at.graph;
   const size_t frames = graph.frames.size();
   for (size_t f = frames - graph.lag; f < frames; ++f) {
-    auto run = runs_.Take(graph.index);
-    if (!run.ok()) return run.status();
-    ExecutionState& empty = **run;
+    auto execution = pool_.Take(graph.index);
+    if (!execution.ok()) return execution.status();
+    ExecutionState& empty = **execution;
     empty.empty = true;
     empty.refs.store(1, std::memory_order_relaxed);
-    empty.execution = at.submitted++;
+    empty.number = at.submitted++;
     for (uint32_t i = 0; i < empty.target_count; ++i) {
       empty.targets[i].until.store(kNotYet, std::memory_order_relaxed);
     }
-    graph.frames[f].run = &empty;
+    graph.frames[f].execution = &empty;
   }
   at.oldest_frame = static_cast<uint32_t>((frames - graph.lag) % frames);
   return Status::Ok();
@@ -77,26 +77,26 @@ Result<ExecutionState*> Submitter::Submit(uint32_t g, std::span<const Input> inp
   Frame& frame = graph.frames[at.next_frame];
   bool any_lent = false;
   CGRAPH_RETURN_IF_ERROR(PutInputs(graph, given_, gpus_, frame, any_lent));
-  ExecutionState* run = runs_.TakeFree(g);
-  if (run == nullptr) {
-    auto taken = runs_.Take(g);
+  ExecutionState* execution = pool_.TakeFree(g);
+  if (execution == nullptr) {
+    auto taken = pool_.Take(g);
     if (!taken.ok()) return taken;
-    run = *taken;
+    execution = *taken;
   }
   for (const LoadedGraph::GivenExtent& extent : graph.given_extents) {
     *frame.bindings.tensors[extent.tensor].as<int64_t>() = frame.taken[extent.symbol];
   }
   for (const LoadedGraph::GivenDim& given : graph.given_dims) {
-    run->outputs[given.output].dims[given.dim] = frame.taken[given.symbol];
+    execution->outputs[given.output].dims[given.dim] = frame.taken[given.symbol];
   }
-  run->lent = any_lent;
-  run->empty = false;
+  execution->lent = any_lent;
+  execution->empty = false;
   // The caller's two and the engine's.
-  run->refs.store(Omits(WaitPoint::kInProgress) ? 2 : 3, std::memory_order_relaxed);
+  execution->refs.store(Omits(WaitPoint::kInProgress) ? 2 : 3, std::memory_order_relaxed);
   ++at.in_progress;
-  SubmitRound(at, run);
+  SubmitRound(at, execution);
   at.begun = at.submitted;
-  return run;
+  return execution;
 }
 
 Status Submitter::AwaitCapacity(Progress& at, WhenFull when_full, bool& waited) {
@@ -155,7 +155,7 @@ Submitter::Progress* Submitter::Conflicting(const Progress& at) {
 // program does not wait any more.
 Status Submitter::AwaitOldest(Progress& at, bool interruptible) {
   while (at.round() <= at.retired) CGRAPH_RETURN_IF_ERROR(SubmitEmpty(at));
-  ExecutionState* oldest = at.RunOf(at.oldest_frame);
+  ExecutionState* oldest = at.ExecutionIn(at.oldest_frame);
   oldest->Ref();
   bool done = false;
   {
@@ -170,11 +170,11 @@ Status Submitter::AwaitOldest(Progress& at, bool interruptible) {
 // their end.
 Status Submitter::SubmitEmpty(Progress& at) {
   Stretch(WaitPoint::kEndSubmission);
-  auto run = runs_.Take(at.graph->index);
-  if (!run.ok()) return run.status();
-  (*run)->empty = true;
-  (*run)->refs.store(1, std::memory_order_relaxed);
-  SubmitRound(at, *run);
+  auto execution = pool_.Take(at.graph->index);
+  if (!execution.ok()) return execution.status();
+  (*execution)->empty = true;
+  (*execution)->refs.store(1, std::memory_order_relaxed);
+  SubmitRound(at, *execution);
   return Status::Ok();
 }
 
@@ -182,22 +182,22 @@ Status Submitter::SubmitEmpty(Progress& at) {
 void Submitter::Retire(Progress& at) {
   while (at.retired < at.submitted) {
     Frame& frame = at.graph->frames[at.oldest_frame];
-    ExecutionState* run = at.RunOf(at.oldest_frame);
-    if (!Passed(WaitPoint::kRetire, run->Done())) return;
-    if (loaded_.several_ranks()) run->CollectFailures();
-    if (!run->empty) {
-      frame.failed = run->failed.load(std::memory_order_relaxed);
+    ExecutionState* execution = at.ExecutionIn(at.oldest_frame);
+    if (!Passed(WaitPoint::kRetire, execution->Done())) return;
+    if (loaded_.several_ranks()) execution->CollectFailures();
+    if (!execution->empty) {
+      frame.failed = execution->failed.load(std::memory_order_relaxed);
       --at.in_progress;
       ++counts_.executions;
       counts_.errors += frame.failed;
     }
-    frame.flagged = run->empty || frame.failed;
+    frame.flagged = execution->empty || frame.failed;
     ++at.retired;
     at.Advance(at.oldest_frame);
-    if (Omits(WaitPoint::kInProgress) && !run->empty) continue;
-    if (Passed(WaitPoint::kHeldResult, run->refs.load(std::memory_order_acquire) == 1) ||
-        run->refs.fetch_sub(1, std::memory_order_acq_rel) == 1) {
-      runs_.Put(run);  // nobody holds it
+    if (Omits(WaitPoint::kInProgress) && !execution->empty) continue;
+    if (Passed(WaitPoint::kHeldResult, execution->refs.load(std::memory_order_acquire) == 1) ||
+        execution->refs.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+      pool_.Put(execution);  // nobody holds it
     }
   }
 }
@@ -205,7 +205,7 @@ void Submitter::Retire(Progress& at) {
 // Asserts what loaded_graph.h states about rounds, and FindConflicts() about graphs that share
 // state.
 void Submitter::AssertSubmittable([[maybe_unused]] const Progress& at,
-                                  [[maybe_unused]] const ExecutionState& run) const {
+                                  [[maybe_unused]] const ExecutionState& execution) const {
 #if CGRAPH_ASSERTS
   const LoadedGraph& graph = *at.graph;
   CGRAPH_ASSERT(!at.full());
@@ -216,23 +216,26 @@ void Submitter::AssertSubmittable([[maybe_unused]] const Progress& at,
     const uint64_t finished = graph.rounds_finished[work_queue].load(std::memory_order_acquire);
     CGRAPH_ASSERT(at.round() < finished + graph.depth);
   }
-  for (uint32_t c : graph.conflicts) CGRAPH_ASSERT(run.empty || progress_[c].in_progress == 0);
+  for (uint32_t c : graph.conflicts) {
+    CGRAPH_ASSERT(execution.empty || progress_[c].in_progress == 0);
+  }
 #endif
 }
 
-void Submitter::SubmitRound(Progress& at, ExecutionState* run) {
-  AssertSubmittable(at, *run);
+void Submitter::SubmitRound(Progress& at, ExecutionState* execution) {
+  AssertSubmittable(at, *execution);
   LoadedGraph& graph = *at.graph;
   Frame& frame = graph.frames[at.next_frame];
-  frame.run = run;
-  run->remote_failures = frame.failures;
-  run->collected = false;
-  run->execution = at.submitted;
-  if (run->empty) {  // its communications move no caller's data
-    run->lent = false;
+  frame.execution = execution;
+  execution->remote_failures = frame.failures;
+  execution->collected = false;
+  execution->number = at.submitted;
+  if (execution->empty) {  // its communications move no caller's data
+    execution->lent = false;
     ReturnLent(frame);
   }
-  const cluster::RoundMessage round{run->empty, run->empty || frame.flagged, frame.failed};
+  const cluster::RoundMessage round{execution->empty, execution->empty || frame.flagged,
+                                    frame.failed};
   if (loaded_.among_gpu_ranks()) {
     frame.words->failed.store(frame.failed, std::memory_order_relaxed);
   }
@@ -243,37 +246,37 @@ void Submitter::SubmitRound(Progress& at, ExecutionState* run) {
     frame.failed = false;
   }
   for (const Frame::Patch& patch : frame.patches) {
-    // The run is often the same as last time: then nothing is written, and other cores keep the
-    // line.
-    const void* data = run->blocks[patch.block].data() + patch.offset;
+    // The object is often the one that the frame had last: then nothing is written, and other cores
+    // keep the line.
+    const void* data = execution->blocks[patch.block].data() + patch.offset;
     if (*patch.where != data) *patch.where = data;
   }
   // This round is the last one of the execution `lag` rounds before it.
-  ExecutionState* ending = run;
+  ExecutionState* ending = execution;
   if (graph.lag != 0) {
     for (size_t i = 0; i < graph.participants.size(); ++i) {
-      run->targets[i].until.store(kNotYet, std::memory_order_relaxed);
+      execution->targets[i].until.store(kNotYet, std::memory_order_relaxed);
     }
     const size_t frames = graph.frames.size();
-    ending = at.RunOf(static_cast<uint32_t>((at.next_frame + frames - graph.lag) % frames));
+    ending = at.ExecutionIn(static_cast<uint32_t>((at.next_frame + frames - graph.lag) % frames));
   }
-  CGRAPH_ASSERT(ending->execution == at.round());
+  CGRAPH_ASSERT(ending->number == at.round());
   for (size_t i = 0; i < graph.participants.size(); ++i) {
     WorkQueue& work_queue = *workers_.work_queues[graph.participants[i]];
     ending->targets[i].until.store(work_queue.inbox().pushed() + 1, std::memory_order_relaxed);
-    work_queue.inbox().Push(run->graph);
+    work_queue.inbox().Push(execution->graph);
   }
   if (loaded_.apart) {
-    const bool tells = loaded_.has_queues && !run->empty;
+    const bool tells = loaded_.has_queues && !execution->empty;
     ranks_.TellRound(graph.index, round, tells ? frame.taken : std::span<const int64_t>());
   }
   ++at.submitted;
   at.Advance(at.next_frame);
 }
 
-Status Submitter::Flush(const ExecutionState& run) {
+Status Submitter::Flush(const ExecutionState& execution) {
   std::lock_guard lock(lock_);
-  return FlushUntil(progress_[run.graph], run.execution + 1);
+  return FlushUntil(progress_[execution.graph], execution.number + 1);
 }
 
 // Submits the rounds that finish all executions before `until`; waits for room where there is none.
@@ -286,19 +289,19 @@ Status Submitter::FlushUntil(Progress& at, uint64_t until, bool interruptible) {
   return Status::Ok();
 }
 
-Status Submitter::Hasten(const ExecutionState& run) {
-  Progress& at = progress_[run.graph];
+Status Submitter::Hasten(const ExecutionState& execution) {
+  Progress& at = progress_[execution.graph];
   bool all = true;
   {
     std::lock_guard lock(lock_);
     if (ending_.has_ended()) return Status::Ok();  // there may be no frames any more
     Retire(at);
-    while (!ending_.has_ended() && at.round() <= run.execution &&
+    while (!ending_.has_ended() && at.round() <= execution.number &&
            Passed(WaitPoint::kEmptyFrame, !at.full())) {
       CGRAPH_RETURN_IF_ERROR(SubmitEmpty(at));
     }
-    all = at.round() > run.execution;
-    if (!all) at.flush_until = std::max(at.flush_until, run.execution + 1);
+    all = at.round() > execution.number;
+    if (!all) at.flush_until = std::max(at.flush_until, execution.number + 1);
   }
   if (!all) driver_.EnsureProgress();
   return Status::Ok();
@@ -384,10 +387,10 @@ void Submitter::AwaitCallers() {
   std::lock_guard lock(lock_);  // who was submitting has seen the end
 }
 
-void Submitter::DropRuns() {
+void Submitter::DropExecutions() {
   for (Progress& at : progress_) {
     for (; at.retired < at.submitted; ++at.retired) {
-      at.RunOf(at.oldest_frame)->Unref();
+      at.ExecutionIn(at.oldest_frame)->Unref();
       at.Advance(at.oldest_frame);
     }
   }

@@ -20,7 +20,7 @@
 #include "runtime/engine/ending.h"
 #include "runtime/engine/execution_state.h"
 #include "runtime/engine/ranks/ranks.h"
-#include "runtime/engine/run_pool.h"
+#include "runtime/engine/execution_pool.h"
 #include "runtime/engine/turns.h"
 #include "runtime/execute/workers.h"
 #include "runtime/load/loaded_plan.h"
@@ -31,12 +31,13 @@ namespace cgraph::engine {
 class Submitter {
  public:
   Submitter(const EngineOptions& options, const LoadedPlan& loaded, const Workers& workers,
-            const CallersGpus& gpus, RunPool& runs, Driver& driver, Ranks& ranks, Ending& ending)
+            const CallersGpus& gpus, ExecutionPool& pool, Driver& driver, Ranks& ranks,
+            Ending& ending)
       : options_(options),
         loaded_(loaded),
         workers_(workers),
         gpus_(gpus),
-        runs_(runs),
+        pool_(pool),
         driver_(driver),
         ranks_(ranks),
         ending_(ending) {}
@@ -47,10 +48,11 @@ class Submitter {
   // Submits an execution. The caller gets two references: one for the Execution, one for its first
   // Outputs.
   Result<ExecutionState*> Submit(uint32_t graph, std::span<const Input> inputs, WhenFull when_full);
-  // Submit the empty rounds that a run (of a graph with lags) needs to be finished. Flush() drives
-  // until there is room for them; Hasten() leaves that to the fallback driver and never blocks.
-  Status Flush(const ExecutionState& run);
-  Status Hasten(const ExecutionState& run);
+  // Submit the empty rounds that an execution of a graph with lags needs to be finished. Flush()
+  // drives until there is room for them; Hasten() leaves that to the fallback driver and never
+  // blocks.
+  Status Flush(const ExecutionState& execution);
+  Status Hasten(const ExecutionState& execution);
   // Submits the rounds that Hasten() and Look() left to the fallback driver.
   void FlushWanted();
 
@@ -96,10 +98,10 @@ class Submitter {
   // The execution of the start graph is none of the caller's: forgets it, once it is over.
   void RetireStart();
 
-  // Once the engine has ended: waits until no caller is submitting any more; and gives up the runs
-  // that are in progress.
+  // Once the engine has ended: waits until no caller is submitting any more; and gives up the
+  // executions that are in progress.
   void AwaitCallers();
-  void DropRuns();
+  void DropExecutions();
 
  private:
   // Progress: how far a graph is.
@@ -117,8 +119,8 @@ class Submitter {
     // Returns whether every round that was submitted is known to be finished.
     bool idle() const { return retired + graph->lag == submitted; }
     bool full() const { return submitted - retired == graph->frames.size(); }
-    ExecutionState* RunOf(uint32_t frame) const {
-      return static_cast<ExecutionState*>(graph->frames[frame].run);
+    ExecutionState* ExecutionIn(uint32_t frame) const {
+      return static_cast<ExecutionState*>(graph->frames[frame].execution);
     }
     void Advance(uint32_t& frame) const {
       if (++frame == graph->frames.size()) frame = 0;
@@ -133,8 +135,8 @@ class Submitter {
   Status AwaitOldest(Progress& at, bool interruptible = false);
   void Retire(Progress& at);
   Status SubmitEmpty(Progress& at);
-  void SubmitRound(Progress& at, ExecutionState* run);
-  void AssertSubmittable(const Progress& at, const ExecutionState& run) const;
+  void SubmitRound(Progress& at, ExecutionState* execution);
+  void AssertSubmittable(const Progress& at, const ExecutionState& execution) const;
   Status FlushUntil(Progress& at, uint64_t until, bool interruptible = false);
   Status AwaitIdle();
   Status DriveToIdle();
@@ -147,7 +149,7 @@ class Submitter {
   const LoadedPlan& loaded_;
   const Workers& workers_;
   const CallersGpus& gpus_;
-  RunPool& runs_;
+  ExecutionPool& pool_;
   Driver& driver_;
   Ranks& ranks_;
   Ending& ending_;

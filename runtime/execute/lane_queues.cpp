@@ -166,8 +166,8 @@ void LaneQueues::Issue(const Step& step, const device::Tag& tag, const StepList&
       }
       break;
     case Op::kOutput:
-      if (frame.run == nullptr) break;  // a round before the first execution
-      queue.Copy({common, operands, &frame.run->outputs[step.subject],
+      if (frame.execution == nullptr) break;  // a round before the first execution
+      queue.Copy({common, operands, &frame.execution->outputs[step.subject],
                   /*describes=*/true, /*moves=*/step.into_output});
       break;
     case Op::kComm: CGRAPH_ASSERT(false); break;

@@ -137,7 +137,7 @@ bool StepRunner::RunOutput(const Entry& at, const Step& step, Frame& frame) {
     return false;
   }
   const Tensor& value = frame.bindings.tensors[step.operands.first];
-  Tensor& output = frame.run->outputs[step.subject];
+  Tensor& output = frame.execution->outputs[step.subject];
   std::copy_n(value.dims, value.rank, output.dims);
   if (step.into_output) device::CopyBytes(output.data, value.data, value.bytes());
   return true;
@@ -188,12 +188,12 @@ void StepRunner::Fail(const Track& track, uint32_t instruction, Frame& frame,
     if (site != plan::kNone) who += fmt::format(" ({})", plan::SiteText(*plan_, site));
   }
   std::string text = fmt::format("{} {}: {}", who, how, error);
-  if (frame.run == nullptr) {
+  if (frame.execution == nullptr) {
     frame.failures.slots[index_].Set(failed.program_order(), text);
     frame.failures.any_set->store(true, std::memory_order_release);
     failures_.fetch_add(1, std::memory_order_release);
   } else {
-    frame.run->Fail(failed.program_order(), Status(StatusCode::kFailed, std::move(text)),
+    frame.execution->Fail(failed.program_order(), Status(StatusCode::kFailed, std::move(text)),
                     device_failed);
   }
   error_.clear();

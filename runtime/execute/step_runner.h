@@ -47,8 +47,8 @@ struct Entry {
   device::Tag tag() const { return {graph, step, track->round}; }
   Frame& FrameOf(uint16_t lag) const {
     Frame& at = lag == 0 ? *frame : track->graph->FrameOf(track->frame, lag);
-    CGRAPH_ASSERT(at.run == nullptr ||
-                  at.run->execution == track->round + track->graph->lag - lag);
+    CGRAPH_ASSERT(at.execution == nullptr ||
+                  at.execution->number == track->round + track->graph->lag - lag);
     return at;
   }
 };

@@ -46,8 +46,8 @@ bool WorkQueue::Begin() {
   if (!graph) return false;
   Track& track = tracks_[*graph];
   at_ = {&track, &track.graph->frames[track.frame], *graph, 0};
-  CGRAPH_ASSERT(at_.frame->run == nullptr ||
-                at_.frame->run->execution == track.round + track.graph->lag);
+  CGRAPH_ASSERT(at_.frame->execution == nullptr ||
+                at_.frame->execution->number == track.round + track.graph->lag);
   inbox_.SetRound(track.round);
   return true;
 }

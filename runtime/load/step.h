@@ -5,7 +5,7 @@
 // of their lane.
 //
 // A *frame* is the memory side of one execution in progress: where each step's operands lie, which
-// of its values are poisoned, and the run that it works for. A graph has as many frames as
+// of its values are poisoned, and the execution that it works for. A graph has as many frames as
 // executions can be in progress; execution e uses frame e mod frames, so every address is known
 // before the first one (those of outputs, which outlive the execution, are filled in when it is
 // submitted).
@@ -144,9 +144,9 @@ struct StepList {
   }
 };
 
-// Run: what work queues know of the execution that has a frame.
-struct Run {
-  uint64_t execution = 0;               // number among the graph's executions
+// FramedExecution: what work queues know of the execution that has a frame.
+struct FramedExecution {
+  uint64_t number = 0;                  // among the graph's executions
   std::vector<device::Memory> blocks;   // as LoadedGraph::result_blocks
   std::vector<device::Tensor> outputs;  // into the blocks; dims are set by `output`
 
@@ -155,16 +155,16 @@ struct Run {
   virtual void Fail(uint32_t program_order, Status status, bool device_failed) = 0;
 
  protected:
-  ~Run() = default;
+  ~FramedExecution() = default;
 };
 
 struct Frame {
-  // Patch: an address that differs between executions, because the value lies in the run's output
+  // Patch: an address that differs between executions, because the value lies in its output
   // block or in an input that may be lent.
   struct Patch {
     const void** where;
     uint64_t offset;
-    uint32_t block = 0;  // of results: which of the run's blocks
+    uint32_t block = 0;  // of results: which of the execution's blocks
   };
   // InputBlock: where an execution finds a port's data, in the frame's own block or in the caller's
   // memory.
@@ -199,7 +199,7 @@ struct Frame {
   FailureSlots failures;
   // This is written with each submission, so it is not in a line that workers read at every step.
   // Null at ranks other than the first.
-  alignas(128) Run* run = nullptr;
+  alignas(128) FramedExecution* execution = nullptr;
 };
 
 }  // namespace cgraph::engine

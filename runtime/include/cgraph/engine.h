@@ -1,8 +1,8 @@
 // The engine: runs a plan. This is the API for programs that embed cgraph.
 //
 //   auto engine = Engine::LoadFile("digits.cgplan", {.weights = "weights"});
-//   Execution run = *(*engine)->Execute("classify", {Input("x", images)});
-//   Outputs out = *run.Get();
+//   Execution execution = *(*engine)->Execute("classify", {Input("x", images)});
+//   Outputs out = *execution.Get();
 //
 // Load checks the plan, proves it (unless told not to), allocates every arena, prepares every
 // kernel, starts the workers and runs the start graph. From then on nothing of ours allocates,
@@ -98,9 +98,9 @@ struct EngineOptions {
   bool gpus = true;
   std::map<uint32_t, uint32_t> gpu_map;
   // Called by a thread of the engine when a time-out, this one or a graph's, or a process that is
-  // gone has ended the run. A caller inside Get() learns of it there, unless it is inside a kernel
-  // that never returns. The function may call anything of the engine, Teardown() too, but must not
-  // destroy it.
+  // gone has ended the engine. A caller inside Get() learns of it there, unless it is inside a
+  // kernel that never returns. The function may call anything of the engine, Teardown() too, but
+  // must not destroy it.
   std::function<void(const Status&)> timed_out;
   // Asked from time to time by a thread that waits before it reads or sets states, or, where the
   // plan has methods in Python, for room: whether the program does not wait any more. Then that
@@ -144,9 +144,9 @@ struct Input {
 class Outputs {
  public:
   Outputs(const Outputs& other);
-  Outputs(Outputs&& other) noexcept : run_(std::exchange(other.run_, nullptr)) {}
+  Outputs(Outputs&& other) noexcept : state_(std::exchange(other.state_, nullptr)) {}
   Outputs& operator=(Outputs other) noexcept {
-    std::swap(run_, other.run_);
+    std::swap(state_, other.state_);
     return *this;
   }
   ~Outputs();
@@ -168,17 +168,17 @@ class Outputs {
 
  private:
   friend class Execution;
-  explicit Outputs(engine::ExecutionState* run) : run_(run) {}  // takes over one reference
-  engine::ExecutionState* run_;
+  explicit Outputs(engine::ExecutionState* state) : state_(state) {}  // takes over one reference
+  engine::ExecutionState* state_;
 };
 
 // One submitted execution. Dropping it is allowed at any time: the execution still runs.
 class Execution {
  public:
   Execution(Execution&& other) noexcept
-      : run_(std::exchange(other.run_, nullptr)), spare_(other.spare_) {}
+      : state_(std::exchange(other.state_, nullptr)), spare_(other.spare_) {}
   Execution& operator=(Execution&& other) noexcept {
-    std::swap(run_, other.run_);
+    std::swap(state_, other.state_);
     std::swap(spare_, other.spare_);
     return *this;
   }
@@ -200,10 +200,10 @@ class Execution {
 
  private:
   friend class Engine;
-  explicit Execution(engine::ExecutionState* run) : run_(run) {}  // takes over two references
+  explicit Execution(engine::ExecutionState* state) : state_(state) {}  // takes over two references
   Result<Outputs> Fetch();
 
-  engine::ExecutionState* run_;
+  engine::ExecutionState* state_;
   bool spare_ = true;  // the reference for the first Outputs is still here
 };
 
@@ -239,7 +239,7 @@ class Engine {
   // execution that has to be over first, and for states that are being read or set); kUnsupported
   // where CheckCaller() says so; kFailed where `interrupted` ends the wait of a plan with methods
   // in Python; kInvalid or kNotFound when there is no memory for a result or a copied input;
-  // kClosed after Teardown(); kTimeout after a time-out that ended the run.
+  // kClosed after Teardown(); kTimeout after a time-out that ended the engine.
   Result<Execution> Execute(std::string_view graph, std::span<const Input> inputs,
                             WhenFull when_full = WhenFull::kWait);
   Result<Execution> Execute(uint32_t graph, std::span<const Input> inputs,
@@ -293,9 +293,9 @@ class Engine {
   // an object for it: nothing there can wait for the engine, submit to it, or tear it down.
   Status CheckCaller() const;
 
-  // Ends the run: executions that are not done fail with kClosed, workers are joined (a kernel that
-  // runs is waited for; on a GPU for a time, see EngineOptions::abandoned). Afterwards every call
-  // gets kClosed. A second teardown does nothing.
+  // Ends the engine: executions that are not done fail with kClosed, workers are joined (a kernel
+  // that runs is waited for; on a GPU for a time, see EngineOptions::abandoned). Afterwards every
+  // call gets kClosed. A second teardown does nothing.
   void Teardown();
   // Returns whether the run has ended: by Teardown(), a time-out, a process that is lost, or a
   // device that has failed as a whole.

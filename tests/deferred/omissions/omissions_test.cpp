@@ -116,9 +116,9 @@ TEST_CASE("each wait that the engine lacks is noticed") {
 TEST_CASE("every row of the table is tried") {
   // These in missing_waits_test.cpp, and in tests/simulation.
   std::vector<WaitPoint> tried = {
-      WaitPoint::kKeptWait,   WaitPoint::kCompletion, WaitPoint::kOneQueue,  WaitPoint::kReports,
-      WaitPoint::kWakeWorker, WaitPoint::kWakeDriver, WaitPoint::kWakeAtEnd, WaitPoint::kTellFailure,
-      WaitPoint::kGiveUp,     WaitPoint::kLostAtEnd,  WaitPoint::kIdle};
+      WaitPoint::kKeptWait,    WaitPoint::kCompletion, WaitPoint::kOneQueue,   WaitPoint::kReports,
+      WaitPoint::kWakeWorker,  WaitPoint::kWakeDriver, WaitPoint::kWakeAtEnd,
+      WaitPoint::kTellFailure, WaitPoint::kGiveUp,     WaitPoint::kLostAtEnd,  WaitPoint::kIdle};
   for (const Row& row : Rows()) tried.push_back(row.what);
   for (uint32_t what = 1; what < static_cast<uint32_t>(WaitPoint::kCount); ++what) {
     INFO("row " << what);

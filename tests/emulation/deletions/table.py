@@ -194,9 +194,9 @@ DELETIONS = [
     ("reading an input where it lies on its own GPU alone", "runtime/device/cuda/gpu/handover.cpp",
      "return known == CUDA_SUCCESS && owner == ordinal_;", "return false && owner == 0;"),
     ("noting who still reads a result", "runtime/engine/engine.cpp",
-     "    run_->fences.push_back(std::move(fence));\n", ""),
-    ("waiting for who still reads a result", "runtime/engine/run_pool.cpp",
-     "  run->AwaitUnused();\n", "  run->fences.clear();\n"),
+     "    state_->fences.push_back(std::move(fence));\n", ""),
+    ("waiting for who still reads a result", "runtime/engine/execution_pool.cpp",
+     "  execution->AwaitUnused();\n", "  execution->fences.clear();\n"),
     ("putting back the caller's context", "runtime/device/cuda_library/cuda_library.cpp",
      "{ Contexts()->set(context); }", "{ static_cast<void>(context); }"),
     # Products by cuBLASLt.
@@ -213,7 +213,8 @@ DELETIONS = [
      "step.queue = held ? 0 : SlotOf(instruction);",
      "if (held) continue;\n      step.queue = SlotOf(instruction);"),
     ("an entry is over when its streams are", "runtime/execute/lane_queues.cpp",
-     "if (!Omits(WaitPoint::kOneQueue, opened.number)) over = std::min(over, opened.over->value());",
+     "if (!Omits(WaitPoint::kOneQueue, opened.number)) "
+     "over = std::min(over, opened.over->value());",
      "if (&opened == &queues_[0]) over = std::min(over, opened.over->value());"),
     ("making what recordings launch", "runtime/execute/workers.cpp",
      "  return FinishRecordings(loaded.graphs);", "  return Status::Ok();"),

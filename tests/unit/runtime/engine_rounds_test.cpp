@@ -278,7 +278,7 @@ TEST_CASE("what was traced can be read at any time") {
 }
 
 TEST_CASE("an inbox goes on after any number of entries") {
-  for (const uint64_t first : {uint64_t{0}, (uint64_t{1} << 40) - 3, (uint64_t{1} << 41) - 3}) {
+  for (const uint64_t first : {uint64_t{0}, (uint64_t{1} << 40) - 8, (uint64_t{1} << 41) - 8}) {
     INFO("from entry " << first);
     engine::EntryInbox::Shared::Words words;
     words.pushed = first;
@@ -286,7 +286,7 @@ TEST_CASE("an inbox goes on after any number of entries") {
     std::vector<std::atomic<uint64_t>> slots(4);
     EventCount worker, driver;
     engine::EntryInbox inbox({&words, slots}, /*graphs=*/2, &worker, &driver);
-    for (uint64_t number = first; number < first + 10; ++number) {
+    for (uint64_t number = first; number < first + 16; ++number) {
       CHECK_FALSE(inbox.GraphOf(number).has_value());
       inbox.Push(number % 2);
       CHECK(inbox.GraphOf(number) == number % 2);
