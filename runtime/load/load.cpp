@@ -9,7 +9,6 @@
 #include "runtime/base/death.h"
 #include "runtime/device/backends.h"
 #include "runtime/device/gpus.h"
-#include "runtime/load/communication/among_machines.h"
 #include "runtime/load/peers/absent_gpu.h"
 #include "runtime/load/prepare.h"
 #include "runtime/plan/graph_index.h"
@@ -190,7 +189,8 @@ Status Load(const LoadContext& context, LoadedPlan& loaded) {
   context.Tell("allocating memory");
   loaded.arenas = std::make_unique<Arenas>();
   CGRAPH_RETURN_IF_ERROR(loaded.arenas->Allocate(*loaded.plan, loaded.devices, loaded.graphs,
-                                                 loaded.native, elsewhere, loaded.view));
+                                                 loaded.native.arenas(), elsewhere,
+                                                 loaded.view));
   context.Tell("making kernels");
   CGRAPH_RETURN_IF_ERROR(MakeEventCounts(loaded));
   return PrepareGraphs(context, loaded);

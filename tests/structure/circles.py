@@ -21,8 +21,6 @@ NATURAL = []
 STILL = [
     ["runtime/device/cuda/device/cuda_device", "runtime/device/cuda/device/cuda_queue"],
     ["runtime/device/cuda/gpu/clock_anchor", "runtime/device/cuda/gpu/gpu"],
-    ["runtime/load/arenas", "runtime/load/communication/among_machines",
-     "runtime/load/communication/among_ranks", "runtime/load/communication/native_collectives"],
 ]
 
 
