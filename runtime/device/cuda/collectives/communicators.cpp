@@ -44,11 +44,12 @@ Result<std::shared_ptr<NcclCommunicator>> NcclCommunicators::Of(
 Result<std::shared_ptr<NcclCommunicator>> NcclCommunicators::Make(
     const Nccl& nccl, Key key, std::vector<std::shared_ptr<Gpu>> gpus, const NcclId& id) {
   std::vector<uint64_t> free;
-  for (const auto& gpu : gpus) free.push_back(gpu != nullptr ? gpu->FreeBytes() : 0);
+  for (const auto& gpu : gpus) free.push_back(gpu != nullptr ? gpu->account().FreeBytes() : 0);
   auto communicator = NcclCommunicator::Make(nccl, gpus, id, gives_up_);
   for (size_t i = 0; i < gpus.size(); ++i) {
     if (gpus[i] == nullptr) continue;
-    gpus[i]->AddTaken("NCCL", free[i] - std::min(gpus[i]->FreeBytes(), free[i]));
+    MemoryAccount& account = gpus[i]->account();
+    account.Add("NCCL", free[i] - std::min(account.FreeBytes(), free[i]));
   }
   if (communicator.ok()) made_.emplace(std::move(key), *communicator);
   return communicator;

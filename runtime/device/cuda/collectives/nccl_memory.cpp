@@ -29,7 +29,7 @@ Result<device::Memory> AllocateForCollectives(const std::shared_ptr<Gpu>& gpu, u
   if (bytes == 0 || !nccl.ok() || !gpu->reached_by_all()) {
     return AllocateOnGpu(gpu, bytes, kind, what);
   }
-  CGRAPH_RETURN_IF_ERROR(gpu->CheckFree(bytes, what));
+  CGRAPH_RETURN_IF_ERROR(gpu->account().CheckFree(bytes, what));
   const uint64_t size = InBlocks(bytes);
   void* data = nullptr;
   if ((*nccl)->ncclMemAlloc(&data, size) != nccl::kSuccess || data == nullptr) {
@@ -37,7 +37,7 @@ Result<device::Memory> AllocateForCollectives(const std::shared_ptr<Gpu>& gpu, u
   }
   device::Memory memory(static_cast<std::byte*>(data), size, kind, /*host_visible=*/false,
                         std::make_shared<NcclBlock>(**nccl, gpu, what));
-  gpu->AddTaken(what, size);
+  gpu->account().Add(what, size);
   CGRAPH_RETURN_IF_ERROR(gpu->Zero(data, size, what));
   return memory;
 }

@@ -75,7 +75,7 @@ class CudaDevice : public device::Device,
   device::Communicators* communicators() override { return this; }
   device::SharedMemory* shared_memory() override { return this; }
   device::ForeignCode* foreign_code() override { return this; }
-  std::shared_ptr<device::SharedGpu> shared_gpu() const override { return gpu_; }
+  std::shared_ptr<device::SharedGpu> shared_gpu() const override { return gpu_->shared(); }
   Status Failure() const override;
 
   const std::shared_ptr<Gpu>& gpu() const { return gpu_; }

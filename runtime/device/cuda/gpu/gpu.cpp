@@ -88,19 +88,21 @@ Result<std::shared_ptr<Gpu>> Gpu::Open(const Driver& driver, int ordinal, std::s
   if (!module.ok()) return module.status();
   gpu->module_ = std::move(*module);
   gpu->libraries_ = std::make_unique<OpenedLibraries>(driver, 10 * major + minor);
+  gpu->handover_ = MakeHandover(*gpu);
   return gpu;
 }
 
 Gpu::~Gpu() {
   if (context_ == nullptr) return;
   if (driver_.abandoned()) {
+    static_cast<void>(handover_.release());
     static_cast<void>(anchor_.release());
     static_cast<void>(libraries_.release());
     static_cast<void>(module_.release());
     return;
   }
   MakeCurrent();
-  if (handover_ != nullptr) driver_.cuStreamDestroy(handover_);
+  handover_.reset();
   anchor_.reset();
   libraries_.reset();
   module_.reset();
@@ -143,71 +145,9 @@ Status Gpu::Zero(void* data, uint64_t bytes, const std::string& what) const {
   return Check(driver_.cuStreamSynchronize(nullptr), what);
 }
 
-Status Gpu::CheckFree(uint64_t bytes, const std::string& what) const {
-  CGRAPH_RETURN_IF_ERROR(Check(MakeCurrent(), what));
-  size_t free = 0, total = 0;
-  CGRAPH_RETURN_IF_ERROR(Check(driver_.cuMemGetInfo(&free, &total), what));
-  if (bytes <= free) return Status::Ok();
-  return {StatusCode::kInvalid,
-          fmt::format("{} would take {}, and {} has {} of {} free{}\n{}", what, BytesText(bytes),
-                      name(), BytesText(free), BytesText(total), TakenText(free, total),
-                      kLessMemory)};
-}
-
-Status Gpu::Refused(uint64_t bytes, const std::string& what, CUresult error) const {
-  size_t free = 0, total = 0;
-  const bool known = driver_.cuMemGetInfo(&free, &total) == CUDA_SUCCESS;
-  return {StatusCode::kInvalid,
-          fmt::format("{} would take {}, which {} refuses: {}{}\n{}", what, BytesText(bytes),
-                      name(), driver_.ErrorText(error), known ? TakenText(free, total) : "",
-                      MendOf(error))};
-}
-
-void Gpu::AddTaken(const std::string& what, uint64_t bytes) {
-  std::lock_guard lock(taken_mutex_);
-  taken_[what] += bytes;
-}
-
-void Gpu::SubtractTaken(const std::string& what, uint64_t bytes) {
-  std::lock_guard lock(taken_mutex_);
-  taken_[what] -= bytes;
-}
-
-uint64_t Gpu::FreeBytes() const {
-  size_t free = 0, total = 0;
-  if (MakeCurrent() != CUDA_SUCCESS || driver_.cuMemGetInfo(&free, &total) != CUDA_SUCCESS) {
-    return 0;
-  }
-  return free;
-}
-
-// Returns "; taken so far: 1 GiB for the arenas of gpu[0], ...", the greatest first; what is not
-// ours is the driver's and that of other programs.
-std::string Gpu::TakenText(uint64_t free, uint64_t total) const {
-  std::vector<std::pair<uint64_t, std::string>> taken;
-  uint64_t others = total - std::min(free, total);
-  {
-    std::lock_guard lock(taken_mutex_);
-    for (const auto& [what, bytes] : taken_) {
-      others -= std::min(bytes, others);
-      if (bytes != 0) taken.emplace_back(bytes, what);
-    }
-  }
-  if (others != 0) taken.emplace_back(others, "the driver, its code and other programs");
-  std::sort(taken.rbegin(), taken.rend());
-  std::string text;
-  for (const auto& [bytes, what] : taken) {
-    text += fmt::format("{}{} for {}", text.empty() ? "; taken so far: " : ", ", BytesText(bytes),
-                        what);
-  }
-  return text;
-}
-
 Result<const ClockAnchor*> Gpu::Anchor(CUstream stream) {
   if (anchor_ == nullptr) {
-    auto made = ClockAnchor::Make(*this, stream);
-    if (!made.ok()) return made.status();
-    anchor_ = std::move(*made);
+    CGRAPH_RETURN_IF_ERROR(Check(ClockAnchor::Make(driver_, stream, anchor_), "reading the clock"));
   }
   return anchor_.get();
 }
@@ -226,11 +166,72 @@ void Gpu::ReachPeer(Gpu& peer) {
   peer.reached_by_all_ = false;
 }
 
+// ---- memory -------------------------------------------------------------------------------------
+
+Status MemoryAccount::CheckFree(uint64_t bytes, const std::string& what) const {
+  CGRAPH_RETURN_IF_ERROR(gpu_.Check(gpu_.MakeCurrent(), what));
+  size_t free = 0, total = 0;
+  CGRAPH_RETURN_IF_ERROR(gpu_.Check(gpu_.driver().cuMemGetInfo(&free, &total), what));
+  if (bytes <= free) return Status::Ok();
+  return {StatusCode::kInvalid,
+          fmt::format("{} would take {}, and {} has {} of {} free{}\n{}", what, BytesText(bytes),
+                      gpu_.name(), BytesText(free), BytesText(total), TakenText(free, total),
+                      kLessMemory)};
+}
+
+Status MemoryAccount::Refused(uint64_t bytes, const std::string& what, CUresult error) const {
+  size_t free = 0, total = 0;
+  const bool known = gpu_.driver().cuMemGetInfo(&free, &total) == CUDA_SUCCESS;
+  return {StatusCode::kInvalid,
+          fmt::format("{} would take {}, which {} refuses: {}{}\n{}", what, BytesText(bytes),
+                      gpu_.name(), gpu_.driver().ErrorText(error),
+                      known ? TakenText(free, total) : "", MendOf(error))};
+}
+
+void MemoryAccount::Add(const std::string& what, uint64_t bytes) {
+  std::lock_guard lock(mutex_);
+  taken_[what] += bytes;
+}
+
+void MemoryAccount::Subtract(const std::string& what, uint64_t bytes) {
+  std::lock_guard lock(mutex_);
+  taken_[what] -= bytes;
+}
+
+uint64_t MemoryAccount::FreeBytes() const {
+  size_t free = 0, total = 0;
+  const bool known = gpu_.MakeCurrent() == CUDA_SUCCESS &&
+                     gpu_.driver().cuMemGetInfo(&free, &total) == CUDA_SUCCESS;
+  return known ? free : 0;
+}
+
+// Returns "; taken so far: 1 GiB for the arenas of gpu[0], ...", the greatest first; what is not
+// ours is the driver's and that of other programs.
+std::string MemoryAccount::TakenText(uint64_t free, uint64_t total) const {
+  std::vector<std::pair<uint64_t, std::string>> taken;
+  uint64_t others = total - std::min(free, total);
+  {
+    std::lock_guard lock(mutex_);
+    for (const auto& [what, bytes] : taken_) {
+      others -= std::min(bytes, others);
+      if (bytes != 0) taken.emplace_back(bytes, what);
+    }
+  }
+  if (others != 0) taken.emplace_back(others, "the driver, its code and other programs");
+  std::sort(taken.rbegin(), taken.rend());
+  std::string text;
+  for (const auto& [bytes, what] : taken) {
+    text += fmt::format("{}{} for {}", text.empty() ? "; taken so far: " : ", ", BytesText(bytes),
+                        what);
+  }
+  return text;
+}
+
 void GpuBlock::Free(std::byte* data, uint64_t bytes) {
   if (gpu_->driver().abandoned()) return;
   gpu_->MakeCurrent();
   Release(data);
-  if (!what_.empty()) gpu_->SubtractTaken(what_, bytes);
+  if (!what_.empty()) gpu_->account().Subtract(what_, bytes);
 }
 
 namespace {
@@ -260,13 +261,13 @@ Result<Memory> AllocateOnGpu(const std::shared_ptr<Gpu>& gpu, uint64_t bytes, Me
                              const std::string& what) {
   const Driver& driver = gpu->driver();
   if (bytes == 0) return Memory(nullptr, 0, kind, /*host_visible=*/false, nullptr);
-  CGRAPH_RETURN_IF_ERROR(gpu->CheckFree(bytes, what));
+  CGRAPH_RETURN_IF_ERROR(gpu->account().CheckFree(bytes, what));
   const uint64_t size = InBlocks(bytes);
   CUdeviceptr address = 0;
   if (const CUresult error = driver.cuMemAlloc(&address, size); error != CUDA_SUCCESS) {
-    return gpu->Refused(bytes, what, error);
+    return gpu->account().Refused(bytes, what, error);
   }
-  gpu->AddTaken(what, size);
+  gpu->account().Add(what, size);
   Memory memory(reinterpret_cast<std::byte*>(address), size, kind, /*host_visible=*/false,
                 std::make_shared<DeviceBlock>(gpu, what));
   CGRAPH_RETURN_IF_ERROR(gpu->Zero(memory.data(), size, what));
