@@ -7,7 +7,7 @@
 
 #include "runtime/base/kinds/limits.h"
 #include "runtime/base/text.h"
-#include "runtime/device/cpu/reserved_memory.h"
+#include "runtime/device/memory.h"
 #include "runtime/plan/print.h"
 
 namespace cgraph::engine {

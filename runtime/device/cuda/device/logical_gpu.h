@@ -14,7 +14,7 @@
 #include "runtime/device/cuda/gpu/gpu.h"
 #include "runtime/device/cuda/kernels/executable.h"
 #include "runtime/device/device.h"
-#include "runtime/device/executable.h"
+#include "runtime/device/kernel.h"
 
 namespace cgraph::cuda {
 
