@@ -16,7 +16,6 @@
 #include "runtime/device/cuda/libraries/nccl.h"
 #include "runtime/device/cuda/libraries/nvrtc.h"
 #include "runtime/device/cuda/libraries/shared_library.h"
-#include "runtime/device/cuda/libraries/warnings.h"
 #include "runtime/device/cuda_library/interface.h"
 
 extern "C" __attribute__((visibility("default"))) cgraph::device::CudaTableFunction

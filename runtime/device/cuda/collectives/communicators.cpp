@@ -4,7 +4,7 @@
 #include <cstring>
 #include <set>
 
-#include "runtime/device/cuda/libraries/warnings.h"
+#include "runtime/device/cuda/libraries/shared_library.h"
 
 namespace cgraph::cuda {
 

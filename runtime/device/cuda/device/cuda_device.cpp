@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "runtime/device/cuda/collectives/nccl_memory.h"
+#include "runtime/device/cuda/collectives/nccl_communicator.h"
 #include "runtime/device/cuda/device/cuda_queue.h"
 
 namespace cgraph::cuda {
