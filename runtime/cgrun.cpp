@@ -11,7 +11,7 @@
 #include "runtime/command/gpus.h"
 #include "runtime/command/machines.h"
 #include "runtime/command/messages.h"
-#include "runtime/command/parse_options.h"
+#include "runtime/command/options.h"
 #include "runtime/command/phases.h"
 #include "runtime/command/signals.h"
 #include "runtime/engine/ranks/serve.h"

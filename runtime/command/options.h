@@ -1,14 +1,16 @@
-// What the command line of cgrun asks for (parse_options.h reads it).
+// What the command line of cgrun asks for, and its reading (parse_options.cpp).
 #ifndef CGRAPH_RUNTIME_COMMAND_OPTIONS_H_
 #define CGRAPH_RUNTIME_COMMAND_OPTIONS_H_
 
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "runtime/base/exit_code.h"
 #include "runtime/engine/options.h"
 
 namespace cgraph::command {
@@ -49,6 +51,19 @@ struct Options {
     return color == "always" || (color == "auto" && isatty(STDERR_FILENO));
   }
 };
+
+// What parsing has found.
+struct ParsedOptions {
+  // What to do; neither: end with `exit_code`, since help, version or a mistake was printed.
+  bool run = false, list_devices = false;
+  ExitCode exit_code = kSuccess;
+  Options options;
+};
+// Reads the flags, and says what is wrong with them.
+ParsedOptions ParseOptions(int argc, char** argv);
+
+// Returns what --timeout says, before all is parsed; the default where it says nothing right.
+std::chrono::nanoseconds TimeoutOf(int argc, char** argv);
 
 }  // namespace cgraph::command
 

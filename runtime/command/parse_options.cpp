@@ -1,6 +1,6 @@
 // CLI11 reads the flags. What it cannot check (NAME=VALUE, flags that exclude each other) is
 // checked here.
-#include "runtime/command/parse_options.h"
+#include "runtime/command/options.h"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>

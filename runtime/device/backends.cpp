@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "runtime/base/assert.h"
-#include "runtime/device/cuda_library/cuda_library.h"
 
 namespace cgraph::device {
 namespace {

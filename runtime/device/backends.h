@@ -80,6 +80,10 @@ class BackendRegistry {
 // too: memory of `source`, else of this process.
 std::unique_ptr<Backend> MakeCpuBackend(std::shared_ptr<MemorySource> source = nullptr);
 
+// Returns the backend of NVIDIA GPUs and their platform. They open libcgraph_cuda.so when something
+// asks for such GPUs (cuda_library/cuda_library.cpp).
+BackendKind CudaBackends();
+
 }  // namespace cgraph::device
 
 #endif  // CGRAPH_RUNTIME_DEVICE_BACKENDS_H_

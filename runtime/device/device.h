@@ -23,8 +23,8 @@
 
 #include "runtime/base/status.h"
 #include "runtime/device/communicator.h"
-#include "runtime/device/executable.h"
 #include "runtime/device/foreign_code.h"
+#include "runtime/device/kernel.h"
 #include "runtime/device/memory.h"
 #include "runtime/device/queue.h"
 #include "runtime/device/shared_gpu.h"

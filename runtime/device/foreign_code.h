@@ -10,7 +10,7 @@
 #include <string>
 
 #include "runtime/base/status.h"
-#include "runtime/device/executable.h"
+#include "runtime/device/kernel.h"
 #include "runtime/device/tensor.h"
 
 namespace cgraph::device {

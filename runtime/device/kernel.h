@@ -1,4 +1,4 @@
-// Kernels of the host: the code that a `call` instruction runs on the CPU.
+// Executables, and kernels of the host: the code that a `call` instruction runs on the CPU.
 //
 // A plan names a kernel and its attributes; MakeCpuKernel gives an object that was prepared once,
 // at load, for its operands' types. Run() is called in the steady state: it makes no allocation of
@@ -11,11 +11,17 @@
 #include <string>
 
 #include "runtime/base/status.h"
-#include "runtime/device/executable.h"
 #include "runtime/device/tensor.h"
 #include "runtime/plan/plan.h"
 
 namespace cgraph::device {
+
+// Executable: a kernel or an upload as a device prepared it at load, to be launched on its queues.
+// Those of the CPU are Kernels.
+class Executable {
+ public:
+  virtual ~Executable() = default;
+};
 
 class Kernel : public Executable {
  public:

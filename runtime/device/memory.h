@@ -90,6 +90,14 @@ inline void CopyBytes(void* to, const void* from, uint64_t bytes) {
 // that the engine allocates for a plan elsewhere than in a Memory.
 Status CheckFree(uint64_t bytes, const std::string& what);
 
+// Returns a block of memory of the host that has addresses from the start, is zero, and takes room
+// on the machine where it is first touched: for inputs that callers mostly lend, which are read
+// where the callers have them. kInvalid, with `what`, where the system refuses.
+Result<Memory> ReserveMemory(uint64_t bytes, const std::string& what);
+// Takes room for a part of such a block, before somebody writes to it. kInvalid, with `what`, when
+// it is more than is free.
+Status TakeReserved(void* data, uint64_t bytes, const std::string& what);
+
 // Returns the least multiple of `align`, a power of two, that is not less than `bytes`, which must
 // be a size that memory can have.
 constexpr uint64_t AlignUp(uint64_t bytes, uint64_t align) {

@@ -26,7 +26,6 @@
 #include "runtime/base/status.h"
 #include "runtime/base/sync/semaphore.h"
 #include "runtime/device/communicator.h"
-#include "runtime/device/executable.h"
 #include "runtime/device/tensor.h"
 #include "runtime/plan/plan.h"
 
@@ -82,6 +81,8 @@ struct Operation {
   std::span<const DynamicDim> dims;
   Tag tag;
 };
+
+class Executable;  // kernel.h
 
 struct Launch : Operation {
   Executable* executable = nullptr;

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "runtime/base/wait_point.h"
-#include "runtime/load/operand_type.h"
+#include "runtime/load/kernels.h"
 
 namespace cgraph::engine {
 namespace {

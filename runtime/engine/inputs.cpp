@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "runtime/device/cpu/reserved_memory.h"
+#include "runtime/device/memory.h"
 #include "runtime/plan/kinds.h"
 #include "runtime/plan/print.h"
 

@@ -3,11 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
+#include <system_error>
+#include <thread>
 #include <utility>
 
+#include "runtime/base/sync/cores.h"
 #include "runtime/base/wait_point.h"
-#include "runtime/execute/finish_recordings.h"
+#include "runtime/device/queue.h"
 #include "runtime/execute/lane_queues.h"
 
 namespace cgraph::engine {
@@ -41,6 +45,40 @@ void MakeGroups(const plan::Plan& plan, LoadedGraph& graph, uint32_t work_queue)
     step.group = group.get();
     program.groups.push_back(std::move(group));
   }
+}
+
+// Finishes the recordings of all graphs on a few threads: a device may take long to make what is
+// launched of a recording, and makes several at the same time. The error of the first that cannot
+// be.
+Status FinishRecordings(const std::vector<std::unique_ptr<LoadedGraph>>& graphs) {
+  std::vector<device::Recording*> recordings;
+  for (const auto& graph : graphs) {
+    for (const StepList& program : graph->programs) {
+      for (const Segment& segment : program.segments) {
+        for (const auto& recording : segment.recordings) recordings.push_back(recording.get());
+      }
+    }
+  }
+  constexpr size_t kMostThreads = 8;  // more wait for each other inside the driver
+  std::vector<Status> finished(recordings.size());
+  std::atomic<size_t> next{0};
+  const auto work = [&] {
+    for (size_t i = next++; i < recordings.size(); i = next++) {
+      finished[i] = recordings[i]->Finish();
+    }
+  };
+  {
+    std::vector<std::jthread> helpers;
+    const size_t threads = std::min({recordings.size(), size_t{Cores()}, kMostThreads});
+    try {
+      while (helpers.size() + 1 < threads) helpers.emplace_back(work);
+    } catch (const std::system_error&) {
+      // The threads that there are do it all.
+    }
+    work();
+  }
+  for (Status& status : finished) CGRAPH_RETURN_IF_ERROR(std::move(status));
+  return Status::Ok();
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 
 #include "runtime/base/kinds/limits.h"
 #include "runtime/base/text.h"
-#include "runtime/device/cpu/reserved_memory.h"
+#include "runtime/device/memory.h"
 #include "runtime/plan/print.h"
 
 namespace cgraph::engine {
@@ -54,8 +54,8 @@ Result<uint32_t> Arenas::Frames(const plan::Graph& graph, uint32_t progress) {
 Status Arenas::Allocate(const plan::Plan& plan,
                         const std::vector<std::unique_ptr<device::Device>>& devices,
                         std::vector<std::unique_ptr<LoadedGraph>>& graphs,
-                        const NativeCollectives& native, const std::vector<bool>& elsewhere,
-                        const RankView& view) {
+                        const std::vector<std::vector<bool>>& native,
+                        const std::vector<bool>& elsewhere, const RankView& view) {
   native_ = &native;
   view_ = &view;
   all_devices_ = &devices;
@@ -86,7 +86,7 @@ plan::Memory Arenas::KindOf(const LoadedGraph& graph, uint32_t arena) const {
       graph.plan->arenas[arena].memory() != plan::Memory::pinned) {
     return peers_.Exports(device) ? plan::Memory::shareable : plan::Memory::plain;
   }
-  if (native_->Uses(graph.index, arena)) return plan::Memory::symmetric;
+  if ((*native_)[graph.index][arena]) return plan::Memory::symmetric;
   return graph.plan->arenas[arena].memory();
 }
 
@@ -101,7 +101,7 @@ void Arenas::LayOutStates(const plan::Plan& plan,
       const plan::Arena& arena = graphs[g]->plan->arenas[a];
       if (arena.space() != plan::Space::state) continue;
       if (!used[arena.owner()]) kinds[arena.owner()] = KindOf(*graphs[g], a);
-      if (native_->Uses(graphs[g]->index, a)) used[arena.owner()] = true;
+      if ((*native_)[graphs[g]->index][a]) used[arena.owner()] = true;
     }
   }
   for (size_t a = 0; a < plan.actors.size(); ++a) {

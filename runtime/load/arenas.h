@@ -17,7 +17,6 @@
 
 #include "runtime/base/status.h"
 #include "runtime/device/device.h"
-#include "runtime/load/communication/native_collectives.h"
 #include "runtime/load/loaded_graph.h"
 #include "runtime/load/peers/peer_memory.h"
 #include "runtime/load/peers/rank_view.h"
@@ -33,13 +32,14 @@ class Arenas {
   static Result<uint32_t> Frames(const plan::Graph& graph, uint32_t progress);
 
   // Lays out and allocates everything, fills the constants, and sets the graphs' output offsets.
-  // The graphs' `plan` and `frames` must be set. `elsewhere`: devices that another process serves,
-  // which shares no memory with this one; theirs is not allocated, and has no addresses. `view`: of
-  // ranks that share some.
+  // The graphs' `plan` and `frames` must be set. `native`: by graph and arena, whether values of
+  // collectives lie there that devices carry out by themselves. `elsewhere`: devices that another
+  // process serves, which shares no memory with this one; theirs is not allocated, and has no
+  // addresses. `view`: of ranks that share some.
   Status Allocate(const plan::Plan& plan,
                   const std::vector<std::unique_ptr<device::Device>>& devices,
                   std::vector<std::unique_ptr<LoadedGraph>>& graphs,
-                  const NativeCollectives& native, const std::vector<bool>& elsewhere,
+                  const std::vector<std::vector<bool>>& native, const std::vector<bool>& elsewhere,
                   const RankView& view);
 
   // Returns null when the value lies in the run's output block; OutputOffset() says where in it.
@@ -95,8 +95,8 @@ class Arenas {
   const std::vector<std::unique_ptr<device::Device>>* all_devices_ = nullptr;
   std::vector<device::Device*> devices_;
   PeerMemory peers_;
-  const RankView* view_ = nullptr;                 // while memory is laid out
-  const NativeCollectives* native_ = nullptr;      // while memory is laid out
+  const RankView* view_ = nullptr;                          // while memory is laid out
+  const std::vector<std::vector<bool>>* native_ = nullptr;  // while memory is laid out
   std::vector<device::BumpLayout> layouts_;        // per block: device, then kind of memory
   std::vector<uint64_t> state_bytes_;              // of these, of states
   std::vector<device::Memory> blocks_;

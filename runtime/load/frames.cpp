@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "runtime/device/memory.h"
-#include "runtime/load/operand_type.h"
+#include "runtime/load/kernels.h"
 #include "runtime/plan/kinds.h"
 
 namespace cgraph::engine {

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include "runtime/base/kinds/native.h"
-#include "runtime/load/operand_type.h"
 #include "runtime/plan/kinds.h"
 #include "runtime/plan/print.h"
 
@@ -20,6 +19,20 @@ void AppendType(std::string& key, const device::OperandType& type) {
 }
 
 }  // namespace
+
+device::OperandType OperandTypeOf(const plan::Graph& graph, uint32_t value) {
+  const plan::Value& v = graph.values[value];
+  device::OperandType type;
+  type.dtype = v.dtype();
+  type.rank = v.rank();
+  for (int i = 0; i < type.rank; ++i) {
+    type.dims[i] = graph.dims[v.first_dim() + i].extent();
+    type.dynamic[i] = graph.dims[v.first_dim() + i].symbol() != plan::kNone;
+  }
+  const plan::Buffer& buffer = graph.buffers[v.buffer()];
+  type.in_state = graph.arenas[buffer.arena()].space() == plan::Space::state;
+  return type;
+}
 
 Status Kernels::ImportModules(const std::function<bool(uint32_t lane)>& is_here) {
   std::vector<const plan::Graph*> graphs;

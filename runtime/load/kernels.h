@@ -18,11 +18,15 @@
 #include "runtime/base/kinds/native.h"
 #include "runtime/base/status.h"
 #include "runtime/device/device.h"
+#include "runtime/device/kernel.h"
 #include "runtime/load/weights/weights.h"
 #include "runtime/native/kernels.h"
 #include "runtime/plan/plan.h"
 
 namespace cgraph::engine {
+
+// Returns the type of a value of a plan as kernels are told it, with dims at their bounds.
+device::OperandType OperandTypeOf(const plan::Graph& graph, uint32_t value);
 
 class Kernels {
  public:

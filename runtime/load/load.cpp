@@ -9,9 +9,7 @@
 #include "runtime/base/death.h"
 #include "runtime/device/backends.h"
 #include "runtime/device/gpus.h"
-#include "runtime/load/communication/among_machines.h"
-#include "runtime/load/peers/absent_gpu.h"
-#include "runtime/load/prepare.h"
+#include "runtime/load/peers/rank_view.h"
 #include "runtime/plan/graph_index.h"
 
 namespace cgraph::engine {
@@ -135,15 +133,8 @@ Status PrepareGraphs(const LoadContext& context, LoadedPlan& loaded) {
   for (uint32_t w = loaded.placement.workers; context.links != nullptr && w-- > 0;) {
     if (loaded.IsHere(w)) context.links->SetRelayer(&loaded.event_counts[w]);
   }
-  const EngineOptions& options = context.options;
-  const Preparation preparation{.loaded = loaded,
-                                .links = context.links,
-                                .proved = options.proved,
-                                .profile = options.profile || options.trace,
-                                .capture = options.capture,
-                                .results_on_gpus = options.results_on_gpus};
   for (uint32_t g = 0; g < loaded.graphs.size(); ++g) {
-    CGRAPH_RETURN_IF_ERROR(PrepareGraph(preparation, g, *loaded.graphs[g]));
+    CGRAPH_RETURN_IF_ERROR(PrepareGraph(context, loaded, *loaded.graphs[g]));
 #if CGRAPH_ASSERTS
     auto finished = loaded.heap->Make<std::atomic<uint64_t>>(
         loaded.placement.worker_of_work_queue.size(), "the rounds of a graph");
@@ -190,7 +181,8 @@ Status Load(const LoadContext& context, LoadedPlan& loaded) {
   context.Tell("allocating memory");
   loaded.arenas = std::make_unique<Arenas>();
   CGRAPH_RETURN_IF_ERROR(loaded.arenas->Allocate(*loaded.plan, loaded.devices, loaded.graphs,
-                                                 loaded.native, elsewhere, loaded.view));
+                                                 loaded.native.arenas(), elsewhere,
+                                                 loaded.view));
   context.Tell("making kernels");
   CGRAPH_RETURN_IF_ERROR(MakeEventCounts(loaded));
   return PrepareGraphs(context, loaded);

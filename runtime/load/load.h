@@ -8,7 +8,7 @@
 //   NativeCollectives::Find   the collectives that communicators of devices carry out
 //   Arenas::Allocate          where every value lies (arenas.h)
 //   MapQueues        which in-order queue carries out each lane (queue_map.h)
-//   PrepareGraph     of each graph kernels, poison flags, waits, frames and steps (prepare.h)
+//   PrepareGraph     of each graph kernels, poison flags, waits, frames and steps (prepare.cpp)
 //   FindConflicts    which graphs must wait for each other (rank 0)
 #ifndef CGRAPH_RUNTIME_LOAD_LOAD_H_
 #define CGRAPH_RUNTIME_LOAD_LOAD_H_
@@ -44,6 +44,8 @@ struct LoadContext {
   void Tell(const char* what) const {
     if (options.loading) options.loading(what);
   }
+  // Returns whether calls are measured.
+  bool measures() const { return options.profile || options.trace; }
 };
 
 // Deals the workers to the ranks and finds the rank of each device, where there are several ranks.
@@ -55,6 +57,9 @@ void PlaceRanks(LoadedPlan& loaded);
 // missing; kUnsupported where nothing here does what it says; kLost and kTimeout where another rank
 // does not come.
 Status Load(const LoadContext& context, LoadedPlan& loaded);
+
+// Prepares one of the loaded graphs, whose plan, frames, inflight, lag and depth must be set.
+Status PrepareGraph(const LoadContext& context, const LoadedPlan& loaded, LoadedGraph& graph);
 
 // Finds the graphs that must wait for each other.
 void FindConflicts(LoadedPlan& loaded);

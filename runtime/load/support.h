@@ -1,14 +1,28 @@
-// Features that a plan may use and this engine does not have.
+// What a plan may say and this engine does not do.
 #ifndef CGRAPH_RUNTIME_LOAD_SUPPORT_H_
 #define CGRAPH_RUNTIME_LOAD_SUPPORT_H_
 
+#include <cstdint>
+
 #include "runtime/base/status.h"
+#include "runtime/load/loaded_plan.h"
+#include "runtime/plan/graph_index.h"
 #include "runtime/plan/plan.h"
 
 namespace cgraph::engine {
 
-// Returns kUnsupported, with a sentence, for a plan that uses one.
+// Each returns kUnsupported, with a sentence.
+
+// Refuses a plan that uses features which this engine does not have.
 Status CheckSupported(const plan::Plan& plan);
+
+// Refuses an instruction of a host's lane that touches memory which the host cannot.
+Status CheckReach(const LoadedPlan& loaded, const plan::GraphIndex& index, uint32_t instruction);
+
+// Refuses an instruction that touches memory of a GPU which another rank serves, other than as a
+// communication. `number`: the graph's.
+Status CheckRanks(const LoadedPlan& loaded, const plan::GraphIndex& index, uint32_t number,
+                  uint32_t instruction);
 
 }  // namespace cgraph::engine
 

@@ -10,7 +10,7 @@
 #include <chrono>
 #include <thread>
 
-#include "runtime/load/sync/instructions_with_work.h"
+#include "runtime/load/sync/sync.h"
 #include "runtime/plan/graph_index.h"
 #include "tests/support/run.h"
 

@@ -15,7 +15,7 @@
 #include <utility>
 
 #include "runtime/base/wait_point.h"
-#include "runtime/load/sync/instructions_with_work.h"
+#include "runtime/load/sync/sync.h"
 #include "runtime/plan/graph_index.h"
 #include "runtime/plan/prove.h"
 #include "tests/deferred/trial.h"

@@ -1,6 +1,9 @@
-// Opens the driver's library first: without it ours is of no use, and most machines have none.
-#include "runtime/device/cuda_library/cuda_library.h"
-
+// libcgraph_cuda.so, loaded when something asks for NVIDIA GPUs.
+//
+// The library is the one beside the executable, in ../lib of there, or where the loader looks,
+// whichever is found first; it is never unloaded. The driver's library is opened first: without it
+// ours is of no use, and most machines have none. Where ours cannot be loaded, the report says so:
+// kNotFound, or kInvalid when it is of another version.
 #include <dlfcn.h>
 
 #include <atomic>
@@ -14,6 +17,7 @@
 #include <fmt/format.h>
 
 #include "runtime/base/library_path.h"
+#include "runtime/device/backends.h"
 #include "runtime/device/cuda_library/interface.h"
 
 namespace cgraph::device {

@@ -1,5 +1,11 @@
-#include "runtime/load/communication/among_machines.h"
-
+// Communicators of devices that ranks of several machines serve: as among_ranks.cpp, but only rank
+// 0 has the whole plan.
+//
+// All ranks know which lanes each communicator has, and which devices run on GPUs. Of each
+// communicator whose members are all on GPUs, on more than one machine, the ranks with members tell
+// rank 0 whether they would join it, and the first member's rank an id. Where all would, rank 0
+// tells them the id, and they join, in the order of the communicators' numbers: so no rank waits
+// for one that waits for it.
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -9,6 +15,7 @@
 #include <utility>
 
 #include "runtime/load/communication/collectives.h"
+#include "runtime/load/communication/native_collectives.h"
 #include "runtime/plan/graph_index.h"
 #include "runtime/transport/nccl/native_collective.h"
 
@@ -217,11 +224,10 @@ class CommunicatorsAmongMachines {
   std::map<uint32_t, std::shared_ptr<device::Communicator>> made_;
 };
 
-Status FindAmongMachines(const plan::Plan& plan,
-                         const std::vector<std::unique_ptr<device::Device>>& devices,
-                         const std::vector<std::unique_ptr<LoadedGraph>>& graphs,
-                         const MachineView& view, NativeCollectives& found) {
-  return CommunicatorsAmongMachines(plan, devices, view, found).Find(graphs);
+Status NativeCollectives::FindAmongMachines(
+    const plan::Plan& plan, const std::vector<std::unique_ptr<device::Device>>& devices,
+    const std::vector<std::unique_ptr<LoadedGraph>>& graphs, const MachineView& view) {
+  return CommunicatorsAmongMachines(plan, devices, view, *this).Find(graphs);
 }
 
 }  // namespace cgraph::engine

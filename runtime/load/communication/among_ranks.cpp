@@ -1,5 +1,9 @@
-#include "runtime/load/communication/among_ranks.h"
-
+// Communicators of devices that several ranks of one machine serve.
+//
+// All ranks go through all collectives alike. Each rank says of those that it has a member of
+// whether its devices would carry them out. A collective is carried out where all its ranks say so.
+// Then the ranks of each communicator join it, in one order everywhere, so that no rank waits for
+// one that waits for it.
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -7,6 +11,7 @@
 #include <utility>
 
 #include "runtime/load/communication/collectives.h"
+#include "runtime/load/communication/native_collectives.h"
 #include "runtime/plan/graph_index.h"
 #include "runtime/transport/nccl/native_collective.h"
 
@@ -150,11 +155,10 @@ class CommunicatorsAmongRanks {
   std::vector<std::span<const std::byte>> ids_;  // by rank: of all communicators
 };
 
-Status FindAmongRanks(const plan::Plan& plan,
-                      const std::vector<std::unique_ptr<device::Device>>& devices,
-                      const std::vector<std::unique_ptr<LoadedGraph>>& graphs, const RankView& view,
-                      NativeCollectives& found) {
-  return CommunicatorsAmongRanks(plan, devices, view, found).Find(graphs);
+Status NativeCollectives::FindAmongRanks(
+    const plan::Plan& plan, const std::vector<std::unique_ptr<device::Device>>& devices,
+    const std::vector<std::unique_ptr<LoadedGraph>>& graphs, const RankView& view) {
+  return CommunicatorsAmongRanks(plan, devices, view, *this).Find(graphs);
 }
 
 }  // namespace cgraph::engine

@@ -1,11 +1,12 @@
-#include "runtime/load/communication/comm_steps.h"
-
+// Comm steps: what a work queue does to send, receive and take part in collectives.
 #include <algorithm>
 #include <map>
 #include <memory>
 #include <tuple>
 #include <utility>
+#include <vector>
 
+#include "runtime/load/steps.h"
 
 namespace cgraph::engine {
 namespace {
@@ -19,17 +20,10 @@ void Join(const std::vector<uint32_t>& more, std::vector<uint32_t>& checks) {
 
 class CommStepMaker {
  public:
-  CommStepMaker(const CommSource& source, bool has_operands,
-                StepList& program)
-      : loaded_(source.preparation.loaded),
-        number_(source.number),
-        index_(source.index),
-        graph_(source.index.graph()),
-        poison_flags_(source.poison_flags),
-        made_(source.made),
-        queue_of_(source.queue_of),
-        operands_(source.operands),
-        out_(source.graph),
+  CommStepMaker(GraphPreparation& graph, bool has_operands, StepList& program)
+      : g_(graph),
+        graph_(graph.graph),
+        made_(graph.communications),
         has_operands_(has_operands),
         program_(program) {}
 
@@ -37,7 +31,7 @@ class CommStepMaker {
     const size_t begin = program_.steps.size();
     std::vector<uint32_t> own;
     for (uint32_t instruction : group) {
-      if (SlotOf(instruction) == 0) {
+      if (g_.SlotOf(instruction) == 0) {
         own.push_back(instruction);
       } else {
         AddComm({instruction});
@@ -50,23 +44,17 @@ class CommStepMaker {
   }
 
  private:
-  const device::Device& DeviceOf(uint32_t instruction) const {
-    return *loaded_.devices[index_.device(instruction)];
-  }
-  uint32_t SlotOf(uint32_t instruction) const {
-    return loaded_.queue_map.queues[queue_of_[instruction]].slot;
-  }
   Slice AddOperands(uint32_t first, uint32_t count, uint32_t instruction,
                     std::vector<DynamicDim>& uses, uint32_t reader = plan::kNone) {
     if (!has_operands_) return {};
-    return operands_.Add(first, count, instruction, uses, reader);
+    return g_.operands.Add(first, count, instruction, uses, reader);
   }
 
   void AddComm(const std::vector<uint32_t>& group) {
     Step step;
     step.op = Op::kComm;
     step.instruction = group.front();
-    step.queue = SlotOf(group.front());
+    step.queue = g_.SlotOf(group.front());
     step.lag = graph_.instructions[group.front()].lag();
     step.operands.first = static_cast<uint32_t>(program_.parts.size());
     std::map<std::pair<uint32_t, uint32_t>, uint32_t> inside;  // (channel, message) -> a send
@@ -96,7 +84,7 @@ class CommStepMaker {
     }
     step.operands.count = static_cast<uint32_t>(program_.parts.size()) - step.operands.first;
     program_.most_parts = std::max(program_.most_parts, step.operands.count);
-    step.queued = step.queue != 0 && DeviceOf(step.instruction).traits().queues_communicate;
+    step.queued = step.queue != 0 && g_.DeviceOf(step.instruction).traits().queues_communicate;
     program_.steps.push_back(step);
   }
 
@@ -109,11 +97,11 @@ class CommStepMaker {
       std::tie(part.collective, part.member, part.local) = made_.member_slot_of.at(p);
     } else {
       part.message = made_.message_of.at(p);
-      part.per_round = static_cast<uint32_t>(index_.sends(at.subject()).size());
-      part.channel = out_.channels[at.subject()].get();
+      part.per_round = static_cast<uint32_t>(g_.index.sends(at.subject()).size());
+      part.channel = g_.out.channels[at.subject()].get();
       part.local = made_.local_channel[at.subject()];
     }
-    part.checks = program_.AddChecks(poison_flags_.checks_of_part[p]);
+    part.checks = program_.AddChecks(g_.poison_flags.checks_of_part[p]);
     program_.most_spans = std::max<uint32_t>(program_.most_spans, at.inputs() + at.outputs());
     part.extents.first = static_cast<uint32_t>(program_.extents.size());
     return part;
@@ -140,35 +128,35 @@ class CommStepMaker {
   bool AddCollectivePart(uint32_t instruction, uint32_t p) {
     CommOp part = NewPart(instruction, p);
     part.kind = CommOp::Kind::kCollective;
-    part.poison_flag = poison_flags_.of_part[p];
+    part.poison_flag = g_.poison_flags.of_part[p];
     const Slice all = AddPartOperands(part, p);
     part.sources = {all.first, graph_.parts[p].inputs()};
     part.targets = {all.first + part.sources.count, graph_.parts[p].outputs()};
     const auto [first, members] = made_.queued_members_of.contains(p)
                                       ? made_.queued_members_of.at(p)
                                       : std::pair<size_t, uint32_t>(0, 0);
-    std::vector<uint32_t> checks = poison_flags_.checks_of_part[p];
+    std::vector<uint32_t> checks = g_.poison_flags.checks_of_part[p];
     part.givers = {static_cast<uint32_t>(program_.givers.size()), members};
-    for (const plan::CollectivePart& other : index_.collective_parts().subspan(first, members)) {
+    for (const plan::CollectivePart& other : g_.index.collective_parts().subspan(first, members)) {
       const bool gives = graph_.parts[other.part].inputs() != 0;
       program_.givers.push_back(
           gives ? AddOthersOperands(part, {other.instruction, other.part}).first
                 : plan::kNone);
-      Join(poison_flags_.checks_of_part[other.part], checks);
+      Join(g_.poison_flags.checks_of_part[other.part], checks);
     }
     if (members != 0) part.checks = program_.AddChecks(checks);
     program_.parts.push_back(part);
-    return members != 0 && loaded_.native.Of(number_, first) != nullptr;
+    return members != 0 && g_.loaded.native.Of(g_.out.index, first) != nullptr;
   }
 
   void AddReceive(uint32_t instruction, uint32_t p) {
     CommOp part = NewPart(instruction, p);
     part.kind = CommOp::Kind::kReceive;
-    part.poison_flag = poison_flags_.of_part[p];
+    part.poison_flag = g_.poison_flags.of_part[p];
     part.targets = AddPartOperands(part, p);
     if (made_.queued_channel[graph_.parts[p].subject()]) {
-      const plan::Message& send = index_.sends(graph_.parts[p].subject())[part.message];
-      if (DeviceOf(instruction).traits().queues_communicate) {
+      const plan::Message& send = g_.index.sends(graph_.parts[p].subject())[part.message];
+      if (g_.DeviceOf(instruction).traits().queues_communicate) {
         part.sources = AddOthersOperands(part, send);
       }
       part.checks = program_.AddChecks(Joined(p, send.part));
@@ -182,7 +170,7 @@ class CommStepMaker {
     const plan::CommPart& at = graph_.parts[other.part];
     std::vector<DynamicDim> dims;
     const Slice slice = AddOperands(at.first(), at.inputs(), other.instruction, dims,
-                                    index_.device(part.instruction));
+                                    g_.index.device(part.instruction));
     for (const DynamicDim& dim : dims) {
       if (dim.given) program_.extents.push_back(dim);
     }
@@ -193,8 +181,8 @@ class CommStepMaker {
   // Returns the checks of two parts. A message within one process brings no poison flag with it:
   // the receiver looks at what the sender looks at.
   std::vector<uint32_t> Joined(uint32_t p, uint32_t other) const {
-    std::vector<uint32_t> checks = poison_flags_.checks_of_part[p];
-    Join(poison_flags_.checks_of_part[other], checks);
+    std::vector<uint32_t> checks = g_.poison_flags.checks_of_part[p];
+    Join(g_.poison_flags.checks_of_part[other], checks);
     return checks;
   }
 
@@ -204,7 +192,7 @@ class CommStepMaker {
     const Slice extents = send.extents;
     CommOp joined = NewPart(instruction, p);
     joined.kind = CommOp::Kind::kMove;
-    joined.poison_flag = poison_flags_.of_part[p];
+    joined.poison_flag = g_.poison_flags.of_part[p];
     joined.checks = send.checks;
     joined.sources = send.sources;
     // The extents of both ends lie in one run of the pool.
@@ -215,24 +203,18 @@ class CommStepMaker {
     send = joined;
   }
 
-  const LoadedPlan& loaded_;
-  const uint32_t number_;
-  const plan::GraphIndex& index_;
+  GraphPreparation& g_;
   const plan::Graph& graph_;
-  const PoisonFlags& poison_flags_;
   const Communications& made_;
-  const std::vector<uint32_t>& queue_of_;
-  FrameOperands& operands_;
-  LoadedGraph& out_;
   const bool has_operands_;
   StepList& program_;
 };
 
 }  // namespace
 
-void AddCommSteps(const CommSource& source, bool has_operands,
+void AddCommSteps(GraphPreparation& graph, uint32_t work_queue,
                   const std::vector<uint32_t>& instructions, StepList& program) {
-  CommStepMaker(source, has_operands, program).Add(instructions);
+  CommStepMaker(graph, graph.HasOperands(work_queue), program).Add(instructions);
 }
 
 }  // namespace cgraph::engine

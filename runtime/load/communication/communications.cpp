@@ -11,13 +11,14 @@ namespace {
 
 class Maker {
  public:
-  Maker(const Preparation& preparation, const plan::GraphIndex& index, LoadedGraph& graph)
-      : p_(preparation),
-        loaded_(preparation.loaded),
+  Maker(const LoadedPlan& loaded, cluster::Links* links, const plan::GraphIndex& index,
+        LoadedGraph& graph)
+      : loaded_(loaded),
+        links_(links),
         index_(index),
         out_(graph),
         graph_(*graph.plan),
-        context_{loaded_.heap.get(), &Host(), p_.links,
+        context_{loaded_.heap.get(), &Host(), links_,
                  static_cast<uint32_t>(graph.frames.size())} {}
 
   Result<Communications> Make() {
@@ -147,7 +148,7 @@ class Maker {
   // Takes a tag for each channel between machines, and for each member of each collective between
   // machines: the same at all ranks, also where they have parts of the plan.
   Status TakeTags() {
-    if (p_.links == nullptr) return Status::Ok();
+    if (links_ == nullptr) return Status::Ok();
     uint64_t tags = 0;
     for (const plan::Channel& channel : graph_.channels) {
       tags += RankOf(channel.from_lane()) != RankOf(channel.to_lane());
@@ -157,7 +158,7 @@ class Maker {
       tag_of_communicator_.push_back(static_cast<uint32_t>(tags));
       if (IsApart(c)) tags += uint64_t{collectives[c]} * loaded_.plan->communicators[c].members();
     }
-    auto first = p_.links->NewTags(tags);
+    auto first = links_->NewTags(tags);
     if (!first.ok()) return first.status();
     next_channel_tag_ = *first;
     for (uint32_t& tag : tag_of_communicator_) tag += *first;
@@ -196,9 +197,9 @@ class Maker {
   uint32_t DeviceOf(uint32_t lane) const { return loaded_.plan->lanes[lane].device(); }
   // Return the rank that serves a lane, and this one, where ranks that share memory are one.
   uint32_t RankOf(uint32_t lane) const {
-    return p_.links == nullptr ? 0 : loaded_.plan->devices[DeviceOf(lane)]->node;
+    return links_ == nullptr ? 0 : loaded_.plan->devices[DeviceOf(lane)]->node;
   }
-  uint32_t OwnRank() const { return p_.links == nullptr ? 0 : loaded_.rank; }
+  uint32_t OwnRank() const { return links_ == nullptr ? 0 : loaded_.rank; }
 
   // Returns the event count of who waits for the other ends: in communications that the host takes
   // part in, a queue waits for nothing; the work queue that issues to it does.
@@ -210,8 +211,8 @@ class Maker {
   }
   device::Device& Host() const { return *loaded_.devices.front(); }  // of the caller
 
-  const Preparation& p_;
   const LoadedPlan& loaded_;
+  cluster::Links* const links_;
   const plan::GraphIndex& index_;
   LoadedGraph& out_;
   const plan::Graph& graph_;
@@ -224,9 +225,9 @@ class Maker {
 
 }  // namespace
 
-Result<Communications> MakeCommunications(const Preparation& preparation,
+Result<Communications> MakeCommunications(const LoadedPlan& loaded, cluster::Links* links,
                                           const plan::GraphIndex& index, LoadedGraph& graph) {
-  return Maker(preparation, index, graph).Make();
+  return Maker(loaded, links, index, graph).Make();
 }
 
 }  // namespace cgraph::engine

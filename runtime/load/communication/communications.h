@@ -10,8 +10,9 @@
 #include <vector>
 
 #include "runtime/base/status.h"
+#include "runtime/cluster/links.h"
 #include "runtime/load/loaded_graph.h"
-#include "runtime/load/preparation.h"
+#include "runtime/load/loaded_plan.h"
 #include "runtime/plan/graph_index.h"
 
 namespace cgraph::engine {
@@ -27,9 +28,10 @@ struct Communications {
   std::map<uint32_t, std::pair<size_t, uint32_t>> queued_members_of;
 };
 
-// Makes the channels and collectives of `graph`. kUnsupported with the reason where nothing serves
-// one of them, kInvalid when there is no memory for their messages.
-Result<Communications> MakeCommunications(const Preparation& preparation,
+// Makes the channels and collectives of `graph`. `links`: to ranks that share no memory, if there
+// are any. kUnsupported with the reason where nothing serves one of them, kInvalid when there is no
+// memory for their messages.
+Result<Communications> MakeCommunications(const LoadedPlan& loaded, cluster::Links* links,
                                           const plan::GraphIndex& index, LoadedGraph& graph);
 
 }  // namespace cgraph::engine

@@ -5,8 +5,6 @@
 #include <utility>
 
 #include "runtime/load/arenas.h"
-#include "runtime/load/communication/among_machines.h"
-#include "runtime/load/communication/among_ranks.h"
 #include "runtime/load/communication/collectives.h"
 #include "runtime/plan/kinds.h"
 #include "runtime/transport/nccl/native_collective.h"
@@ -21,14 +19,14 @@ Status NativeCollectives::Find(const plan::Plan& plan,
                                const std::vector<bool>& elsewhere, const RankView& view,
                                const MachineView& machines) {
   if (view.exchange != nullptr) {
-    for (const auto& graph : graphs) uses_.emplace_back(graph->plan->arenas.size(), false);
-    return FindAmongRanks(plan, devices, graphs, view, *this);
+    for (const auto& graph : graphs) arenas_.emplace_back(graph->plan->arenas.size(), false);
+    return FindAmongRanks(plan, devices, graphs, view);
   }
   const bool communicates = std::any_of(devices.begin(), devices.end(), [](const auto& device) {
     return device->traits().queues_communicate;
   });
   for (const auto& graph : graphs) {
-    uses_.emplace_back(graph->plan->arenas.size(), false);
+    arenas_.emplace_back(graph->plan->arenas.size(), false);
     if (!communicates) continue;
     plan::GraphIndex index(plan, *graph->plan);
     index.IndexMessages();
@@ -37,7 +35,7 @@ Status NativeCollectives::Find(const plan::Plan& plan,
     }));
   }
   if (machines.links == nullptr) return Status::Ok();
-  CGRAPH_RETURN_IF_ERROR(FindAmongMachines(plan, devices, graphs, machines, *this));
+  CGRAPH_RETURN_IF_ERROR(FindAmongMachines(plan, devices, graphs, machines));
   std::sort(found_.begin(), found_.end(), [](const Found& a, const Found& b) {
     return std::pair(a.graph->index, a.first) < std::pair(b.graph->index, b.first);
   });
@@ -75,7 +73,7 @@ void NativeCollectives::Add(const plan::GraphIndex& index,
     for (uint32_t value : operands) {
       const uint32_t arena = graph.buffers[graph.values[value].buffer()].arena();
       if (graph.arenas[arena].device() != index.device(at.instruction)) continue;
-      uses_[found.graph->index][arena] = true;
+      arenas_[found.graph->index][arena] = true;
     }
     found.members.push_back({index.lane(at.instruction), operands.first(part.inputs()),
                              operands.subspan(part.inputs())});

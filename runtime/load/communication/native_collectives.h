@@ -13,11 +13,14 @@
 #include <vector>
 
 #include "runtime/base/status.h"
+#include "runtime/cluster/links.h"
 #include "runtime/device/communicator.h"
 #include "runtime/device/device.h"
+#include "runtime/device/gpus.h"
 #include "runtime/load/loaded_graph.h"
 #include "runtime/load/peers/rank_view.h"
 #include "runtime/plan/graph_index.h"
+#include "runtime/plan/node_parts.h"
 #include "runtime/plan/placement.h"
 #include "runtime/plan/plan.h"
 #include "runtime/transport/collective.h"
@@ -25,7 +28,14 @@
 namespace cgraph::engine {
 
 class Arenas;
-struct MachineView;
+
+// MachineView: what making communicators has to know of the ranks of other machines.
+struct MachineView {
+  cluster::Links* links = nullptr;  // null: all ranks are on this machine
+  uint32_t rank = 0;
+  const device::GpuMap* gpus = nullptr;       // of all machines, as each counts its own
+  std::span<const plan::GraphTotals> totals;  // by graph
+};
 
 class NativeCollectives {
  public:
@@ -50,8 +60,8 @@ class NativeCollectives {
   }
   // Returns whether some communicator has members on other machines.
   bool apart() const { return apart_; }
-  // Returns whether values of such collectives lie in an arena of a graph.
-  bool Uses(uint32_t graph, uint32_t arena) const { return uses_[graph][arena]; }
+  // Returns in which arenas values of such collectives lie, by graph and arena.
+  const std::vector<std::vector<bool>>& arenas() const { return arenas_; }
 
   // Registers the memory of each communicator's values where this can be: everywhere or nowhere.
   Status Register(const Arenas& arenas, const plan::Placement& placement);
@@ -75,6 +85,17 @@ class NativeCollectives {
     std::vector<Member> members;  // none: some are on other machines
   };
   struct Layout;
+  // Of ranks of this machine. Where this rank has no member, the communicator is one that does
+  // nothing.
+  Status FindAmongRanks(const plan::Plan& plan,
+                        const std::vector<std::unique_ptr<device::Device>>& devices,
+                        const std::vector<std::unique_ptr<LoadedGraph>>& graphs,
+                        const RankView& view);
+  // Of ranks of several machines.
+  Status FindAmongMachines(const plan::Plan& plan,
+                           const std::vector<std::unique_ptr<device::Device>>& devices,
+                           const std::vector<std::unique_ptr<LoadedGraph>>& graphs,
+                           const MachineView& view);
   Status FindOne(LoadedGraph& graph, const plan::GraphIndex& index,
                  const std::vector<std::unique_ptr<device::Device>>& devices,
                  const std::vector<bool>& elsewhere, size_t first,
@@ -92,7 +113,7 @@ class NativeCollectives {
   std::vector<Found> found_;  // in the order of the graphs and of their collectives
   std::map<uint32_t, uint32_t> elsewhere_;
   bool apart_ = false;
-  std::vector<std::vector<bool>> uses_;  // per graph, per arena
+  std::vector<std::vector<bool>> arenas_;
   std::vector<std::shared_ptr<device::Communicator>> communicators_;
 };
 

@@ -1,7 +1,14 @@
-#include "runtime/load/peers/absent_gpu.h"
-
+// AbsentGpu: stands for a GPU that another rank serves, of this machine or of another one.
+//
+// All ranks prepare the same steps for a work queue, since they speak of it by the numbers of its
+// steps. What those are depends on what a device is like, so this one is like a GPU; it has no
+// memory but the host's that all ranks of a machine share, and nothing is issued to it.
+#include <memory>
 #include <string>
 #include <utility>
+
+#include "runtime/device/device.h"
+#include "runtime/load/peers/rank_view.h"
 
 namespace cgraph::engine {
 namespace {

@@ -1,4 +1,4 @@
-#include "runtime/load/sync/instructions_with_work.h"
+#include "runtime/load/sync/sync.h"
 
 #include <algorithm>
 

@@ -9,15 +9,26 @@
 // beginning of every lane and for the end of every queue.
 //
 // The signals and waits that are left are those that two queues really need.
+//
+// An instruction has work when there is anything to do for it besides signalling and waiting. An
+// input or output has some only where an extent is made that submission cannot make, a size is
+// known when methods have run, or the result has to be brought to the output block.
 #ifndef CGRAPH_RUNTIME_LOAD_SYNC_SYNC_H_
 #define CGRAPH_RUNTIME_LOAD_SYNC_SYNC_H_
 
 #include <cstdint>
 #include <vector>
 
+#include "runtime/plan/graph_index.h"
 #include "runtime/plan/plan.h"
 
 namespace cgraph::engine {
+
+inline constexpr uint32_t kNoDepth = UINT32_MAX;
+
+// Returns which instructions have work. `depth`: as LoadedGraph's; kNoDepth where the plan is not
+// proved, and submission makes nothing.
+std::vector<bool> FindInstructionsWithWork(const plan::GraphIndex& index, uint32_t depth);
 
 struct SyncNeeds {
   std::vector<bool> signal;  // per event
@@ -28,7 +39,7 @@ struct SyncQuery {
   const plan::Graph* graph = nullptr;
   const std::vector<std::vector<uint32_t>>* queues = nullptr;  // their instructions, in order
   const std::vector<uint32_t>* queue_of = nullptr;             // of each instruction
-  const std::vector<bool>* has_work = nullptr;  // anything to do besides signalling and waiting
+  const std::vector<bool>* has_work = nullptr;
   uint32_t depth = 1;
 };
 

@@ -1,10 +1,18 @@
-#include "runtime/transport/mpi/message_channel.h"
-
+// A channel whose ends are at two ranks that share no memory: a message is sent as soon as the
+// sender gives it, into one of `capacity` slots of the receiver, which tells the sender when it has
+// taken it out. A rank that has neither end has an object that does nothing.
+//
+// Where an end is on a queue, the slots of its rank are pinned memory. The queue of a sender copies
+// into a slot and signals; whoever goes on with messages sees the signal and sends (Relay). On the
+// other side a queue's end is issued when the message has arrived; the queue copies it out and
+// signals, and then the sender is told. So no queue waits for the host or for another machine. The
+// two ends do not know of each other what they are on.
 #include <span>
 #include <utility>
 
 #include "runtime/device/semaphore_array.h"
 #include "runtime/transport/mpi/message_slots.h"
+#include "runtime/transport/mpi/mpi_transport.h"
 
 namespace cgraph::transport {
 namespace {

@@ -1,5 +1,5 @@
-// The ends of a channel between ranks that share no memory (message_channel.h): each rank makes its
-// own, on a thread or on a queue.
+// The ends of a channel between ranks that share no memory (message_channel.cpp): each rank makes
+// its own, on a thread or on a queue.
 #ifndef CGRAPH_RUNTIME_TRANSPORT_MPI_MESSAGE_ENDS_H_
 #define CGRAPH_RUNTIME_TRANSPORT_MPI_MESSAGE_ENDS_H_
 

@@ -2,8 +2,7 @@
 // wire that one has.
 #include <optional>
 
-#include "runtime/transport/mpi/collective/message_collective.h"
-#include "runtime/transport/mpi/message_channel.h"
+#include "runtime/transport/mpi/mpi_transport.h"
 #include "runtime/transport/transport.h"
 
 namespace cgraph::transport {

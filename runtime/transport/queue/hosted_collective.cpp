@@ -1,5 +1,9 @@
-#include "runtime/transport/queue/hosted_collective.h"
-
+// A collective among members that the host drives and members on queues, in one process.
+//
+// The host's members take part in a collective among threads, `carried`. For each member on a queue
+// the issuing thread takes part in it, too, with copies in pinned memory: the queue copies the
+// member's values there and signals; the thread waits for the signal, does the member's share and,
+// when all members have done theirs, issues the copies of its result.
 #include <string>
 #include <utility>
 
@@ -8,6 +12,7 @@
 #include "runtime/device/operations.h"
 #include "runtime/device/semaphore_array.h"
 #include "runtime/plan/kinds.h"
+#include "runtime/transport/queue/queue_transport.h"
 
 namespace cgraph::transport {
 namespace {

@@ -1,9 +1,6 @@
 // Queue: what queues of devices carry out by themselves, and what they do with the host through
 // pinned memory, within the ranks that share memory.
-#include "runtime/transport/queue/hosted_collective.h"
-#include "runtime/transport/queue/queued_collective.h"
-#include "runtime/transport/queue/rendezvous_channel.h"
-#include "runtime/transport/queue/staged_channel.h"
+#include "runtime/transport/queue/queue_transport.h"
 #include "runtime/transport/transport.h"
 
 namespace cgraph::transport {

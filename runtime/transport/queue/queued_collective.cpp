@@ -1,5 +1,9 @@
-#include "runtime/transport/queue/queued_collective.h"
-
+// A collective among queues that carry out communications by themselves, in one process.
+//
+// Every member signals that its values are there, waits for all others, and makes its own result
+// from their values where these lie: by copies, or by a kernel that reduces in rank order, so that
+// results have the same bits at all members. Then it signals that it has left, and waits until all
+// others have.
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -7,6 +11,7 @@
 #include "runtime/base/sync/semaphore.h"
 #include "runtime/device/semaphore_array.h"
 #include "runtime/plan/kinds.h"
+#include "runtime/transport/queue/queue_transport.h"
 #include "runtime/transport/queue/unhosted_collective.h"
 
 namespace cgraph::transport {

@@ -1,6 +1,13 @@
-#include "runtime/transport/queue/rendezvous_channel.h"
-
+// A channel between two queues that carry out communications by themselves, in one process.
+//
+// The sender signals that its values are there and waits until they were taken; the receiver waits,
+// copies them from where they lie, and signals. All of it happens in the queues: once issued, the
+// host has no part in it.
 #include <utility>
+
+#include "runtime/base/sync/semaphore.h"
+#include "runtime/device/semaphore_array.h"
+#include "runtime/transport/queue/queue_transport.h"
 
 namespace cgraph::transport {
 namespace {

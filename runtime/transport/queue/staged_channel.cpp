@@ -1,5 +1,9 @@
-#include "runtime/transport/queue/staged_channel.h"
-
+// A buffered channel with an end on a queue, or two, or a rendezvous with one: messages lie in
+// slots of pinned memory, which the host and all devices reach.
+//
+// The sender copies into a slot and signals that the message is there; the receiver copies it out
+// and signals that the slot is free. An end of the host's looks at the same two semaphores. A queue
+// never waits for the host: its end is issued when the host has done its part.
 #include <atomic>
 #include <string>
 #include <utility>
@@ -9,6 +13,7 @@
 #include "runtime/device/memory.h"
 #include "runtime/device/semaphore_array.h"
 #include "runtime/device/shared_array.h"
+#include "runtime/transport/queue/queue_transport.h"
 
 namespace cgraph::transport {
 namespace {

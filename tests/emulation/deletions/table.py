@@ -4,16 +4,14 @@ Each row: a name, a file, and a text that stands there once, with what stands th
 may be shortened to its beginning and end by `...`.
 """
 QUEUE = "runtime/device/cuda/device/cuda_queue.cpp"
-END = "runtime/device/cuda/device/cuda_queue_end.cpp"
-COLLECTIVES = "runtime/device/cuda/device/cuda_queue_collectives.cpp"
-DEVICE = "runtime/device/cuda/device/cuda_device.cpp"
-TABLE = "runtime/device/cuda/device/poison_table.cpp"
+PENDING = "runtime/device/cuda/device/pending_operations.cpp"
+POISON = "runtime/device/cuda/device/device_poison.cpp"
 NCCL = "runtime/device/cuda/collectives/nccl_communicator.cpp"
 NATIVE = "runtime/load/communication/native_collectives.cpp"
 GPU = "runtime/device/cuda/gpu/gpu.cpp"
 HANDOVER = "runtime/engine/callers_gpus.cpp"
 CODE = "runtime/device/cuda/kernels/device_code.h"
-PRODUCT = "runtime/device/cuda/kernels/matmul/library_product.cpp"
+PRODUCT = "runtime/device/cuda/kernels/matmul/matmul.cpp"
 QUEUED = "runtime/transport/queue/"
 SENDER = "runtime/transport/mpi/message_sender.cpp"
 RECEIVER = "runtime/transport/mpi/message_receiver.cpp"
@@ -21,29 +19,29 @@ RECEIVER = "runtime/transport/mpi/message_receiver.cpp"
 DELETIONS = [
     # Streams.
     ("a stream's wait", QUEUE,
-     "if (!Remember({Kind::kWait, tag, semaphore, value})) return;", "return;"),
+     "if (!pending_.Remember({Kind::kWait, tag, semaphore, value})) return;", "return;"),
     ("a stream's signal", QUEUE,
-     "if (Remember({Kind::kSignal, {}, semaphore, value})) {",
-     "if (!Remember({Kind::kSignal, {}, semaphore, value})) {"),
-    ("waking the watcher after a signal", QUEUE, "  device_.Wake();\n", ""),
+     "if (pending_.Remember({Kind::kSignal, {}, semaphore, value})) {",
+     "if (!pending_.Remember({Kind::kSignal, {}, semaphore, value})) {"),
+    ("waking the watcher after a signal", QUEUE, "  watcher_.Wake();\n", ""),
     ("waiting until a weight has arrived", QUEUE,
      "if (copied != CUDA_SUCCESS) return copied;\n  return driver.cuStreamSynchronize(stream_);",
      "return copied;"),
-    ("ending a stream before its memory", END,
-     "if (!AwaitEnd()) {", "if (false) {"),
-    ("giving up a kernel that never ends", END,
+    ("ending a stream before its memory", PENDING,
+     "const bool over = AwaitEnd();", "const bool over = true;"),
+    ("giving up a kernel that never ends", PENDING,
      "    if (most.count() != 0 && std::chrono::steady_clock::now() - begun > most) "
      "return false;\n", ""),
     ("keeping memory behind a kernel that never ends", GPU,
      "  if (gpu_->driver().abandoned()) return;\n  gpu_->MakeCurrent();\n  Release",
      "  gpu_->MakeCurrent();\n  Release"),
-    ("waits that a signal of another queue has passed over", QUEUE,
+    ("waits that a signal of another queue has passed over", PENDING,
      "      awaited_[front.semaphore] = front.value;\n    }\n", "    }\n"),
-    ("releasing a stream that is ended", END,
+    ("releasing a stream that is ended", PENDING,
      "      if (issued.kind == Kind::kWait) awaited_[issued.semaphore] = issued.value;\n", ""),
-    ("errors of communicators behind the first one", COLLECTIVES,
+    ("errors of communicators behind the first one", PENDING,
      "const bool first = asks && asked", "const bool first = asks && asked.empty() && asked"),
-    ("waiting until a communicator is aborted", QUEUE,
+    ("waiting until a communicator is aborted", PENDING,
      "return (!aborting && FailIssued(come)) || any;",
      "static_cast<void>(aborting);\n  return FailIssued(come) || any;"),
     ("aborting a communicator beside what waits for it", NCCL,
@@ -51,42 +49,42 @@ DELETIONS = [
      "        AbortRank(nccl, *gpu, *rank);\n      });\n      aborts_.back().join();\n"
      "      aborts_.pop_back();\n"),
     ("the context of the issuing thread", QUEUE,
-     "  const CUresult current = device_.gpu()->MakeCurrent();\n  Check(current, operation",
+     "  const CUresult current = gpu_.gpu()->MakeCurrent();\n  Check(current, operation",
      "  const CUresult current = CUDA_SUCCESS;\n  Check(current, operation"),
     # Failures.
-    ("reading the log of failures", QUEUE, "  ReadLog(reports);\n  return any;", "  return any;"),
-    ("the flag on the GPU of what was not issued", QUEUE,
-     "  return device_.gpu()->driver().cuMemsetD8Async(AddressOf(flag), 1, 1, stream_);\n",
+    ("reading the log of failures", QUEUE, "if (!log_.Read(reports)) {", "if (false) {"),
+    ("the flag on the GPU of what was not issued", POISON,
+     "  return gpu_->driver().cuMemsetD8Async(AddressOf(flag), 1, 1, stream);\n",
      "  (void)flag;\n  return CUDA_SUCCESS;\n"),
-    ("the host's flag of what was not issued", QUEUE,
-     "  operation.bindings->Poison(own);\n  const PoisonTable", "  const PoisonTable"),
+    ("the host's flag of what was not issued", POISON,
+     "  operation.bindings->Poison(own);\n  uint8_t* flag", "  uint8_t* flag"),
     ("where a step was issued last", QUEUE,
-     "steps_[tag.graph][launch.operation.tag.step] = {", "Step unused = {"),
+     "    log_.SetStep(launch.operation, tag.round, launch.prepared);\n", ""),
     ("the bound of an extent", QUEUE,
      "    guard.bounds[guard.bound_count++] = {where, dim.bound, i};\n", ""),
     ("checking extents beyond one guard's room", QUEUE,
-     "      Check(device_.PassPoison(stream_, guard), operation, \"checking extents\");\n", ""),
-    ("reports of a broken queue", QUEUE,
+     "      Check(poison_.Pass(stream_, guard), operation, \"checking extents\");\n", ""),
+    ("reports of a broken queue", PENDING,
      "      report.error = why_broken_;\n      reports_.push_back(std::move(report));",
      "      report.error = why_broken_;"),
-    ("signals of a broken queue", QUEUE,
+    ("signals of a broken queue", PENDING,
      "      forced_[front.semaphore] = front.value;\n", ""),
-    ("looking at what a broken queue's stream still signals", QUEUE,
+    ("looking at what a broken queue's stream still signals", PENDING,
      "pending = !issued_.empty() || (broken_ && StreamState() == CUDA_ERROR_NOT_READY);",
      "pending = !issued_.empty();"),
-    ("telling listeners of what is signalled anew", QUEUE,
+    ("telling listeners of what is signalled anew", PENDING,
      "    if (Force(*semaphore, value)) come.push_back(semaphore);\n",
      "    Force(*semaphore, value);\n"),
-    ("issuing nothing to a broken queue", QUEUE,
+    ("issuing nothing to a broken queue", PENDING,
      "                     graph});\n  return !broken_;",
      "                     graph});\n  return true;"),
     ("flags of which the host hears late", "runtime/load/prepare.cpp",
-     "      out_.flags_unannounced |= !loaded_.devices[setter]->traits().immediate;\n", ""),
+     "    g.out.flags_unannounced |= !g.loaded.devices[setter]->traits().immediate;\n", ""),
     # Copies.
-    ("looking at flags before a copy", DEVICE, "if (!guard.looks) return driver.cuMemcpyAsync",
+    ("looking at flags before a copy", POISON, "if (!guard.looks) return driver.cuMemcpyAsync",
      "return driver.cuMemcpyAsync"),
-    ("passing flags on where nothing is copied", DEVICE,
-     "return guard.looks ? PassPoison(stream, guard) : CUDA_SUCCESS;", "return CUDA_SUCCESS;"),
+    ("passing flags on where nothing is copied", POISON,
+     "return guard.looks ? Pass(stream, guard) : CUDA_SUCCESS;", "return CUDA_SUCCESS;"),
     ("waiting for a copy to the GPU", GPU,
      "\"copying\";...return Check(driver_.cuStreamSynchronize(nullptr), what);",
      "\"copying\";\n"
@@ -104,17 +102,17 @@ DELETIONS = [
     ("loading a kernel before it is launched", "runtime/device/cuda/module/module.cpp",
      "      CGRAPH_RETURN_IF_ERROR(check_(driver_.cuFuncLoad(function), what));\n", ""),
     # Flags.
-    ("clearing flags", TABLE,
+    ("clearing flags", POISON,
      "    result = driver.cuMemsetD8(AddressOf(FlagsOf(bindings.frame)), 0, stride_);\n", ""),
-    ("waiting until flags are cleared", TABLE,
+    ("waiting until flags are cleared", POISON,
      "return result == CUDA_SUCCESS ? driver.cuStreamSynchronize(nullptr) : result;",
      "return result;"),
-    ("which flags lie elsewhere", TABLE,
+    ("which flags lie elsewhere", POISON,
      "kept.push_back(layout.setters[flag] == layout.device ? flag : flag | kElsewhere);",
      "kept.push_back(flag);"),
-    ("the flags that an operation checks", TABLE,
+    ("the flags that an operation checks", POISON,
      "guard.count = pool.kept_before[at + predicate.checks.size()] - kept;", "guard.count = 0;"),
-    ("that an operation looks at flags", TABLE,
+    ("that an operation looks at flags", POISON,
      "guard.looks = guard.count != 0 || (predicate.own != device::kNoFlag && "
      "may_fail_[predicate.own]);",
      "guard.looks = false;"),
@@ -192,7 +190,7 @@ DELETIONS = [
     ("waiting for what makes an input", HANDOVER,
      "    CGRAPH_RETURN_IF_ERROR(gpu->AwaitHandover());\n", ""),
     ("reading an input where it lies on its own GPU alone", "runtime/device/cuda/gpu/handover.cpp",
-     "return known == CUDA_SUCCESS && owner == ordinal_;", "return false && owner == 0;"),
+     "return known == CUDA_SUCCESS && owner == gpu_.ordinal();", "return false && owner == 0;"),
     ("noting who still reads a result", "runtime/engine/engine.cpp",
      "    state_->fences.push_back(std::move(fence));\n", ""),
     ("waiting for who still reads a result", "runtime/engine/execution_pool.cpp",
@@ -209,9 +207,9 @@ DELETIONS = [
     ("ending collectives before queues are closed", "runtime/engine/parts.cpp",
      "    for (auto& work_queue : workers.work_queues) work_queue->queues().AbortCollectives();\n",
      ""),
-    ("the host waits before it issues", "runtime/load/prepare.cpp",
-     "step.queue = held ? 0 : SlotOf(instruction);",
-     "if (held) continue;\n      step.queue = SlotOf(instruction);"),
+    ("the host waits before it issues", "runtime/load/steps.cpp",
+     "step.queue = held ? 0 : g_.SlotOf(instruction);",
+     "if (held) continue;\n      step.queue = g_.SlotOf(instruction);"),
     ("an entry is over when its streams are", "runtime/execute/lane_queues.cpp",
      "if (!Omits(WaitPoint::kOneQueue, opened.number)) "
      "over = std::min(over, opened.over->value());",
@@ -222,16 +220,16 @@ DELETIONS = [
      "for (Opened& opened : queues_) opened.queue->Signal(opened.over, number);",
      "for (Opened& opened : queues_) opened.over->Signal(number);"),
     # Methods in native code.
-    ("waiting for a queue before native code", "runtime/load/prepare.cpp",
-     "    if (native_calls_.event[instruction] != plan::kNone) AwaitQueue(program, instruction);\n",
+    ("waiting for a queue before native code", "runtime/load/steps.cpp",
+     "    if (g_.native_calls.event[instruction] != plan::kNone) AwaitQueue(instruction);\n",
      ""),
-    ("poison that the host carries on to native code", QUEUE,
+    ("poison that the host carries on to native code", POISON,
      "  if (device::AnyPoisoned(checks, *operation.bindings)) {", "  if (false) {"),
     ("not calling native code that is poisoned", QUEUE,
      "  if (device::AnyPoisoned(launch.predicate.checks, bindings)) {", "  if (false) {"),
     ("the old values of states that native code writes", QUEUE,
      "    if (from.data == to.data || to.bytes() == 0) continue;\n", "    continue;\n"),
-    ("native code outside captures", "runtime/load/prepare.cpp",
+    ("native code outside captures", "runtime/load/steps.cpp",
      "      segment_of_.erase(key);\n", ""),
     ("the object of each place", "runtime/load/kernels.cpp",
      "  if (native) key += place;  // its object is not among the operands\n", ""),

@@ -13,7 +13,7 @@
 #include "runtime/device/cuda/kernels/elementwise/chain_source.h"
 #include "runtime/device/cuda/libraries/code_cache.h"
 #include "runtime/device/cuda/libraries/nvrtc.h"
-#include "runtime/device/cuda/module/headers.h"
+#include "runtime/device/cuda/module/module.h"
 
 namespace cgraph::cuda {
 namespace {

@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "runtime/device/cuda/module/images.h"
 #include "runtime/device/cuda/module/module.h"
 
 namespace cgraph::cuda {

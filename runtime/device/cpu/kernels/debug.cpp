@@ -6,7 +6,7 @@
 
 #include "runtime/base/text.h"
 #include "runtime/device/cpu/kernels/makers.h"
-#include "runtime/device/cpu/kernels/sleep.h"
+#include "runtime/device/cpu/kernels/rules.h"
 #include "runtime/device/tensor.h"
 
 namespace cgraph::device {

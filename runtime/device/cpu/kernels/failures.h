@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "runtime/base/text.h"
-#include "runtime/device/cpu/kernels/within.h"
+#include "runtime/device/cpu/kernels/rules.h"
 
 namespace cgraph::device {
 

@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "runtime/base/text.h"
-#include "runtime/device/cpu/kernels/convolution/check.h"
 #include "runtime/device/cpu/kernels/makers.h"
 
 namespace cgraph::device {

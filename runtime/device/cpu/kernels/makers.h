@@ -2,6 +2,11 @@
 #ifndef CGRAPH_RUNTIME_DEVICE_CPU_KERNELS_MAKERS_H_
 #define CGRAPH_RUNTIME_DEVICE_CPU_KERNELS_MAKERS_H_
 
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "runtime/device/cpu/kernels/convolution/shape.h"
 #include "runtime/device/cpu/kernels/operands.h"
 
 namespace cgraph::device {
@@ -26,6 +31,11 @@ KernelResult MakeTernary(const Request& request);
 KernelResult MakeFused(const plan::Kernel& kernel, const Request& request);  // fused.cpp
 #define KERNEL(name, maker) KernelResult maker(const Request& request);
 #include "runtime/device/cpu/kernels/kernels.def"
+
+// Returns which part of a convolution a kernel computes; nothing of one that is no convolution.
+std::optional<ConvolutionPart> ConvolutionPartOf(std::string_view kernel);  // convolution.cpp
+// Returns the shape, with the bound of the images, which alone may be dynamic.
+Result<ConvolutionShape> ConvolutionOf(const Request& request, ConvolutionPart part);
 
 // Checks what a matmul asks of its operands and attributes, without the library that computes it.
 Status CheckMatmul(const Request& request);  // matmul.cpp

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <set>
 
-#include "runtime/device/cuda/libraries/warnings.h"
+#include "runtime/device/cuda/libraries/shared_library.h"
 
 namespace cgraph::cuda {
 
@@ -46,11 +46,12 @@ Result<std::shared_ptr<NcclCommunicator>> NcclCommunicators::Make(
   // NCCL does not say how much memory of a GPU it takes: the account has what is less free
   // afterwards.
   std::vector<uint64_t> free;
-  for (const auto& gpu : gpus) free.push_back(gpu != nullptr ? gpu->FreeBytes() : 0);
+  for (const auto& gpu : gpus) free.push_back(gpu != nullptr ? gpu->account().FreeBytes() : 0);
   auto communicator = NcclCommunicator::Make(nccl, gpus, id, gives_up_);
   for (size_t i = 0; i < gpus.size(); ++i) {
     if (gpus[i] == nullptr) continue;
-    gpus[i]->AddTaken("NCCL", free[i] - std::min(gpus[i]->FreeBytes(), free[i]));
+    MemoryAccount& account = gpus[i]->account();
+    account.Add("NCCL", free[i] - std::min(account.FreeBytes(), free[i]));
   }
   if (communicator.ok()) made_.emplace(std::move(key), *communicator);
   return communicator;

@@ -26,6 +26,7 @@
 #include "runtime/device/communicator.h"
 #include "runtime/device/cuda/gpu/gpu.h"
 #include "runtime/device/cuda/libraries/nccl.h"
+#include "runtime/device/memory.h"
 #include "runtime/device/queue.h"
 
 namespace cgraph::cuda {
@@ -117,6 +118,15 @@ class NcclCommunicator : public device::Communicator {
   std::string why_aborted_;
   std::vector<std::thread> aborts_;
 };
+
+// Allocates memory that NCCL's collectives read and write where it lies, as AllocateOnGpu. The
+// memory is NCCL's where NCCL is there and gives it, and where all GPUs that are open reach this
+// one: what its allocator makes cannot be copied to others. Else it is the driver's.
+Result<device::Memory> AllocateForCollectives(const std::shared_ptr<Gpu>& gpu, uint64_t bytes,
+                                              device::MemoryKind kind, const std::string& what);
+
+// Returns whether memory may be registered with communicators: its allocator was NCCL's.
+bool IsOfNccl(const device::Memory& memory);
 
 }  // namespace cgraph::cuda
 

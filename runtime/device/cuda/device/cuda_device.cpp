@@ -1,75 +1,42 @@
 #include "runtime/device/cuda/device/cuda_device.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
-#include "runtime/base/sync/spin.h"
-#include "runtime/device/cuda/collectives/nccl_memory.h"
+#include "runtime/device/cuda/collectives/nccl_communicator.h"
 #include "runtime/device/cuda/device/cuda_queue.h"
-#include "runtime/device/cuda/device/prepared.h"
 
 namespace cgraph::cuda {
 
 using namespace device;
 
-namespace {
-
-constexpr uint32_t kCopyThreads = 256;
-constexpr uint64_t kCopyBytesPerThread = 64;
-constexpr uint64_t kMostCopyBlocks = 1024;
-
-// The watcher looks without a pause for as long as it would take to wake it, then from time to
-// time.
-constexpr uint32_t kLooksWithoutPause = 2000;
-constexpr auto kPause = std::chrono::microseconds(50);
-
-}  // namespace
-
 Result<std::unique_ptr<CudaDevice>> CudaDevice::Make(
     std::string name, std::shared_ptr<Gpu> gpu, std::shared_ptr<NcclCommunicators> communicators,
-    Shared shared) {
-  std::unique_ptr<CudaDevice> device(
-      new CudaDevice(std::move(name), std::move(gpu), std::move(communicators), std::move(shared)));
-  for (const auto& [name, function] : {std::pair("pass_poison", &device->pass_poison_),
-                                       std::pair("show_poison", &device->show_poison_),
-                                       std::pair("take_poison", &device->take_poison_),
-                                       std::pair("copy_guarded", &device->copy_guarded_)}) {
-    auto found = device->gpu_->module().Find(name);
-    if (!found.ok()) return found.status();
-    *function = *found;
-  }
-  device->watcher_ = std::thread(&CudaDevice::RunWatcher, device.get());
-  return device;
+    std::shared_ptr<PinnedSource> shared, std::function<void(const Status&)> failed) {
+  auto poison = DevicePoison::Make(gpu);
+  if (!poison.ok()) return poison.status();
+  return std::unique_ptr<CudaDevice>(
+      new CudaDevice(std::move(name), std::move(gpu), std::move(*poison),
+                     std::move(communicators), std::move(shared), std::move(failed)));
 }
 
-CudaDevice::~CudaDevice() {
-  ended_ = true;
-  pending_.Notify();
-  if (watcher_.joinable()) watcher_.join();
-}
-
-// What several processes share comes first: pinned memory from the region that all of them map, and
-// blocks that the driver exports whole. Collectives by NCCL want memory that NCCL gives.
 Result<Memory> CudaDevice::Allocate(uint64_t bytes, MemoryKind kind, const std::string& what) {
-  if (kind == MemoryKind::pinned && shared_.memory != nullptr) {
-    return shared_.memory->Allocate(bytes, kind, what);
+  if (kind == MemoryKind::pinned && shared_ != nullptr) {
+    return shared_->Allocate(bytes, kind, what);
   }
-  if (kind == MemoryKind::pinned) return AllocatePinned(gpu_, bytes, kind, what);
-  if (kind == MemoryKind::shareable && shared_.memory != nullptr) {
-    return AllocateOnGpu(gpu_, InExports(bytes), kind, what);
+  if (kind == MemoryKind::pinned) return AllocatePinned(gpu(), bytes, kind, what);
+  if (kind == MemoryKind::shareable && shared_ != nullptr) {
+    return AllocateOnGpu(gpu(), InExports(bytes), kind, what);
   }
-  if (kind == MemoryKind::symmetric) return AllocateForCollectives(gpu_, bytes, kind, what);
-  return AllocateOnGpu(gpu_, bytes, kind, what);
+  if (kind == MemoryKind::symmetric) return AllocateForCollectives(gpu(), bytes, kind, what);
+  return AllocateOnGpu(gpu(), bytes, kind, what);
 }
 
 Result<std::unique_ptr<Executable>> CudaDevice::MakeKernel(const plan::Kernel& kernel,
                                                            std::span<const OperandType> inputs,
                                                            std::span<const OperandType> outputs) {
-  CGRAPH_RETURN_IF_ERROR(Check(gpu_->MakeCurrent(), "making a kernel"));
-  auto made = MakeCudaKernel(gpu_->target(), kernel, inputs, outputs);
+  CGRAPH_RETURN_IF_ERROR(logical_gpu_.Check(gpu()->MakeCurrent(), "making a kernel"));
+  auto made = MakeCudaKernel(gpu()->target(), kernel, inputs, outputs);
   if (!made.ok()) return made.status();
   auto prepared = std::make_unique<Prepared>();
   prepared->kernel = std::move(*made);
@@ -86,23 +53,25 @@ Result<std::unique_ptr<Executable>> CudaDevice::MakeUpload(std::unique_ptr<Sourc
 Result<std::unique_ptr<Executable>> CudaDevice::MakeQueueCode(std::unique_ptr<QueueCode> code) {
   auto prepared = std::make_unique<Prepared>();
   prepared->code = std::move(code);
-  calls_code_ = true;
+  poison_->LetHostLook();
   return std::unique_ptr<Executable>(std::move(prepared));
 }
 
 bool CudaDevice::MakeCurrent() {
-  return !gpu_->driver().abandoned() && gpu_->MakeCurrent() == CUDA_SUCCESS;
+  return !gpu()->driver().abandoned() && gpu()->MakeCurrent() == CUDA_SUCCESS;
 }
 
 Result<std::unique_ptr<Queue>> CudaDevice::OpenQueue(const QueueOptions& options) {
-  auto queue = CudaQueue::Open(*this, options);
+  QueueOptions own = options;
+  own.scratch = most_scratch_;
+  auto queue = CudaQueue::Open(logical_gpu_, *poison_, watcher_, own);
   if (!queue.ok()) return queue.status();
   return std::unique_ptr<Queue>(std::move(*queue));
 }
 
 bool CudaDevice::Reaches(const Device& other) const {
   const auto* device = dynamic_cast<const CudaDevice*>(&other);
-  return device != nullptr && gpu_->Reaches(*device->gpu_);
+  return device != nullptr && gpu()->Reaches(*device->gpu());
 }
 
 Result<std::shared_ptr<Communicator>> CudaDevice::MakeCommunicator(
@@ -139,129 +108,29 @@ Result<std::shared_ptr<Communicator>> CudaDevice::JoinCommunicator(uint32_t numb
 }
 
 Status CudaDevice::AddGraph(const GraphLayout& layout) {
-  auto poison = PoisonTable::Make(gpu_, layout);
-  if (!poison.ok()) return poison.status();
-  graphs_.resize(std::max<size_t>(graphs_.size(), layout.graph + 1));
-  graphs_[layout.graph] = {std::move(*poison), layout.steps};
-  return Status::Ok();
-}
-
-uint64_t CudaDevice::most_failures() const {
-  uint64_t most = 0;
-  for (const Graph& graph : graphs_) most += graph.poison->most_failures();
-  return most;
+  return poison_->Add(layout);
 }
 
 // An execution that has failed is not the steady state: this may wait for the GPU.
 Status CudaDevice::ClearPoison(const Bindings& bindings) {
-  const CUresult cleared = graphs_[bindings.graph].poison->Clear(bindings);
+  const CUresult cleared = poison_->table(bindings.graph).Clear(bindings);
   if (cleared == CUDA_SUCCESS) return Status::Ok();
-  return {StatusCode::kFailed, FailureText(cleared)};
-}
-
-void CudaDevice::SetFailure(const std::string& why) {
-  std::lock_guard lock(failure_mutex_);
-  if (failure_.ok()) {
-    failure_ = {StatusCode::kFailed, why};
-    if (shared_.failed) shared_.failed(failure_);
-  }
-  failed_ = true;
+  return {StatusCode::kFailed, logical_gpu_.FailureText(cleared)};
 }
 
 Status CudaDevice::Failure() const {
   CGRAPH_RETURN_IF_ERROR(communicators_->Failure());
-  if (!failed_) return Status::Ok();
-  std::lock_guard lock(failure_mutex_);
-  return failure_;
-}
-
-std::string CudaDevice::name() const {
-  return fmt::format("{} (cuda:{})", logical_name_, gpu_->ordinal());
-}
-
-std::string CudaDevice::FailureText(CUresult error) const {
-  return fmt::format("{} has failed: {}\n{}", name(), gpu_->driver().ErrorText(error),
-                     MendOf(error));
-}
-
-Status CudaDevice::Check(CUresult result, const std::string& what) const {
-  if (result == CUDA_SUCCESS) return Status::Ok();
-  return {StatusCode::kFailed, ErrorText(result, what)};
-}
-
-std::string CudaDevice::ErrorText(CUresult error, const std::string& what) const {
-  return gpu_->ErrorText(error, what, name());
-}
-
-CUresult CudaDevice::Copy(CUstream stream, const Guard& guard, void* to, const void* from,
-                          const View& sized, uint32_t width) {
-  const Driver& driver = gpu_->driver();
-  uint64_t bytes = width;
-  for (int d = 0; d < sized.rank; ++d) bytes *= static_cast<uint64_t>(sized.dims[d].number);
-  if (bytes == 0 || to == from) return guard.looks ? PassPoison(stream, guard) : CUDA_SUCCESS;
-  if (!guard.looks) return driver.cuMemcpyAsync(AddressOf(to), AddressOf(from), bytes, stream);
-  const uint64_t blocks = std::clamp<uint64_t>(bytes / (kCopyThreads * kCopyBytesPerThread), 1,
-                                               kMostCopyBlocks);
-  return LaunchGrid(driver, stream, copy_guarded_, static_cast<uint32_t>(blocks), kCopyThreads,
-                    guard, to, from, sized, width);
-}
-
-CUresult CudaDevice::PassPoison(CUstream stream, const Guard& guard) {
-  return LaunchGrid(gpu_->driver(), stream, pass_poison_, 1, 1, guard);
-}
-
-CUresult CudaDevice::ShowPoison(CUstream stream, const Guard& guard, void* shown) {
-  return LaunchGrid(gpu_->driver(), stream, show_poison_, 1, 1, guard, shown);
-}
-
-CUresult CudaDevice::TakePoison(CUstream stream, const Guard& guard, const void* shown) {
-  return LaunchGrid(gpu_->driver(), stream, take_poison_, 1, 1, guard, shown);
+  return logical_gpu_.Failure();
 }
 
 Status CudaDevice::Upload(std::byte* to, const void* from, uint64_t bytes) {
-  return gpu_->CopyToGpu(to, from, bytes);
+  return gpu()->CopyToGpu(to, from, bytes);
 }
 
 Status CudaDevice::Download(void* to, const std::byte* from, uint64_t bytes) {
   const std::string what = "copying";
-  CGRAPH_RETURN_IF_ERROR(Check(gpu_->MakeCurrent(), what));
-  return Check(gpu_->driver().cuMemcpyDtoH(to, AddressOf(from), bytes), what);
-}
-
-// ---- the watcher --------------------------------------------------------------------------------
-
-void CudaDevice::Add(CudaQueue* queue) {
-  std::lock_guard lock(queues_mutex_);
-  queues_.push_back(queue);
-}
-
-void CudaDevice::Remove(CudaQueue* queue) {
-  std::lock_guard lock(queues_mutex_);
-  std::erase(queues_, queue);
-}
-
-bool CudaDevice::WatchAll() {
-  std::lock_guard lock(queues_mutex_);
-  bool pending = false;
-  for (CudaQueue* queue : queues_) pending |= queue->Watch();
-  return pending;
-}
-
-// A GPU writes a semaphore's word and wakes no thread, so this one looks. It sleeps only while no
-// queue has anything pending; the predicate looks once more when the sleep is announced, so a
-// signal that was issued just before is not missed.
-void CudaDevice::RunWatcher() {
-  uint32_t looks = 0;
-  while (!ended_) {
-    if (!WatchAll()) {
-      looks = 0;
-      pending_.Wait([&] { return ended_ || WatchAll(); });
-    } else if (++looks < kLooksWithoutPause) {
-      Pause();
-    } else {
-      std::this_thread::sleep_for(kPause);
-    }
-  }
+  CGRAPH_RETURN_IF_ERROR(logical_gpu_.Check(gpu()->MakeCurrent(), what));
+  return logical_gpu_.Check(gpu()->driver().cuMemcpyDtoH(to, AddressOf(from), bytes), what);
 }
 
 }  // namespace cgraph::cuda

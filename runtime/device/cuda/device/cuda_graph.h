@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "runtime/device/cuda/device/prepared.h"
+#include "runtime/device/cuda/device/logical_gpu.h"
 #include "runtime/device/cuda/gpu/gpu.h"
 #include "runtime/device/queue.h"
 

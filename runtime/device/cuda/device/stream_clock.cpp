@@ -14,7 +14,7 @@ Status StreamClock::Start(CUstream stream, const ClockAnchor& anchor) {
   // Why, Record() has not kept; mostly the GPU has failed.
   if (last_ == nullptr) return gpu_.Check(CUDA_ERROR_UNKNOWN, what);
   CGRAPH_RETURN_IF_ERROR(gpu_.Check(driver_.cuStreamSynchronize(stream), what));
-  return anchor.When(last_, last_ns_);
+  return gpu_.Check(anchor.When(last_, last_ns_), "reading the clock");
 }
 
 CUevent StreamClock::Record(CUstream stream) {

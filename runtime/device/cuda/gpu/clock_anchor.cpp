@@ -4,13 +4,10 @@
 #include <limits>
 #include <utility>
 
-#include "runtime/device/cuda/gpu/gpu.h"
-
 namespace cgraph::cuda {
 namespace {
 
 constexpr int kTries = 5;
-constexpr const char* kWhat = "reading the clock";
 
 double Now() {
   return static_cast<double>(std::chrono::steady_clock::now().time_since_epoch().count());
@@ -18,15 +15,16 @@ double Now() {
 
 }  // namespace
 
-Result<std::unique_ptr<ClockAnchor>> ClockAnchor::Make(const Gpu& gpu, CUstream stream) {
-  const Driver& driver = gpu.driver();
-  std::unique_ptr<ClockAnchor> anchor(new ClockAnchor(gpu));
+CUresult ClockAnchor::Make(const Driver& driver, CUstream stream,
+                           std::unique_ptr<ClockAnchor>& made) {
+  std::unique_ptr<ClockAnchor> anchor(new ClockAnchor(driver));
   double least = std::numeric_limits<double>::max();
   for (int i = 0; i < kTries; ++i) {
     CUevent event = nullptr;
-    CGRAPH_RETURN_IF_ERROR(gpu.Check(driver.cuEventCreate(&event, CU_EVENT_DEFAULT), kWhat));
+    CUresult result = driver.cuEventCreate(&event, CU_EVENT_DEFAULT);
+    if (result != CUDA_SUCCESS) return result;
     const double begun = Now();
-    CUresult result = driver.cuEventRecord(event, stream);
+    result = driver.cuEventRecord(event, stream);
     if (result == CUDA_SUCCESS) result = driver.cuStreamSynchronize(stream);
     const double ended = Now();
     if (result == CUDA_SUCCESS && ended - begun < least) {
@@ -35,21 +33,21 @@ Result<std::unique_ptr<ClockAnchor>> ClockAnchor::Make(const Gpu& gpu, CUstream 
       std::swap(anchor->event_, event);
     }
     if (event != nullptr) driver.cuEventDestroy(event);
-    CGRAPH_RETURN_IF_ERROR(gpu.Check(result, kWhat));
+    if (result != CUDA_SUCCESS) return result;
   }
-  return anchor;
+  made = std::move(anchor);
+  return CUDA_SUCCESS;
 }
 
 ClockAnchor::~ClockAnchor() {
-  if (event_ != nullptr) gpu_.driver().cuEventDestroy(event_);
+  if (event_ != nullptr) driver_.cuEventDestroy(event_);
 }
 
-Status ClockAnchor::When(CUevent event, double& ns) const {
+CUresult ClockAnchor::When(CUevent event, double& ns) const {
   float milliseconds = 0;
-  CGRAPH_RETURN_IF_ERROR(
-      gpu_.Check(gpu_.driver().cuEventElapsedTime(&milliseconds, event_, event), kWhat));
+  const CUresult result = driver_.cuEventElapsedTime(&milliseconds, event_, event);
   ns = ns_ + static_cast<double>(milliseconds) * 1e6;
-  return Status::Ok();
+  return result;
 }
 
 }  // namespace cgraph::cuda

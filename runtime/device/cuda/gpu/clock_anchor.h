@@ -5,30 +5,27 @@
 
 #include <memory>
 
-#include "runtime/base/status.h"
 #include "runtime/device/cuda/driver/driver.h"
 
 namespace cgraph::cuda {
 
-class Gpu;
-
 class ClockAnchor {
  public:
   // Records events on an idle stream of the current context, waits for each, and keeps the one for
-  // which the host waited least. kFailed with the driver's error.
-  static Result<std::unique_ptr<ClockAnchor>> Make(const Gpu& gpu, CUstream stream);
+  // which the host waited least. `made` is set where the driver has no error.
+  static CUresult Make(const Driver& driver, CUstream stream, std::unique_ptr<ClockAnchor>& made);
   ~ClockAnchor();
   ClockAnchor(const ClockAnchor&) = delete;
   ClockAnchor& operator=(const ClockAnchor&) = delete;
 
   // Sets when an event that is over was, in nanoseconds of the steady clock. The driver gives the
   // time since the anchor as an f32 in milliseconds: exact to 0.1 us for the first second.
-  Status When(CUevent event, double& ns) const;
+  CUresult When(CUevent event, double& ns) const;
 
  private:
-  explicit ClockAnchor(const Gpu& gpu) : gpu_(gpu) {}
+  explicit ClockAnchor(const Driver& driver) : driver_(driver) {}
 
-  const Gpu& gpu_;  // which owns the anchor
+  const Driver& driver_;
   CUevent event_ = nullptr;
   double ns_ = 0;
 };

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "runtime/base/text.h"
-#include "runtime/device/cuda/module/images.h"
 #include "runtime/device/cuda/module/module.h"
 
 namespace cgraph::cuda {
@@ -88,21 +87,21 @@ Result<std::shared_ptr<Gpu>> Gpu::Open(const Driver& driver, int ordinal, std::s
   if (!module.ok()) return module.status();
   gpu->module_ = std::move(*module);
   gpu->libraries_ = std::make_unique<OpenedLibraries>(driver, 10 * major + minor);
+  gpu->handover_ = MakeHandover(*gpu);
   return gpu;
 }
 
-// What lies in the context goes before the context. Behind a kernel that was abandoned nothing
-// goes: each of these calls could wait for that kernel for ever.
 Gpu::~Gpu() {
   if (context_ == nullptr) return;
   if (driver_.abandoned()) {
+    static_cast<void>(handover_.release());
     static_cast<void>(anchor_.release());
     static_cast<void>(libraries_.release());
     static_cast<void>(module_.release());
     return;
   }
   MakeCurrent();
-  if (handover_ != nullptr) driver_.cuStreamDestroy(handover_);
+  handover_.reset();
   anchor_.reset();
   libraries_.reset();
   module_.reset();
@@ -145,51 +144,73 @@ Status Gpu::Zero(void* data, uint64_t bytes, const std::string& what) const {
   return Check(driver_.cuStreamSynchronize(nullptr), what);
 }
 
-Status Gpu::CheckFree(uint64_t bytes, const std::string& what) const {
-  CGRAPH_RETURN_IF_ERROR(Check(MakeCurrent(), what));
+Result<const ClockAnchor*> Gpu::Anchor(CUstream stream) {
+  if (anchor_ == nullptr) {
+    CGRAPH_RETURN_IF_ERROR(Check(ClockAnchor::Make(driver_, stream, anchor_), "reading the clock"));
+  }
+  return anchor_.get();
+}
+
+void Gpu::ReachPeer(Gpu& peer) {
+  int can = 0;
+  CUresult enabled = driver_.cuDeviceCanAccessPeer(&can, device_, peer.device_);
+  if (enabled == CUDA_SUCCESS && can != 0) {
+    enabled = MakeCurrent();
+    if (enabled == CUDA_SUCCESS) enabled = driver_.cuCtxEnablePeerAccess(peer.context_, 0);
+    if (enabled == CUDA_SUCCESS || enabled == CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED) {
+      reached_.insert(peer.ordinal_);
+      return;
+    }
+  }
+  peer.reached_by_all_ = false;
+}
+
+// ---- memory -------------------------------------------------------------------------------------
+
+Status MemoryAccount::CheckFree(uint64_t bytes, const std::string& what) const {
+  CGRAPH_RETURN_IF_ERROR(gpu_.Check(gpu_.MakeCurrent(), what));
   size_t free = 0, total = 0;
-  CGRAPH_RETURN_IF_ERROR(Check(driver_.cuMemGetInfo(&free, &total), what));
+  CGRAPH_RETURN_IF_ERROR(gpu_.Check(gpu_.driver().cuMemGetInfo(&free, &total), what));
   if (bytes <= free) return Status::Ok();
   return {StatusCode::kInvalid,
           fmt::format("{} would take {}, and {} has {} of {} free{}\n{}", what, BytesText(bytes),
-                      name(), BytesText(free), BytesText(total), TakenText(free, total),
+                      gpu_.name(), BytesText(free), BytesText(total), TakenText(free, total),
                       kLessMemory)};
 }
 
-Status Gpu::Refused(uint64_t bytes, const std::string& what, CUresult error) const {
+Status MemoryAccount::Refused(uint64_t bytes, const std::string& what, CUresult error) const {
   size_t free = 0, total = 0;
-  const bool known = driver_.cuMemGetInfo(&free, &total) == CUDA_SUCCESS;
+  const bool known = gpu_.driver().cuMemGetInfo(&free, &total) == CUDA_SUCCESS;
   return {StatusCode::kInvalid,
           fmt::format("{} would take {}, which {} refuses: {}{}\n{}", what, BytesText(bytes),
-                      name(), driver_.ErrorText(error), known ? TakenText(free, total) : "",
-                      MendOf(error))};
+                      gpu_.name(), gpu_.driver().ErrorText(error),
+                      known ? TakenText(free, total) : "", MendOf(error))};
 }
 
-void Gpu::AddTaken(const std::string& what, uint64_t bytes) {
-  std::lock_guard lock(taken_mutex_);
+void MemoryAccount::Add(const std::string& what, uint64_t bytes) {
+  std::lock_guard lock(mutex_);
   taken_[what] += bytes;
 }
 
-void Gpu::SubtractTaken(const std::string& what, uint64_t bytes) {
-  std::lock_guard lock(taken_mutex_);
+void MemoryAccount::Subtract(const std::string& what, uint64_t bytes) {
+  std::lock_guard lock(mutex_);
   taken_[what] -= bytes;
 }
 
-uint64_t Gpu::FreeBytes() const {
+uint64_t MemoryAccount::FreeBytes() const {
   size_t free = 0, total = 0;
-  if (MakeCurrent() != CUDA_SUCCESS || driver_.cuMemGetInfo(&free, &total) != CUDA_SUCCESS) {
-    return 0;
-  }
-  return free;
+  const bool known = gpu_.MakeCurrent() == CUDA_SUCCESS &&
+                     gpu_.driver().cuMemGetInfo(&free, &total) == CUDA_SUCCESS;
+  return known ? free : 0;
 }
 
 // Returns "; taken so far: 1 GiB for the arenas of gpu[0], ...", the greatest first; what is not
 // ours is the driver's and that of other programs.
-std::string Gpu::TakenText(uint64_t free, uint64_t total) const {
+std::string MemoryAccount::TakenText(uint64_t free, uint64_t total) const {
   std::vector<std::pair<uint64_t, std::string>> taken;
   uint64_t others = total - std::min(free, total);
   {
-    std::lock_guard lock(taken_mutex_);
+    std::lock_guard lock(mutex_);
     for (const auto& [what, bytes] : taken_) {
       others -= std::min(bytes, others);
       if (bytes != 0) taken.emplace_back(bytes, what);
@@ -205,36 +226,11 @@ std::string Gpu::TakenText(uint64_t free, uint64_t total) const {
   return text;
 }
 
-Result<const ClockAnchor*> Gpu::Anchor(CUstream stream) {
-  if (anchor_ == nullptr) {
-    auto made = ClockAnchor::Make(*this, stream);
-    if (!made.ok()) return made.status();
-    anchor_ = std::move(*made);
-  }
-  return anchor_.get();
-}
-
-// A GPU that does not reach another one is no error: values between the two go through the host.
-// But NCCL's symmetric memory is for GPUs that all reach each other (nccl_memory.cpp).
-void Gpu::ReachPeer(Gpu& peer) {
-  int can = 0;
-  CUresult enabled = driver_.cuDeviceCanAccessPeer(&can, device_, peer.device_);
-  if (enabled == CUDA_SUCCESS && can != 0) {
-    enabled = MakeCurrent();
-    if (enabled == CUDA_SUCCESS) enabled = driver_.cuCtxEnablePeerAccess(peer.context_, 0);
-    if (enabled == CUDA_SUCCESS || enabled == CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED) {
-      reached_.insert(peer.ordinal_);
-      return;
-    }
-  }
-  peer.reached_by_all_ = false;
-}
-
 void GpuBlock::Free(std::byte* data, uint64_t bytes) {
   if (gpu_->driver().abandoned()) return;
   gpu_->MakeCurrent();
   Release(data);
-  if (!what_.empty()) gpu_->SubtractTaken(what_, bytes);
+  if (!what_.empty()) gpu_->account().Subtract(what_, bytes);
 }
 
 namespace {
@@ -264,15 +260,13 @@ Result<Memory> AllocateOnGpu(const std::shared_ptr<Gpu>& gpu, uint64_t bytes, Me
                              const std::string& what) {
   const Driver& driver = gpu->driver();
   if (bytes == 0) return Memory(nullptr, 0, kind, /*host_visible=*/false, nullptr);
-  CGRAPH_RETURN_IF_ERROR(gpu->CheckFree(bytes, what));
+  CGRAPH_RETURN_IF_ERROR(gpu->account().CheckFree(bytes, what));
   const uint64_t size = InBlocks(bytes);
   CUdeviceptr address = 0;
   if (const CUresult error = driver.cuMemAlloc(&address, size); error != CUDA_SUCCESS) {
-    return gpu->Refused(bytes, what, error);
+    return gpu->account().Refused(bytes, what, error);
   }
-  // Counted and owned before it is zeroed: where that fails, the handle takes it back and off the
-  // account.
-  gpu->AddTaken(what, size);
+  gpu->account().Add(what, size);
   Memory memory(reinterpret_cast<std::byte*>(address), size, kind, /*host_visible=*/false,
                 std::make_shared<DeviceBlock>(gpu, what));
   CGRAPH_RETURN_IF_ERROR(gpu->Zero(memory.data(), size, what));

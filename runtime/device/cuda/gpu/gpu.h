@@ -1,5 +1,8 @@
 // Gpu: a physical GPU, its primary context, and the kernels that are loaded into it. The logical
 // devices of a plan that are mapped to one GPU share it.
+//
+// Its memory is allocated here, too, with an account of what has taken it (MemoryAccount). What the
+// program's own use of the GPU needs is a part of its own (handover.cpp).
 #ifndef CGRAPH_RUNTIME_DEVICE_CUDA_GPU_GPU_H_
 #define CGRAPH_RUNTIME_DEVICE_CUDA_GPU_GPU_H_
 
@@ -28,13 +31,39 @@ Status CheckAge(int ordinal, const std::string& model, int major, int minor);
 // Returns what to do about an error of the driver that is about a GPU.
 const char* MendOf(CUresult error);
 
-class Gpu : public device::SharedGpu, public std::enable_shared_from_this<Gpu> {
+class Gpu;
+
+// MemoryAccount: what has taken memory of a GPU, for the messages where there is not enough.
+class MemoryAccount {
+ public:
+  explicit MemoryAccount(const Gpu& gpu) : gpu_(gpu) {}
+
+  // kInvalid, with `what`, what has taken memory so far, and what to do, where the GPU has fewer
+  // bytes free.
+  Status CheckFree(uint64_t bytes, const std::string& what) const;
+  // As CheckFree(), for an allocation that the driver refuses.
+  Status Refused(uint64_t bytes, const std::string& what, CUresult error) const;
+  // Returns how many bytes are free; 0 where the driver does not say.
+  uint64_t FreeBytes() const;
+  // Thread-safe.
+  void Add(const std::string& what, uint64_t bytes);
+  void Subtract(const std::string& what, uint64_t bytes);
+
+ private:
+  std::string TakenText(uint64_t free, uint64_t total) const;
+
+  const Gpu& gpu_;
+  mutable std::mutex mutex_;
+  std::map<std::string, uint64_t> taken_;  // bytes, by what they are for
+};
+
+class Gpu : public std::enable_shared_from_this<Gpu> {
  public:
   // Opens GPU number `ordinal`, which is those devices of a plan: "gpu[0], gpu[1]". kNotFound when
   // there is none, or it is too old; else as Check().
   static Result<std::shared_ptr<Gpu>> Open(const Driver& driver, int ordinal,
                                            std::string devices = "");
-  ~Gpu() override;
+  ~Gpu();
   Gpu(const Gpu&) = delete;
   Gpu& operator=(const Gpu&) = delete;
 
@@ -55,16 +84,6 @@ class Gpu : public device::SharedGpu, public std::enable_shared_from_this<Gpu> {
   Status CopyToGpu(void* to, const void* from, uint64_t bytes) const;
   // Zeroes memory of this GPU; done when it returns.
   Status Zero(void* data, uint64_t bytes, const std::string& what) const;
-  // kInvalid, with `what`, what has taken memory so far, and what to do, where this GPU has fewer
-  // bytes free.
-  Status CheckFree(uint64_t bytes, const std::string& what) const;
-  // As CheckFree(), for an allocation that the driver refuses.
-  Status Refused(uint64_t bytes, const std::string& what, CUresult error) const;
-  // Keep the account of what has taken memory, for CheckFree(). Thread-safe.
-  void AddTaken(const std::string& what, uint64_t bytes);
-  void SubtractTaken(const std::string& what, uint64_t bytes);
-  // Returns how many bytes are free; 0 where the driver does not say.
-  uint64_t FreeBytes() const;
   // Returns what streams of this GPU measure from; makes it on this one, an idle one, the first
   // time. One thread at a time may call it. kFailed with the driver's error.
   Result<const ClockAnchor*> Anchor(CUstream stream);
@@ -77,18 +96,15 @@ class Gpu : public device::SharedGpu, public std::enable_shared_from_this<Gpu> {
   // Returns whether all GPUs that were to reach this one's memory do.
   bool reached_by_all() const { return reached_by_all_; }
 
-  // handover.cpp
-  uint32_t number() const override { return static_cast<uint32_t>(ordinal_); }
-  Result<void*> HandoverStream() override;
-  Status AwaitHandover() override;
-  bool Reads(const void* data) const override;
-  Status Fetch(void* to, const void* from, uint64_t bytes) override;
-  std::unique_ptr<device::Fence> MakeFence(void* stream) override;
+  MemoryAccount& account() { return account_; }
+  // Returns the GPU as the program uses it beside the engine.
+  std::shared_ptr<device::SharedGpu> shared() {
+    return {shared_from_this(), handover_.get()};
+  }
 
  private:
   Gpu(const Driver& driver, int ordinal, std::string devices)
       : driver_(driver), ordinal_(ordinal), devices_(std::move(devices)) {}
-  std::string TakenText(uint64_t free, uint64_t total) const;
 
   const Driver& driver_;
   const int ordinal_;
@@ -98,14 +114,15 @@ class Gpu : public device::SharedGpu, public std::enable_shared_from_this<Gpu> {
   int multiprocessors_ = 0;
   std::set<int> reached_;  // other GPUs, by ordinal
   bool reached_by_all_ = true;
-  mutable std::mutex taken_mutex_;
-  std::map<std::string, uint64_t> taken_;  // bytes, by what they are for
-  std::mutex handover_mutex_;
-  CUstream handover_ = nullptr;  // made once; under handover_mutex_
+  MemoryAccount account_{*this};
+  std::unique_ptr<device::SharedGpu> handover_;
   std::unique_ptr<ClockAnchor> anchor_;
   std::unique_ptr<KernelModule> module_;
   std::unique_ptr<OpenedLibraries> libraries_;
 };
+
+// Returns what a GPU, which owns it, hands over to the program's own use of it, and takes from it.
+std::unique_ptr<device::SharedGpu> MakeHandover(Gpu& gpu);
 
 // GpuBlock: the owner of one block of memory that a GPU reaches. The block is kept where a kernel
 // was abandoned (Driver::Abandon). `what`: in the GPU's account, of memory of the GPU.

@@ -1,5 +1,6 @@
-// What kernels take: the layout of their arguments, which host and device code share. There is no
-// padding in it, so that whoever looks through arguments for addresses finds nothing but addresses.
+// What host and device code share: the sizes of blocks, and what kernels take, the layout of their
+// arguments. There is no padding in it, so that whoever looks through arguments for addresses finds
+// nothing but addresses.
 //
 // Poison. A kernel that checks poison flags finds them in its device's memory or, where another
 // device or the host sets a flag, in the frame's flags in host memory. A flag is set in both
@@ -14,6 +15,10 @@
 #include "runtime/base/kinds/limits.h"
 
 namespace cgraph::cuda {
+
+inline constexpr int kThreads = 256;     // of a block, unless a kernel says otherwise
+inline constexpr int kWarpThreads = 32;  // of a warp
+inline constexpr int kPackBytes = 16;    // that a thread reads or writes at once, at the most
 
 // Extent: a dimension of this execution. Where `where` is not null, the number lies there, in the
 // device's memory, and `number` is its bound; else `number` is the extent.

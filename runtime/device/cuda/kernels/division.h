@@ -8,7 +8,7 @@
 #include <bit>
 #include <cstdint>
 
-#include "runtime/device/cuda/kernels/block.h"
+#include "runtime/device/cuda/kernels/abi.h"
 
 namespace cgraph::cuda {
 

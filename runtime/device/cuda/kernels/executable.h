@@ -12,7 +12,7 @@
 #include "runtime/base/status.h"
 #include "runtime/device/cuda/driver/driver.h"
 #include "runtime/device/cuda/kernels/abi.h"
-#include "runtime/device/executable.h"
+#include "runtime/device/kernel.h"
 #include "runtime/device/tensor.h"
 #include "runtime/plan/plan.h"
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-#include "runtime/device/cuda/kernels/block.h"
+#include "runtime/device/cuda/kernels/abi.h"
 #include "runtime/device/cuda/kernels/dims.h"
 #include "runtime/device/cuda/kernels/executable.h"
 

@@ -1,5 +1,6 @@
 // The makers that kernels.def names, for CUDA devices: each is in the file of its kind. The
-// operands and attributes that they are given suit the CPU's kernel.
+// operands and attributes that they are given suit the CPU's kernel. Behind them stands what
+// several makers launch beside kernels of their own.
 #ifndef CGRAPH_RUNTIME_DEVICE_CUDA_KERNELS_MAKERS_H_
 #define CGRAPH_RUNTIME_DEVICE_CUDA_KERNELS_MAKERS_H_
 
@@ -60,6 +61,38 @@ ExecutableResult MakePrimitive(const Target& target, const Launcher& launcher,
                                const plan::Primitive& primitive,
                                std::span<const device::OperandType> inputs,
                                std::span<const device::OperandType> outputs);
+
+// CopyKernel: copies a tensor with so many bytes an element as it lies in memory (move/copy.cpp).
+class CopyKernel {
+ public:
+  static Result<CopyKernel> Make(const Making& making, DType dtype);
+  // Nothing is moved where the tensor lies there already.
+  CUresult operator()(const Call& call, const View& from, void* to) const;
+
+ private:
+  CopyKernel(const Launcher& launcher, CUfunction function, int64_t width)
+      : launcher_(launcher), function_(function), width_(width) {}
+
+  Launcher launcher_;
+  CUfunction function_;
+  int64_t width_;  // bytes
+};
+
+// OutsideCheck: fails a call where an index lies outside of a dimension (indices/outside.cpp).
+class OutsideCheck {
+ public:
+  static Result<OutsideCheck> Make(const Making& making);
+  // Fails the call where one of `indices`, i64, is not in 0 .. limit - 1. The failure's numbers are
+  // the position of the first such index, the index, and the limit.
+  CUresult operator()(const Call& call, const View& indices, const Extent& limit) const;
+
+ private:
+  OutsideCheck(const Launcher& launcher, CUfunction function)
+      : launcher_(launcher), function_(function) {}
+
+  Launcher launcher_;
+  CUfunction function_;
+};
 
 }  // namespace cgraph::cuda
 

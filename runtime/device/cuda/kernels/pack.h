@@ -5,7 +5,7 @@
 #include <bit>
 #include <cstdint>
 
-#include "runtime/device/cuda/kernels/block.h"
+#include "runtime/device/cuda/kernels/abi.h"
 #include "runtime/device/cuda/kernels/device_code.h"
 
 namespace cgraph::cuda {

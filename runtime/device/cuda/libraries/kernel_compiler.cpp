@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 
 #include "runtime/device/cuda/libraries/nvrtc.h"
-#include "runtime/device/cuda/libraries/warnings.h"
-#include "runtime/device/cuda/module/headers.h"
+#include "runtime/device/cuda/libraries/shared_library.h"
+#include "runtime/device/cuda/module/module.h"
 
 namespace cgraph::cuda {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "runtime/device/cuda/libraries/warnings.h"
+#include "runtime/device/cuda/libraries/shared_library.h"
 
 namespace cgraph::cuda {
 

@@ -47,6 +47,18 @@ struct SharedLibrary {
 // Returns where a function of an opened library is; null where it has none of the name.
 void* FindSymbol(void* library, const char* name);
 
+// Warnings: what libraries of CUDA's that are there fail to do, and plans run without. A library
+// that is not installed is none: `cgrun --devices` says so.
+
+// Remembers the first warning about each library: `what` it does, or does not, and the first line
+// of `why`, if there is one. Any thread may call.
+void Warn(const char* library, const std::string& what, const Status& why = Status::Ok());
+// As above, that it is not used; nothing for kNotFound.
+void WarnUnused(const char* library, const Status& why);
+
+// Returns those that nobody has taken yet.
+std::vector<std::string> TakeWarnings();
+
 }  // namespace cgraph::cuda
 
 #endif  // CGRAPH_RUNTIME_DEVICE_CUDA_LIBRARIES_SHARED_LIBRARY_H_

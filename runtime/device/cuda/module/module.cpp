@@ -7,7 +7,6 @@
 
 #include <fmt/format.h>
 
-#include "runtime/device/cuda/module/images.h"
 
 namespace cgraph::cuda {
 namespace {

@@ -1,5 +1,9 @@
-#include "runtime/transport/mpi/collective/message_collective.h"
-
+// A collective whose members are at several ranks, some of which share no memory. Each member
+// sends every other rank what the members there need of its input (sections.h), and each makes its
+// own result of what came, reducing in the order of members, so results have the same bits
+// everywhere.
+// A large all_reduce has a second round of messages: each member reduces a slice and sends it to
+// the other ranks. A rank without a member has an object that does nothing.
 #include <algorithm>
 #include <atomic>
 #include <span>
@@ -11,6 +15,7 @@
 #include "runtime/transport/mpi/collective/member_results.h"
 #include "runtime/transport/mpi/collective/member_rounds.h"
 #include "runtime/transport/mpi/collective/remote_member.h"
+#include "runtime/transport/mpi/mpi_transport.h"
 
 namespace cgraph::transport {
 namespace {

@@ -10,9 +10,8 @@
 
 #include "runtime/plan/kinds.h"
 #include "runtime/transport/local/local_collective.h"
-#include "runtime/transport/mpi/collective/message_collective.h"
 #include "runtime/transport/mpi/collective/sections.h"
-#include "runtime/transport/mpi/message_channel.h"
+#include "runtime/transport/mpi/mpi_transport.h"
 #include "tests/support/host_memory.h"
 #include "tests/unit/runtime/messages/wires.h"
 

@@ -10,7 +10,7 @@
 
 #include "runtime/cluster/messenger.h"
 #include "runtime/device/semaphore_array.h"
-#include "runtime/transport/mpi/message_channel.h"
+#include "runtime/transport/mpi/mpi_transport.h"
 #include "tests/support/deferred/queue_of_device.h"
 #include "tests/unit/runtime/messages/wires.h"
 

@@ -5,9 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/transport/queue/hosted_collective.h"
-#include "runtime/transport/queue/queued_collective.h"
-#include "runtime/transport/queue/staged_channel.h"
+#include "runtime/transport/queue/queue_transport.h"
 #include "runtime/transport/transport.h"
 #include "tests/unit/runtime/transport/queued_end.h"
 

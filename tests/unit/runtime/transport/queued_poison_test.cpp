@@ -2,8 +2,7 @@
 // on queues, whose values and flags are all well, take its poison.
 #include <catch2/catch.hpp>
 
-#include "runtime/transport/queue/hosted_collective.h"
-#include "runtime/transport/queue/staged_channel.h"
+#include "runtime/transport/queue/queue_transport.h"
 #include "runtime/transport/transport.h"
 #include "tests/unit/runtime/transport/queued_end.h"
 

@@ -1,7 +1,6 @@
 // conv2d and its gradients: by oneDNN where it has them, else by kernels of our own (direct.h).
 #include <fmt/format.h>
 
-#include "runtime/device/cpu/kernels/convolution/check.h"
 #include "runtime/device/cpu/kernels/convolution/direct.h"
 #include "runtime/device/cpu/kernels/makers.h"
 #include "runtime/device/cpu/libraries/onednn.h"

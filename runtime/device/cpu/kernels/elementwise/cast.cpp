@@ -1,5 +1,5 @@
 // Casts between all dtypes.
-#include "runtime/device/cpu/kernels/elementwise/cast_to.h"
+#include "runtime/device/cpu/kernels/elementwise/elementwise_ops.h"
 #include "runtime/device/cpu/kernels/makers.h"
 #include "runtime/device/numbers/targets.h"
 

@@ -1,7 +1,7 @@
 // conv2d and its gradients: a grid, and another where the terms of long sums were cut into parts.
 #include <algorithm>
 
-#include "runtime/device/cpu/kernels/convolution/check.h"
+#include "runtime/device/cpu/kernels/makers.h"
 #include "runtime/device/cuda/kernels/convolution/arguments.h"
 #include "runtime/device/cuda/kernels/makers.h"
 

@@ -1,5 +1,5 @@
 // Makers of the kernels of std.debug.
-#include "runtime/device/cpu/kernels/sleep.h"
+#include "runtime/device/cpu/kernels/rules.h"
 #include "runtime/device/cuda/kernels/makers.h"
 
 namespace cgraph::cuda {

@@ -4,7 +4,7 @@
 
 #include <type_traits>
 
-#include "runtime/device/cpu/kernels/elementwise/cast_to.h"
+#include "runtime/device/cpu/kernels/elementwise/elementwise_ops.h"
 #include "runtime/device/cuda/kernels/device_numbers.h"
 
 namespace cgraph::cuda {

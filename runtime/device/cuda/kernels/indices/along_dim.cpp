@@ -1,7 +1,7 @@
 // take_along_dim and scatter_add: a check of the indices first.
 #include "runtime/device/cpu/kernels/failures.h"
-#include "runtime/device/cuda/kernels/indices/along_dim.h"
-#include "runtime/device/cuda/kernels/indices/outside.h"
+#include "runtime/device/cuda/kernels/indices/arguments.h"
+#include "runtime/device/cuda/kernels/makers.h"
 #include "runtime/device/cuda/kernels/order/row_order.h"
 
 namespace cgraph::cuda {

@@ -3,7 +3,7 @@
 #include "runtime/device/cpu/kernels/elementwise/elementwise_ops.h"
 #include "runtime/device/cpu/kernels/order/entry.h"
 #include "runtime/device/cuda/kernels/device_numbers.h"
-#include "runtime/device/cuda/kernels/indices/along_dim.h"
+#include "runtime/device/cuda/kernels/indices/arguments.h"
 
 namespace cgraph::cuda {
 

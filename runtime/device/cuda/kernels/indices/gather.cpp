@@ -3,7 +3,7 @@
 
 #include "runtime/device/cpu/kernels/failures.h"
 #include "runtime/device/cuda/kernels/indices/arguments.h"
-#include "runtime/device/cuda/kernels/indices/outside.h"
+#include "runtime/device/cuda/kernels/makers.h"
 
 namespace cgraph::cuda {
 namespace {

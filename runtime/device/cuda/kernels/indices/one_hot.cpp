@@ -1,6 +1,6 @@
 // one_hot: a check of the indices, and then the rows.
 #include "runtime/device/cpu/kernels/failures.h"
-#include "runtime/device/cuda/kernels/indices/outside.h"
+#include "runtime/device/cuda/kernels/makers.h"
 
 namespace cgraph::cuda {
 

@@ -1,4 +1,4 @@
-#include "runtime/device/cuda/kernels/indices/outside.h"
+#include "runtime/device/cuda/kernels/makers.h"
 
 namespace cgraph::cuda {
 

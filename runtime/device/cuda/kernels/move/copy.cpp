@@ -1,5 +1,5 @@
 // copy and reshape: kernels that give a tensor's elements on as they lie in memory.
-#include "runtime/device/cuda/kernels/move/copy.h"
+#include "runtime/device/cuda/kernels/makers.h"
 
 #include "runtime/device/cpu/kernels/failures.h"
 

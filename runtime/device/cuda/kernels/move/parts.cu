@@ -1,5 +1,5 @@
 // Kernels that copy parts of tensors: parts along a dimension, a span of a dimension, a box.
-#include "runtime/device/cpu/kernels/within.h"
+#include "runtime/device/cpu/kernels/rules.h"
 #include "runtime/device/cuda/kernels/move/arguments.h"
 #include "runtime/device/cuda/kernels/move/copy_runs.h"
 

@@ -1,10 +1,8 @@
 // slice, update and update_row, and look, which tells whether one of them would fail: a check of
 // the places, which lie on the device, and then the copies.
 #include "runtime/device/cpu/kernels/failures.h"
-#include "runtime/device/cuda/kernels/indices/outside.h"
 #include "runtime/device/cuda/kernels/makers.h"
 #include "runtime/device/cuda/kernels/move/arguments.h"
-#include "runtime/device/cuda/kernels/move/copy.h"
 
 namespace cgraph::cuda {
 namespace {

@@ -5,7 +5,8 @@
 #include <algorithm>
 
 #include "runtime/device/cuda/kernels/makers.h"
-#include "runtime/device/cuda/kernels/reductions/cumulative.h"
+#include "runtime/device/cuda/kernels/reductions/arguments.h"
+#include "runtime/device/cuda/kernels/rows/arguments.h"
 
 namespace cgraph::cuda {
 namespace {

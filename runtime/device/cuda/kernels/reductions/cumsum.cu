@@ -2,7 +2,8 @@
 // in f64, as on the CPU.
 #include "runtime/device/cpu/kernels/elementwise/elementwise_ops.h"
 #include "runtime/device/cuda/kernels/device_numbers.h"
-#include "runtime/device/cuda/kernels/reductions/cumulative.h"
+#include "runtime/device/cuda/kernels/reductions/arguments.h"
+#include "runtime/device/cuda/kernels/rows/arguments.h"
 
 namespace cgraph::cuda {
 

@@ -6,7 +6,7 @@
 
 #include "runtime/device/cuda/kernels/division.h"
 #include "runtime/device/cuda/kernels/makers.h"
-#include "runtime/device/cuda/kernels/reductions/layout.h"
+#include "runtime/device/cuda/kernels/reductions/arguments.h"
 
 namespace cgraph::cuda {
 namespace {

@@ -5,10 +5,10 @@
 #ifndef CGRAPH_RUNTIME_DEVICE_CUDA_KERNELS_REDUCTIONS_REDUCE_H_
 #define CGRAPH_RUNTIME_DEVICE_CUDA_KERNELS_REDUCTIONS_REDUCE_H_
 
-#include "runtime/device/cuda/kernels/block.h"
+#include "runtime/device/cuda/kernels/abi.h"
 #include "runtime/device/cuda/kernels/device_numbers.h"
 #include "runtime/device/cuda/kernels/pack.h"
-#include "runtime/device/cuda/kernels/reductions/layout.h"
+#include "runtime/device/cuda/kernels/reductions/arguments.h"
 #include "runtime/device/cuda/kernels/warp.h"
 
 namespace cgraph::cuda {

@@ -2,7 +2,7 @@
 #ifndef CGRAPH_RUNTIME_DEVICE_CUDA_KERNELS_ROWS_ARGUMENTS_H_
 #define CGRAPH_RUNTIME_DEVICE_CUDA_KERNELS_ROWS_ARGUMENTS_H_
 
-#include "runtime/device/cuda/kernels/block.h"
+#include "runtime/device/cuda/kernels/abi.h"
 #include "runtime/device/cuda/kernels/dims.h"
 
 namespace cgraph::cuda {
@@ -38,6 +38,18 @@ struct Rows {
 };
 static_assert(sizeof(Rows) == 5 * sizeof(View) + 4 * sizeof(int32_t) + sizeof(double) +
                                   sizeof(void*));  // no padding
+
+// What the kernels take that add up the gradients of layer_norm's gain and bias over all rows.
+struct ColumnSums {
+  View x;
+  const void* gy = nullptr;
+  const void* statistics = nullptr;  // mean and scale of each row
+  void* gain = nullptr;              // the results
+  void* bias = nullptr;
+  double* partials = nullptr;        // [parts, 2, columns]: of gain, then of bias
+  int64_t parts = 1;                 // into which the rows are cut
+};
+static_assert(kDense<ColumnSums>);
 
 }  // namespace cgraph::cuda
 

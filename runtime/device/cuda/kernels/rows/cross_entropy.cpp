@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "runtime/device/cpu/kernels/failures.h"
-#include "runtime/device/cuda/kernels/indices/outside.h"
+#include "runtime/device/cuda/kernels/makers.h"
 #include "runtime/device/cuda/kernels/rows/launch_rows.h"
 
 namespace cgraph::cuda {

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "runtime/device/cuda/kernels/makers.h"
-#include "runtime/device/cuda/kernels/rows/column_sums.h"
+#include "runtime/device/cuda/kernels/rows/arguments.h"
 #include "runtime/device/cuda/kernels/rows/launch_rows.h"
 
 namespace cgraph::cuda {

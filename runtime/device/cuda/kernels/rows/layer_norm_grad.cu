@@ -3,7 +3,7 @@
 // the gradient of x; the last joins the parts. Results are written after all that is read of
 // operands by other grids, so they may lie where operands do.
 #include "runtime/device/cuda/kernels/pack.h"
-#include "runtime/device/cuda/kernels/rows/column_sums.h"
+#include "runtime/device/cuda/kernels/rows/arguments.h"
 #include "runtime/device/cuda/kernels/rows/norms.h"
 
 namespace cgraph::cuda {

@@ -1,7 +1,9 @@
+// What kernels of reductions and cumulative sums take.
+//
 // Layout: how a tensor is seen by a reduction, as columns that are reduced each to one element of
 // the result. Extents that the host knows are laid out on the host, others on the device.
-#ifndef CGRAPH_RUNTIME_DEVICE_CUDA_KERNELS_REDUCTIONS_LAYOUT_H_
-#define CGRAPH_RUNTIME_DEVICE_CUDA_KERNELS_REDUCTIONS_LAYOUT_H_
+#ifndef CGRAPH_RUNTIME_DEVICE_CUDA_KERNELS_REDUCTIONS_ARGUMENTS_H_
+#define CGRAPH_RUNTIME_DEVICE_CUDA_KERNELS_REDUCTIONS_ARGUMENTS_H_
 
 #include "runtime/device/cuda/kernels/dims.h"
 
@@ -36,7 +38,8 @@ struct Layout {
 // Which dimensions are reduced: all; one; or those that the result lacks or has with extent 1.
 inline constexpr int32_t kAllDims = -1, kBroadcastDims = -2;
 
-// Fills a layout where it lies; it is not returned for the reason that FillWalk() has (walk.h).
+// Fills a layout where it lies; it is not returned for the reason that FillWalk() has
+// (elementwise/arguments.h).
 constexpr void FillLayout(const Dims& x, const Dims& out, int32_t dim, Layout& layout) {
   layout.columns.rank = layout.along.rank = 0;
   layout.columns.count = layout.along.count = 1;
@@ -73,6 +76,22 @@ struct Reduction {
 
 static_assert(kDense<Reduction>);
 
+// ---- cumulative sums ----------------------------------------------------------------------------
+
+inline constexpr int kJoiningThreads = 256;  // of a block that joins the parts of a row
+
+// Rows are cut into parts of `length` elements, of which a thread each adds up what there is; then
+// each part begins with the sum of those before it.
+struct Cumulative {
+  View x;
+  void* out = nullptr;
+  void* sums = nullptr;  // [parts, rows] of 8 bytes; not used where there is one part
+  int32_t dim = 0;
+  int32_t from_end = false;
+  int64_t parts = 1, length = 0;
+};
+static_assert(kDense<Cumulative>);
+
 }  // namespace cgraph::cuda
 
-#endif  // CGRAPH_RUNTIME_DEVICE_CUDA_KERNELS_REDUCTIONS_LAYOUT_H_
+#endif  // CGRAPH_RUNTIME_DEVICE_CUDA_KERNELS_REDUCTIONS_ARGUMENTS_H_
