@@ -16,6 +16,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "runtime/device/cpu/kernels/convolution/shape.h"
 #include "runtime/device/cpu/libraries/blas.h"
 #include "runtime/device/kernel.h"
 #include "runtime/device/memory.h"
@@ -83,18 +84,20 @@ struct ChainStep {
   std::vector<int32_t> operands;
 };
 
+using Attributes = std::vector<std::pair<const char*, std::vector<int64_t>>>;
+
 struct Ours {
   std::vector<Operand> in, out;
   std::unique_ptr<Kernel> kernel;
 
   Ours(const std::string& name, const std::vector<std::vector<int64_t>>& shapes,
        const std::vector<int64_t>& result, DType dtype,
-       const std::vector<std::pair<const char*, int64_t>>& ints = {})
+       const Attributes& ints = {})
       : Ours(std::vector{ChainStep{name, UpTo(shapes.size() + 1)}}, shapes, result, dtype, ints) {}
 
   Ours(const std::vector<ChainStep>& steps, const std::vector<std::vector<int64_t>>& shapes,
        const std::vector<int64_t>& result, DType dtype,
-       const std::vector<std::pair<const char*, int64_t>>& ints = {}) {
+       const Attributes& ints = {}) {
     for (const auto& dims : shapes) in.emplace_back(dtype, dims);
     out.emplace_back(dtype, result);
     plan::Kernel plan_kernel;
@@ -117,9 +120,7 @@ struct Ours {
     std::iota(operands.begin(), operands.end(), 0);
     return operands;
   }
-  static void AddPrimitive(const ChainStep& step,
-                           const std::vector<std::pair<const char*, int64_t>>& ints,
-                           plan::Kernel& kernel) {
+  static void AddPrimitive(const ChainStep& step, const Attributes& ints, plan::Kernel& kernel) {
     kernel.body.push_back(std::make_unique<plan::Primitive>());
     plan::Primitive& primitive = *kernel.body.back();
     primitive.op = step.op;
@@ -129,7 +130,7 @@ struct Ours {
       primitive.attributes.back()->name = key;
       return primitive.attributes.back().get();
     };
-    for (const auto& [key, value] : ints) add(key)->ints = {value};
+    for (const auto& [key, value] : ints) add(key)->ints = value;
     add("epsilon")->bits = {std::bit_cast<uint64_t>(1e-5)};
   }
 
@@ -225,11 +226,50 @@ class Dnnl {
     };
   }
 
+  // With the operands as they lie in tensors.
+  Action Convolution(const std::string& kernel, const Operand& x_operand, const Operand& weight,
+                     const Operand& y_operand, const ConvolutionShape& s) {
+    const auto x = Memory(x_operand), y = Memory(y_operand);
+    const dnnl::memory w({{s.groups, s.out_channels / s.groups, s.channels / s.groups,
+                           s.kernel[0], s.kernel[1]}, DnnlType(weight.tensor.dtype), Tag::goihw},
+                         engine_, weight.tensor.data);
+    const dnnl::memory::dims stride(s.stride, s.stride + 2), none = {0, 0};
+    const dnnl::memory::dims padding(s.padding, s.padding + 2);
+    dnnl::memory::dims behind(2);  // less than the padding where strides leave a rest
+    for (int i = 0; i < 2; ++i) {
+      behind[i] = (s.out[i] - 1) * s.stride[i] + s.kernel[i] - x_operand.tensor.dims[2 + i] -
+                  s.padding[i];
+    }
+    const auto xd = x.get_desc(), wd = w.get_desc(), yd = y.get_desc();
+    const auto by = dnnl::algorithm::convolution_auto;
+    const dnnl::convolution_forward::primitive_desc forward(
+        {dnnl::prop_kind::forward_training, by, xd, wd, yd, stride, none, padding, behind},
+        engine_);
+    if (kernel == "conv2d") {
+      const dnnl::convolution_forward primitive(forward);
+      return [=, this] {
+        Execute(primitive, {{DNNL_ARG_SRC, x}, {DNNL_ARG_WEIGHTS, w}, {DNNL_ARG_DST, y}});
+      };
+    }
+    if (kernel == "conv2d_input_grad") {
+      const dnnl::convolution_backward_data primitive(
+          {{by, xd, wd, yd, stride, none, padding, behind}, engine_, forward});
+      return [=, this] {
+        Execute(primitive, {{DNNL_ARG_DIFF_SRC, x}, {DNNL_ARG_WEIGHTS, w}, {DNNL_ARG_DIFF_DST, y}});
+      };
+    }
+    const dnnl::convolution_backward_weights primitive(
+        {{by, xd, wd, yd, stride, none, padding, behind}, engine_, forward});
+    return [=, this] {
+      Execute(primitive, {{DNNL_ARG_SRC, x}, {DNNL_ARG_DIFF_WEIGHTS, w}, {DNNL_ARG_DIFF_DST, y}});
+    };
+  }
+
  private:
   dnnl::memory Memory(const Operand& operand) {
     const Tensor& t = operand.tensor;
     const dnnl::memory::dims dims(t.dims, t.dims + t.rank);
-    const Tag tags[] = {Tag::a, Tag::a, Tag::ab, Tag::abc};
+    const Tag tags[] = {Tag::a, Tag::a, Tag::ab, Tag::abc, Tag::abcd};
     return dnnl::memory({dims, DnnlType(t.dtype), tags[t.rank]}, engine_, t.data);
   }
   void Execute(const dnnl::primitive& primitive,
@@ -280,7 +320,8 @@ Action DirectBlas(const Blas& blas, const Ours& like) {
 }
 
 Ours MatmulOf(DType dtype, int64_t m, int64_t k, int64_t n) {
-  return Ours("matmul", {{m, k}, {k, n}}, {m, n}, dtype, {{"transpose_a", 0}, {"transpose_b", 0}});
+  return Ours("matmul", {{m, k}, {k, n}}, {m, n}, dtype,
+              {{"transpose_a", {0}}, {"transpose_b", {0}}});
 }
 
 void Matmuls(Dnnl& dnnl) {
@@ -306,12 +347,12 @@ void Rows(Dnnl& dnnl) {
       const std::vector<int64_t> dims = {rows, count};
       const std::string shape = fmt::format("{}×{}", rows, count);
       const double elements = static_cast<double>(rows * count);
-      Ours softmax("softmax", {dims}, dims, dtype, {{"dim", 1}});
+      Ours softmax("softmax", {dims}, dims, dtype, {{"dim", {1}}});
       Ours norm("layer_norm", {dims, {count}, {count}}, dims, dtype);
       const DType its = DnnlDType(dtype);
       const int64_t its_rows = dtype == DType::f64 ? 2 * rows : rows;
       const std::vector<int64_t> its_dims = {its_rows, count};
-      Ours softmax_its("softmax", {its_dims}, its_dims, its, {{"dim", 1}});
+      Ours softmax_its("softmax", {its_dims}, its_dims, its, {{"dim", {1}}});
       Ours norm_its("layer_norm", {its_dims, {count}, {count}}, its_dims, its);
       const std::string other =
           dtype == DType::f64 ? "oneDNN, as many bytes of f32" : DnnlName(dtype);
@@ -319,6 +360,54 @@ void Rows(Dnnl& dnnl) {
               elements, "G/s");
       Compare("layer_norm " + shape, Name(dtype), other, std::ref(norm), dnnl.LayerNorm(norm_its),
               elements, "G/s");
+    }
+  }
+}
+
+// The dimensions of x, weight and y.
+std::array<std::vector<int64_t>, 3> DimsOf(const ConvolutionShape& s) {
+  return {std::vector{s.images, s.channels, s.height, s.width},
+          std::vector{s.out_channels, s.channels / s.groups, s.kernel[0], s.kernel[1]},
+          std::vector{s.images, s.out_channels, s.out[0], s.out[1]}};
+}
+
+// Compares a part of a convolution with oneDNN's of the operands as they lie; in f64, with that of
+// twice the images in f32. `order`: the operands of the part and its result, as in DimsOf.
+void ConvolutionPartOf(Dnnl& dnnl, ConvolutionShape s, const std::string& part,
+                       const std::array<size_t, 3>& order, DType dtype) {
+  const auto dims = DimsOf(s);
+  Ours ours(part, {dims[order[0]], dims[order[1]]}, dims[order[2]], dtype,
+            {{"stride", {s.stride[0], s.stride[1]}},
+             {"padding", {s.padding[0], s.padding[1]}},
+             {"dilation", {1, 1}},
+             {"groups", {s.groups}}});
+  const std::string label =
+      fmt::format("{} {}×{}×{}×{}, {} of {}×{}{}{}", part, s.images, s.channels, s.height, s.width,
+                  s.out_channels, s.kernel[0], s.kernel[1], s.stride[0] > 1 ? ", stride 2" : "",
+                  s.groups > 1 ? ", depthwise" : "");
+  const double flops = 2.0 * static_cast<double>(s.images * s.out_channels * s.out[0] * s.out[1]) *
+                       static_cast<double>(s.channels / s.groups * s.kernel[0] * s.kernel[1]);
+  if (dtype == DType::f64) s.images *= 2;
+  std::vector<Operand> its;
+  for (const auto& extents : DimsOf(s)) its.emplace_back(DnnlDType(dtype), extents);
+  const std::string other = dtype == DType::f64 ? "oneDNN, twice in f32" : DnnlName(dtype);
+  Compare(label, Name(dtype), other, std::ref(ours),
+          dnnl.Convolution(part, its[0], its[1], its[2], s), flops, "GFLOP/s");
+}
+
+void Convolutions(Dnnl& dnnl) {
+  const ConvolutionShape shapes[] = {
+      {1, 64, 56, 56, 64, {3, 3}, {56, 56}, {1, 1}, {1, 1}, {1, 1}, 1},
+      {1, 128, 28, 28, 128, {3, 3}, {14, 14}, {2, 2}, {1, 1}, {1, 1}, 1},
+      {1, 64, 56, 56, 256, {1, 1}, {56, 56}, {1, 1}, {0, 0}, {1, 1}, 1},
+      {1, 96, 56, 56, 96, {3, 3}, {56, 56}, {1, 1}, {1, 1}, {1, 1}, 96},
+      {64, 1, 28, 28, 8, {3, 3}, {28, 28}, {1, 1}, {1, 1}, {1, 1}, 1},
+  };
+  for (const ConvolutionShape& s : shapes) {
+    for (DType dtype : {DType::f32, DType::f64, DType::f16, DType::bf16}) {
+      ConvolutionPartOf(dnnl, s, "conv2d", {0, 1, 2}, dtype);
+      ConvolutionPartOf(dnnl, s, "conv2d_input_grad", {1, 2, 0}, dtype);
+      ConvolutionPartOf(dnnl, s, "conv2d_weight_grad", {0, 2, 1}, dtype);
     }
   }
 }
@@ -449,6 +538,7 @@ int main(int argc, char** argv) {
   fmt::print("| kernel | dtype | µs | rate | against | ratio |\n|---|---|---|---|---|---|\n");
   if (only.empty() || only == "matmul") Matmuls(dnnl);
   if (only.empty() || only == "rows") Rows(dnnl);
+  if (only.empty() || only == "convolutions") Convolutions(dnnl);
   if (only.empty() || only == "functions") Functions(dnnl);
   if (only.empty() || only == "chains") Chains(dnnl);
   if (only.empty() || only == "elementwise") Elementwise();
