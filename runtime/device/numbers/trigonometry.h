@@ -161,25 +161,31 @@ CGRAPH_INLINE constexpr AngleRest<T> RestOf(TwoNumbers rest) {
     return rest.high + rest.low;
 }
 
-// Returns sin(x + shift pi/2), `x` not negative; NaN for infinity.
+// Returns whether an angle of x is reduced by subtraction, without a branch; NaN is one of them.
 template <typename T>
+CGRAPH_INLINE constexpr bool IsNearAngle(T x) {
+  return !(std::fabs(x) > static_cast<T>(kMostReducedBySubtraction));
+}
+
+// Returns sin(x + shift pi/2), `x` not negative; NaN for infinity. `near`: x IsNearAngle.
+template <typename T, bool near>
 CGRAPH_INLINE constexpr T SinOfShifted(double x, uint32_t shift) {
   const ReducedAngle angle =
-      x > kMostReducedBySubtraction ? ReduceByProduct(x) : ReduceBySubtraction(x);
+      near || IsNearAngle(x) ? ReduceBySubtraction(x) : ReduceByProduct(x);
   const AngleRest<T> rest = RestOf<T>(angle.rest);
   const uint32_t quarters = angle.quarters + shift;
   const double y = (quarters & 1) != 0 ? CosOfRest(rest) : SinOfRest(rest);
   return static_cast<T>(((quarters & 2) != 0 ? -y : y) + (x - x));
 }
 
-template <typename T>
+template <bool near = false, typename T>
 CGRAPH_INLINE constexpr T SinOf(T x) {
-  const T y = SinOfShifted<T>(std::fabs(x), 0);
+  const T y = SinOfShifted<T, near>(std::fabs(x), 0);
   return FromBits<T>(BitsOf(y) ^ (BitsOf(x) & BinaryFormat<T>::kSign));
 }
-template <typename T>
+template <bool near = false, typename T>
 CGRAPH_INLINE constexpr T CosOf(T x) {
-  return SinOfShifted<T>(std::fabs(x), 1);
+  return SinOfShifted<T, near>(std::fabs(x), 1);
 }
 
 }  // namespace cgraph::device
