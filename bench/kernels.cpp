@@ -188,6 +188,25 @@ class Dnnl {
         {{dnnl::prop_kind::forward_inference, x.get_desc(), 1}, engine_});
     return [=, this] { Execute(primitive, {{DNNL_ARG_SRC, x}, {DNNL_ARG_DST, y}}); };
   }
+  Action SoftmaxGrad(const Ours& like) {
+    const auto y = Memory(like.in[0]), gy = Memory(like.in[1]), gx = Memory(like.out[0]);
+    const dnnl::softmax_forward::primitive_desc forward(
+        {dnnl::prop_kind::forward_training, y.get_desc(), 1}, engine_);
+    const dnnl::softmax_backward primitive({{gy.get_desc(), y.get_desc(), 1}, engine_, forward});
+    return [=, this] {
+      Execute(primitive,
+              {{DNNL_ARG_DST, y}, {DNNL_ARG_DIFF_DST, gy}, {DNNL_ARG_DIFF_SRC, gx}});
+    };
+  }
+  // Of a matrix, along one of its dimensions.
+  Action Reduction(dnnl::algorithm how, const Ours& like, int dim) {
+    const auto x = Memory(like.in[0]);
+    const Tensor& t = like.in[0].tensor;
+    const dnnl::memory::dims dims = {dim == 0 ? 1 : t.dims[0], dim == 1 ? 1 : t.dims[1]};
+    const dnnl::memory y({dims, DnnlType(t.dtype), Tag::ab}, engine_, like.out[0].tensor.data);
+    const dnnl::reduction primitive({{how, x.get_desc(), y.get_desc(), 0, 0}, engine_});
+    return [=, this] { Execute(primitive, {{DNNL_ARG_SRC, x}, {DNNL_ARG_DST, y}}); };
+  }
   Action Function(dnnl::algorithm function, const Ours& like) {
     const auto x = Memory(like.in[0]), y = Memory(like.out[0]);
     const dnnl::eltwise_forward primitive(
@@ -360,6 +379,31 @@ void Rows(Dnnl& dnnl) {
               elements, "G/s");
       Compare("layer_norm " + shape, Name(dtype), other, std::ref(norm), dnnl.LayerNorm(norm_its),
               elements, "G/s");
+      Ours grad("softmax_grad", {dims, dims}, dims, dtype, {{"dim", {1}}});
+      Ours grad_its("softmax_grad", {its_dims, its_dims}, its_dims, its, {{"dim", {1}}});
+      Compare("softmax_grad " + shape, Name(dtype), other, std::ref(grad),
+              dnnl.SoftmaxGrad(grad_its), elements, "G/s");
+    }
+  }
+}
+
+// Sums and maxima of a matrix's rows and of its columns.
+void Reductions(Dnnl& dnnl) {
+  const struct { const char* ours; dnnl::algorithm dnnl; } reductions[] = {
+      {"sum_dim", dnnl::algorithm::reduction_sum}, {"max_dim", dnnl::algorithm::reduction_max}};
+  for (const auto& reduction : reductions) {
+    for (const int dim : {0, 1}) {
+      for (DType dtype : {DType::f32, DType::bf16}) {
+        constexpr int64_t kRows = 512, kColumns = 1024;
+        const auto make = [&](DType type) {
+          return Ours(reduction.ours, {{kRows, kColumns}}, {dim == 0 ? kColumns : kRows}, type,
+                      {{"dim", {dim}}});
+        };
+        Ours ours = make(dtype), its = make(DnnlDType(dtype));
+        Compare(fmt::format("{} {} of {}×{}", reduction.ours, dim, kRows, kColumns), Name(dtype),
+                DnnlName(dtype), std::ref(ours), dnnl.Reduction(reduction.dnnl, its, dim),
+                static_cast<double>(kRows * kColumns), "G/s");
+      }
     }
   }
 }
@@ -538,6 +582,7 @@ int main(int argc, char** argv) {
   fmt::print("| kernel | dtype | µs | rate | against | ratio |\n|---|---|---|---|---|---|\n");
   if (only.empty() || only == "matmul") Matmuls(dnnl);
   if (only.empty() || only == "rows") Rows(dnnl);
+  if (only.empty() || only == "reductions") Reductions(dnnl);
   if (only.empty() || only == "convolutions") Convolutions(dnnl);
   if (only.empty() || only == "functions") Functions(dnnl);
   if (only.empty() || only == "chains") Chains(dnnl);
