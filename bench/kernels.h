@@ -1,5 +1,5 @@
-// What the tables of kernels.cpp are made of: our kernels and oneDNN's primitives, ready to be called,
-// and the comparison of two actions.
+// What the tables of kernels.cpp are made of: our kernels and oneDNN's primitives, ready to be
+// called, and the comparison of two actions.
 #ifndef CGRAPH_BENCH_KERNELS_H_
 #define CGRAPH_BENCH_KERNELS_H_
 
@@ -137,8 +137,9 @@ struct Ours {
 };
 
 // `work` is the work of one run in units of `unit` per microsecond / 1000, for people.
-inline void Compare(const std::string& label, const std::string& dtype, const std::string& other_name,
-             const Action& ours, const Action& other, double work, const char* unit) {
+inline void Compare(const std::string& label, const std::string& dtype,
+                    const std::string& other_name, const Action& ours, const Action& other,
+                    double work, const char* unit) {
   ours(), other();
   const int times = std::max(1, static_cast<int>(1000 / std::max(0.05, Microseconds(ours, 3))));
   std::vector<double> ratios, mine;

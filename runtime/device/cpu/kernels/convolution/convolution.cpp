@@ -53,19 +53,35 @@ Status CheckStatic(const Request& request, const OperandType& type, int first) {
                              first, TypeText(type)));
 }
 
+// Runs a convolution of all images at once, or of one after another.
 class DnnlKernel final : public Kernel {
  public:
-  explicit DnnlKernel(std::unique_ptr<DnnlConvolution> convolution)
-      : convolution_(std::move(convolution)) {}
+  DnnlKernel(std::unique_ptr<DnnlConvolution> convolution, ConvolutionPart part, bool one_by_one)
+      : convolution_(std::move(convolution)), part_(part), one_by_one_(one_by_one) {}
   bool Run(std::span<const Tensor> inputs, std::span<const Tensor> outputs, void*,
            std::string& error) override {
-    if (convolution_->Run(inputs[0].data, inputs[1].data, outputs[0].data)) return true;
-    error = "oneDNN reports an error in a convolution";
-    return false;
+    const bool forward = part_ == ConvolutionPart::kForward;
+    const int64_t images = one_by_one_ ? outputs[0].dims[0] : 1;
+    for (int64_t i = 0; i < images; ++i) {
+      const void* a = forward ? ImageOf(inputs[0], i) : inputs[0].data;
+      const void* b = forward ? inputs[1].data : ImageOf(inputs[1], i);
+      if (convolution_->Run(a, b, ImageOf(outputs[0], i))) continue;
+      error = "oneDNN reports an error in a convolution";
+      return false;
+    }
+    return true;
   }
 
  private:
+  static void* ImageOf(const Tensor& tensor, int64_t i) {
+    if (i == 0) return tensor.data;
+    const int64_t bytes = static_cast<int64_t>(tensor.bytes()) / tensor.dims[0];
+    return static_cast<char*>(tensor.data) + i * bytes;
+  }
+
   std::unique_ptr<DnnlConvolution> convolution_;
+  ConvolutionPart part_;
+  bool one_by_one_;
 };
 
 // Returns whether oneDNN is faster than products of OpenBLAS: where there is enough work, and
@@ -88,9 +104,13 @@ KernelResult MakeConvolution(const Request& request, ConvolutionPart part) {
   Result<ConvolutionShape> shape = ConvolutionOf(request, part);
   if (!shape.ok()) return shape.status();
   const DType dtype = request.outputs[0].dtype;
-  if (GainsFromDnnl(*shape, part) && !TypesOf(request, part).x.dynamic[0]) {
-    if (auto convolution = DnnlConvolution::Make(*shape, part, dtype)) {
-      return KernelResult(std::make_unique<DnnlKernel>(std::move(convolution)));
+  // oneDNN wants to know how many images there are. The gradient of weight is a sum over them all.
+  const bool dynamic = TypesOf(request, part).x.dynamic[0];
+  ConvolutionShape known = *shape;
+  if (dynamic) known.images = 1;
+  if (GainsFromDnnl(known, part) && !(dynamic && part == ConvolutionPart::kWeightGradient)) {
+    if (auto convolution = DnnlConvolution::Make(known, part, dtype)) {
+      return KernelResult(std::make_unique<DnnlKernel>(std::move(convolution), part, dynamic));
     }
   }
   Result<const Blas*> blas = LoadBlas();

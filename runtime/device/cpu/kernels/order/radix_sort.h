@@ -14,8 +14,8 @@ namespace cgraph::device {
 template <typename Entry>
 class RadixSort {
  public:
-  // Fewer entries are sorted faster by comparing; measured with columns that were not sorted before,
-  // since a processor learns the branches of one that it sorts again.
+  // Fewer entries are sorted faster by comparing. Measured with columns that were not sorted yet:
+  // a processor learns the branches of one that it sorts again.
   static constexpr int64_t kLeast = 8 * sizeof(Entry);
 
   // Sorts `count` entries, with room for as many more.
