@@ -169,6 +169,12 @@ TEST_CASE("convolutions refuse what does not fit", "[make]") {
   CHECK(!takes(Type(DType::f32, {2, 4, 2, 8}), w, Type(DType::f32, {2, 6, 0, 6})));
   CHECK(!takes(Type(DType::i32, {2, 4, 9, 8}), Type(DType::i32, {6, 4, 3, 3}),
                Type(DType::i32, {2, 6, 7, 6})));
+  // Of no images, so that no tensor has an element.
+  constexpr int64_t kLong = int64_t{1} << 30;
+  CHECK(!takes(Type(DType::f16, {0, 1, kLong, kLong}), Type(DType::f16, {1, 1, 1, 1}),
+               Type(DType::f16, {0, 1, kLong, kLong})));
+  CHECK(!takes(Type(DType::f16, {0, kLong, kLong, 1}), Type(DType::f16, {0, kLong, 1, 1}),
+               Type(DType::f16, {0, 0, kLong, 1})));
 }
 
 // Of 3 images, where the plan says 3, and where it says 5 at most.

@@ -53,8 +53,10 @@ class Convolution final : public DnnlConvolution {
     const bool plain = s.kernel[0] * s.kernel[1] == 1;
     Operand x, weight, y;
     if (!Describe(x, {s.images, s.channels, s.height, s.width}, type, plain) ||
-        !Describe(weight, {s.groups, s.out_channels / s.groups, s.channels / s.groups,
-                           s.kernel[0], s.kernel[1]}, type, plain) ||
+        !Describe(
+            weight,
+            {s.groups, s.out_channels / s.groups, s.channels / s.groups, s.kernel[0], s.kernel[1]},
+            type, plain) ||
         !Describe(y, {s.images, s.out_channels, s.out[0], s.out[1]}, type, plain)) {
       return false;
     }
@@ -70,16 +72,15 @@ class Convolution final : public DnnlConvolution {
     }
     const dnnl_alg_kind_t by = dnnl_convolution_direct;  // Winograd's is less accurate
     dnnl_convolution_desc_t forward, gradient;
-    if (!IsDone(dnnl_.dilated_convolution_forward_desc_init(
-            &forward, dnnl_forward_training, by, &x.used, &weight.used, nullptr,
-            &y.used, strides, dilates, before, behind))) {
+    if (!IsDone(dnnl_.dilated_convolution_forward_desc_init(&forward, dnnl_forward_training, by,
+                                                            &x.used, &weight.used, nullptr, &y.used,
+                                                            strides, dilates, before, behind))) {
       return false;
     }
     switch (part) {
       case ConvolutionPart::kForward: {
-        const DnnlOperand operands[] = {{DNNL_ARG_SRC, x.plain},
-                                        {DNNL_ARG_WEIGHTS, weight.plain},
-                                        {DNNL_ARG_DST, y.plain}};
+        const DnnlOperand operands[] = {
+            {DNNL_ARG_SRC, x.plain}, {DNNL_ARG_WEIGHTS, weight.plain}, {DNNL_ARG_DST, y.plain}};
         return primitive_.Init(&forward, nullptr, operands);
       }
       case ConvolutionPart::kInputGradient: {
@@ -87,8 +88,8 @@ class Convolution final : public DnnlConvolution {
                                         {DNNL_ARG_DIFF_DST, y.plain},
                                         {DNNL_ARG_DIFF_SRC, x.plain}};
         return IsDone(dnnl_.dilated_convolution_backward_data_desc_init(
-                   &gradient, by, &x.used, &weight.used, &y.used, strides,
-                   dilates, before, behind)) &&
+                   &gradient, by, &x.used, &weight.used, &y.used, strides, dilates, before,
+                   behind)) &&
                InitGradient(forward, gradient, operands);
       }
       case ConvolutionPart::kWeightGradient: {
@@ -96,8 +97,8 @@ class Convolution final : public DnnlConvolution {
                                         {DNNL_ARG_DIFF_DST, y.plain},
                                         {DNNL_ARG_DIFF_WEIGHTS, weight.plain}};
         return IsDone(dnnl_.dilated_convolution_backward_weights_desc_init(
-                   &gradient, by, &x.used, &weight.used, nullptr, &y.used,
-                   strides, dilates, before, behind)) &&
+                   &gradient, by, &x.used, &weight.used, nullptr, &y.used, strides, dilates, before,
+                   behind)) &&
                InitGradient(forward, gradient, operands);
       }
     }
@@ -115,8 +116,8 @@ class Convolution final : public DnnlConvolution {
     dnnl_memory_desc_t plain, used;
   };
 
-  bool Describe(Operand& operand, std::initializer_list<int64_t> extents,
-                dnnl_data_type_t type, bool plain) const {
+  bool Describe(Operand& operand, std::initializer_list<int64_t> extents, dnnl_data_type_t type,
+                bool plain) const {
     const int rank = static_cast<int>(extents.size());
     dnnl_dims_t dims;
     std::copy(extents.begin(), extents.end(), dims);
@@ -125,8 +126,7 @@ class Convolution final : public DnnlConvolution {
     return IsDone(dnnl_.memory_desc_init_by_tag(&operand.plain, rank, dims, type, rows)) &&
            IsDone(dnnl_.memory_desc_init_by_tag(&operand.used, rank, dims, type, used));
   }
-  bool InitGradient(const dnnl_convolution_desc_t& forward,
-                    const dnnl_convolution_desc_t& gradient,
+  bool InitGradient(const dnnl_convolution_desc_t& forward, const dnnl_convolution_desc_t& gradient,
                     std::span<const DnnlOperand> operands) {
     dnnl_primitive_desc_t hint = nullptr;
     if (!IsDone(dnnl_.primitive_desc_create(&hint, &forward, nullptr, dnnl_.engine, nullptr))) {

@@ -167,10 +167,14 @@ Result<ConvolutionShape> ConvolutionOf(const Request& request, ConvolutionPart p
                    fmt::format("a convolution of {} with {} does not give {}", TypeText(types.x),
                                TypeText(types.weight), TypeText(types.y)));
   }
-  int count = 0;  // as libraries count the elements of a channel, and those that meet one of them
-  if (__builtin_mul_overflow(s.out[0], s.out[1], &count) ||
-      __builtin_mul_overflow(s.kernel[0], s.kernel[1], &count) ||
-      __builtin_mul_overflow(count, types.weight.dims[1], &count)) {
+  // Libraries count the elements of a channel, and those that meet one of them, in an int.
+  constexpr double kMostOfInt = 0x7fffffff, kMostOfImage = 0x1p40;
+  const auto product = [](auto... factors) { return (1.0 * ... * static_cast<double>(factors)); };
+  const double patch = product(types.weight.dims[1], s.kernel[0], s.kernel[1]);
+  if (product(s.out[0], s.out[1]) > kMostOfInt || patch > kMostOfInt ||
+      product(s.channels, s.height, s.width) > kMostOfImage ||
+      product(s.out_channels, s.out[0], s.out[1]) > kMostOfImage ||
+      product(s.out_channels, patch) > kMostOfImage) {
     return Invalid(request, fmt::format("a convolution of {} with {} has too many elements",
                                         TypeText(types.x), TypeText(types.weight)));
   }

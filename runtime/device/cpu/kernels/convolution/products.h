@@ -29,8 +29,10 @@ class ProductConvolution final : public Kernel {
     const int64_t most = std::max<int64_t>(kNear / std::max<int64_t>(patch_, 1), 1);
     columns_ = std::min(s_.out[1], most);
     rows_ = columns_ < s_.out[1] ? 1 : std::min(s_.out[0], most / columns_);
-    if (is_pointwise_) rows_ = s_.out[0], columns_ = s_.out[1];
-    else patches_.resize(static_cast<size_t>(patch_ * rows_ * columns_));
+    if (is_pointwise_)
+      rows_ = s_.out[0], columns_ = s_.out[1];
+    else
+      patches_.resize(static_cast<size_t>(patch_ * rows_ * columns_));
     if constexpr (kIsHalf<T>) {
       wide_x_.resize(static_cast<size_t>(s_.channels * x_plane_));
       wide_weight_.resize(static_cast<size_t>(s_.out_channels * patch_));
@@ -85,8 +87,10 @@ class ProductConvolution final : public Kernel {
   // Returns where an operand's elements are computed with; `part` is the one whose result it is.
   C* Take(T* elements, Workspace<C>& wide, int64_t count, ConvolutionPart part) const {
     C* space;
-    if constexpr (kIsHalf<T>) space = wide.data();
-    else space = elements;
+    if constexpr (kIsHalf<T>)
+      space = wide.data();
+    else
+      space = elements;
     if (part != part_) {
       if constexpr (kIsHalf<T>) half_.widen(elements, space, count);
     } else if (adds_) {
@@ -139,10 +143,10 @@ class ProductConvolution final : public Kernel {
       for (int64_t i = 0; i < s_.kernel[0]; ++i) {
         for (int64_t j = 0; j < s_.kernel[1]; ++j) {
           for (int64_t r = 0; r < block.rows; ++r, patch += block.columns) {
-            const int64_t row =
-                (block.row + r) * s_.stride[0] + i * s_.dilation[0] - s_.padding[0];
+            const int64_t row = (block.row + r) * s_.stride[0] + i * s_.dilation[0] - s_.padding[0];
             const bool is_inside = row >= 0 && row < s_.height;
-            MoveRow<adds>(x + c * x_plane_ + row * s_.width, is_inside, j, block, patch);
+            const int64_t at = c * x_plane_ + (is_inside ? row * s_.width : 0);
+            MoveRow<adds>(x + at, is_inside, j, block, patch);
           }
         }
       }
@@ -159,8 +163,10 @@ class ProductConvolution final : public Kernel {
       for (int64_t q = first; q < end; ++q) x[q * stride + shift] += patch[q];
     } else {
       std::fill(patch, patch + first, C(0));
-      if (stride == 1) std::copy(x + (first + shift), x + (end + shift), patch + first);
-      else for (int64_t q = first; q < end; ++q) patch[q] = x[q * stride + shift];
+      if (stride == 1)
+        std::copy(x + (first + shift), x + (end + shift), patch + first);
+      else
+        for (int64_t q = first; q < end; ++q) patch[q] = x[q * stride + shift];
       std::fill(patch + end, patch + block.columns, C(0));
     }
   }
