@@ -77,21 +77,22 @@ CGRAPH_INLINE constexpr double PowerOfMagnitude(double x, double y) {
   return high == high ? least : high;
 }
 
+// Conditions are joined without branches, which would keep a loop from being vectorised.
 template <typename T>
 CGRAPH_INLINE constexpr T PowerOf(T x, T y) {
   const T magnitude = std::fabs(x);
   const T half = y * T(0.5);
   const bool whole = std::trunc(y) == y;
-  const bool odd = whole && std::trunc(half) != half;
+  const bool odd = whole & (std::trunc(half) != half);
   T power = PowerOfMagnitude(magnitude, y);
   power = magnitude == T(1) ? T(1) : power;  // also for an infinite y
-  const bool negative = std::signbit(x);
-  power = negative && odd ? -power : power;
+  const auto sign = odd ? BitsOf(x) & BinaryFormat<T>::kSign : 0;
+  power = FromBits<T>(BitsOf(power) | sign);
   // A negative number has no power that is not whole; 0 and infinity have.
-  const bool none = x < 0 && !whole && magnitude <= std::numeric_limits<T>::max();
+  const bool none = (x < 0) & !whole & (magnitude <= std::numeric_limits<T>::max());
   power = none ? std::numeric_limits<T>::quiet_NaN() : power;
   power = y != y ? y : power;
-  return y == 0 || x == T(1) ? T(1) : power;
+  return (y == 0) | (x == T(1)) ? T(1) : power;
 }
 
 // By squaring; the product wraps around. Negative powers are those that an integer has: of 1 and

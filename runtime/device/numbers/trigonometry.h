@@ -19,17 +19,21 @@ struct ReducedAngle {
 inline constexpr double kQuarter = 0x1.921fb54442d18p+0, kQuarterRest = 0x1.1a62633145c07p-54,
                         kQuarterSecondRest = -0x1.f1976b7ed8fbcp-110;
 
-// Of x in [0, 2^26]: n has 26 bits, so x - n kQuarter is exact (Cody and Waite, 1980).
+// Of x in [0, 2^26]: n has 26 bits, so x - n kQuarter is exact (Cody and Waite, 1980). A result of
+// 24 bits takes a rest of one number.
 inline constexpr double kMostReducedBySubtraction = 0x1p26;
+template <typename T>
 CGRAPH_INLINE constexpr ReducedAngle ReduceBySubtraction(double x) {
   constexpr double kRound = BinaryFormat<double>::kRound;
   const double shifted = Fma(x, 0x1.45f306dc9c883p-1, kRound);  // x 2/pi
   const double n = shifted - kRound;
+  const auto quarters = static_cast<uint32_t>(BitsOf(shifted)) & 3;
   const double rest = Fma(n, -kQuarter, x);
+  if constexpr (sizeof(T) == 4) return {{Fma(n, -kQuarterRest, rest), 0.0}, quarters};
   const TwoNumbers second = ProductOfTwo(n, kQuarterRest);
   const TwoNumbers sum = SumOfTwo(rest, -second.high);
   const double low = Fma(-n, kQuarterSecondRest, sum.low - second.low);
-  return {{sum.high, low}, static_cast<uint32_t>(BitsOf(shifted)) & 3};
+  return {{sum.high, low}, quarters};
 }
 
 // Returns the upper half of the product of two words.
@@ -161,25 +165,31 @@ CGRAPH_INLINE constexpr AngleRest<T> RestOf(TwoNumbers rest) {
     return rest.high + rest.low;
 }
 
-// Returns sin(x + shift pi/2), `x` not negative; NaN for infinity.
+// Returns whether an angle of x is reduced by subtraction, without a branch; NaN is one of them.
 template <typename T>
+CGRAPH_INLINE constexpr bool IsNearAngle(T x) {
+  return !(std::fabs(x) > static_cast<T>(kMostReducedBySubtraction));
+}
+
+// Returns sin(x + shift pi/2), `x` not negative; NaN for infinity. `near`: x IsNearAngle.
+template <typename T, bool near>
 CGRAPH_INLINE constexpr T SinOfShifted(double x, uint32_t shift) {
   const ReducedAngle angle =
-      x > kMostReducedBySubtraction ? ReduceByProduct(x) : ReduceBySubtraction(x);
+      near || IsNearAngle(x) ? ReduceBySubtraction<T>(x) : ReduceByProduct(x);
   const AngleRest<T> rest = RestOf<T>(angle.rest);
   const uint32_t quarters = angle.quarters + shift;
   const double y = (quarters & 1) != 0 ? CosOfRest(rest) : SinOfRest(rest);
   return static_cast<T>(((quarters & 2) != 0 ? -y : y) + (x - x));
 }
 
-template <typename T>
+template <bool near = false, typename T>
 CGRAPH_INLINE constexpr T SinOf(T x) {
-  const T y = SinOfShifted<T>(std::fabs(x), 0);
+  const T y = SinOfShifted<T, near>(std::fabs(x), 0);
   return FromBits<T>(BitsOf(y) ^ (BitsOf(x) & BinaryFormat<T>::kSign));
 }
-template <typename T>
+template <bool near = false, typename T>
 CGRAPH_INLINE constexpr T CosOf(T x) {
-  return SinOfShifted<T>(std::fabs(x), 1);
+  return SinOfShifted<T, near>(std::fabs(x), 1);
 }
 
 }  // namespace cgraph::device

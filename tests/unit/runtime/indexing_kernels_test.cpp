@@ -169,6 +169,60 @@ TEST_CASE("convolutions refuse what does not fit", "[make]") {
   CHECK(!takes(Type(DType::f32, {2, 4, 2, 8}), w, Type(DType::f32, {2, 6, 0, 6})));
   CHECK(!takes(Type(DType::i32, {2, 4, 9, 8}), Type(DType::i32, {6, 4, 3, 3}),
                Type(DType::i32, {2, 6, 7, 6})));
+  // Of no images, so that no tensor has an element.
+  constexpr int64_t kLong = int64_t{1} << 30;
+  CHECK(!takes(Type(DType::f16, {0, 1, kLong, kLong}), Type(DType::f16, {1, 1, 1, 1}),
+               Type(DType::f16, {0, 1, kLong, kLong})));
+  CHECK(!takes(Type(DType::f16, {0, kLong, kLong, 1}), Type(DType::f16, {0, kLong, 1, 1}),
+               Type(DType::f16, {0, 0, kLong, 1})));
+}
+
+// Of 3 images, where the plan says 3, and where it says 5 at most.
+TEST_CASE("convolutions of a dynamic number of images", "[convolution]") {
+  const auto filled = [](std::vector<int64_t> dims) {
+    Value value(DType::f32, std::move(dims));
+    for (int64_t i = 0; i < value.tensor.elements(); ++i) {
+      value.tensor.as<float>()[i] = static_cast<float>(i * 7 % 31) / 10 - 1.5f;
+    }
+    return value;
+  };
+  const Value x = filled({3, 16, 9, 8}), weight = filled({24, 16, 3, 3}), y = filled({3, 24, 7, 6});
+  const Attributes how = {
+      .ints = {{"groups", 1}},
+      .lists = {{"stride", {1, 1}}, {"padding", {0, 0}}, {"dilation", {1, 1}}}};
+  struct Part {
+    std::string kernel;
+    const Value *a, *b, *out;
+  };
+  for (const Part& part : {Part{"conv2d", &x, &weight, &y},
+                           Part{"conv2d_input_grad", &weight, &y, &x},
+                           Part{"conv2d_weight_grad", &x, &y, &weight}}) {
+    INFO(part.kernel);
+    std::vector<Value> results;
+    results.reserve(2);
+    for (const bool dynamic : {false, true}) {
+      const auto type = [&](const Value* value) {
+        OperandType type = TypeOf(value->tensor);
+        type.dynamic[0] = dynamic && value != &weight;
+        if (type.dynamic[0]) type.dims[0] = 5;
+        return type;
+      };
+      auto kernel = TryMake(part.kernel, {type(part.a), type(part.b)}, {type(part.out)}, how);
+      REQUIRE(kernel.ok());
+      Value& result = results.emplace_back(*part.out);
+      result.tensor.data = result.memory.data();
+      const Tensor in[] = {part.a->tensor, part.b->tensor}, out[] = {result.tensor};
+      std::string error;
+      REQUIRE((*kernel)->Run(in, out, nullptr, error));
+    }
+    const auto fixed = results[0].Elements<float>(), dynamic = results[1].Elements<float>();
+    double apart = 0;
+    for (size_t i = 0; i < fixed.size(); ++i) {
+      apart = std::max(apart, std::fabs(double{fixed[i]} - double{dynamic[i]}));
+    }
+    CHECK(apart < 1e-3);
+    CHECK(fixed != part.out->Elements<float>());
+  }
 }
 
 }  // namespace cgraph::device

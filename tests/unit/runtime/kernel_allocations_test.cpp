@@ -196,7 +196,7 @@ TEST_CASE("oneDNN allocates a few times, and always as often") {
     }
     fmt::print("{} allocations in a run\n", counts[0]);
     CHECK(counts[0] == counts[1]);
-    CHECK(counts[0] <= 16);
+    CHECK(counts[0] <= 24);  // of a convolution and three reorders
   }
 }
 

@@ -333,20 +333,6 @@ std::unique_ptr<DnnlMatmul> MakeDnnl(const Request& request, bool transpose_a, b
   return DnnlMatmul::Make(transpose_a, transpose_b, shape.m, shape.n, shape.k);
 }
 
-// Makes OpenBLAS take its work memory, which it does with its first large product, at load and not
-// in the steady state.
-void WarmUp(const Blas& blas) {
-  static const bool done = [&] {
-    constexpr int kSize = 128;
-    const std::vector<float> ones(kSize * kSize, 1);
-    std::vector<float> result(kSize * kSize);
-    blas.sgemm(kRowMajor, kNoTranspose, kNoTranspose, kSize, kSize, kSize, 1, ones.data(), kSize,
-               ones.data(), kSize, 0, result.data(), kSize);
-    return true;
-  }();
-  (void)done;
-}
-
 }  // namespace
 
 Status CheckMatmul(const Request& request) {
@@ -373,7 +359,7 @@ KernelResult MakeMatmul(const Request& request) {
     Result<const Blas*> loaded = LoadBlas();
     if (!loaded.ok()) return loaded.status();
     blas = *loaded;
-    if (Rows(c) * c.dims[c.rank - 1] > 64 * 64) WarmUp(*blas);
+    if (Rows(c) * c.dims[c.rank - 1] > 64 * 64) blas->WarmUp();
   }
   std::unique_ptr<Kernel> kernel;
   WithType(dtype, [&](auto zero) {

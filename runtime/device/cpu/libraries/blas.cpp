@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <system_error>
+#include <vector>
 
 namespace cgraph::device {
 namespace {
@@ -69,14 +70,27 @@ Result<Blas> OpenBlasLibrary() {
     set_threads(1);
     return blas;
   }
-  return Status(StatusCode::kNotFound,
-                std::string("the plan multiplies matrices, which needs OpenBLAS, and ") +
-                    (serial ? "the one here is built without locks, for a single thread"
-                            : "`libopenblas.so.0` cannot be loaded") +
-                    "; install libopenblas0-pthread");
+  return Status(
+      StatusCode::kNotFound,
+      std::string("the plan multiplies matrices or convolves, which needs OpenBLAS, and ") +
+          (serial ? "the one here is built without locks, for a single thread"
+                  : "`libopenblas.so.0` cannot be loaded") +
+          "; install libopenblas0-pthread");
 }
 
 }  // namespace
+
+void Blas::WarmUp() const {
+  static const bool done = [this] {
+    constexpr int kSize = 128;
+    const std::vector<float> ones(kSize * kSize, 1);
+    std::vector<float> result(kSize * kSize);
+    sgemm(kRowMajor, kNoTranspose, kNoTranspose, kSize, kSize, kSize, 1, ones.data(), kSize,
+          ones.data(), kSize, 0, result.data(), kSize);
+    return true;
+  }();
+  (void)done;
+}
 
 Result<const Blas*> LoadBlas() {
   static const Result<Blas> loaded = OpenBlasLibrary();

@@ -22,6 +22,10 @@ using Gemm = void (*)(int order, int transpose_a, int transpose_b, int m, int n,
 struct Blas {
   Gemm<float> sgemm = nullptr;
   Gemm<double> dgemm = nullptr;
+
+  // Makes the library take its work memory, which it does with its first large product, at load and
+  // not in the steady state.
+  void WarmUp() const;
 };
 
 // Returns the one library of this process, never unloaded. kNotFound when there is none that is

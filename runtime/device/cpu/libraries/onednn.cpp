@@ -49,43 +49,60 @@ class Convolution final : public DnnlConvolution {
 
   bool Init(const ConvolutionShape& s, ConvolutionPart part, plan::DType dtype) {
     const dnnl_data_type_t type = dtype == plan::DType::f32 ? dnnl_f32 : dnnl_bf16;
-    dnnl_memory_desc_t x, weight, y;
-    if (!Describe(x, {s.images, s.channels, s.height, s.width}, type) ||
-        !Describe(weight, {s.groups, s.out_channels / s.groups, s.channels / s.groups,
-                           s.kernel[0], s.kernel[1]}, type) ||
-        !Describe(y, {s.images, s.out_channels, s.out[0], s.out[1]}, type)) {
+    // A kernel of one element makes a product of matrices as they lie.
+    const bool plain = s.kernel[0] * s.kernel[1] == 1;
+    Operand x, weight, y;
+    if (!Describe(x, {s.images, s.channels, s.height, s.width}, type, plain) ||
+        !Describe(
+            weight,
+            {s.groups, s.out_channels / s.groups, s.channels / s.groups, s.kernel[0], s.kernel[1]},
+            type, plain) ||
+        !Describe(y, {s.images, s.out_channels, s.out[0], s.out[1]}, type, plain)) {
       return false;
     }
-    Space space;
+    dnnl_dims_t strides, dilates, before, behind;
     for (int i = 0; i < 2; ++i) {
-      space.strides[i] = s.stride[i];
-      space.dilates[i] = s.dilation[i] - 1;
-      space.before[i] = s.padding[i];
+      strides[i] = s.stride[i];
+      dilates[i] = s.dilation[i] - 1;
+      before[i] = s.padding[i];
       // What is read behind the input, which is less than the padding where strides leave a rest.
       const int64_t extent = i == 0 ? s.height : s.width;
       const int64_t reach = (s.out[i] - 1) * s.stride[i] + s.dilation[i] * (s.kernel[i] - 1) + 1;
-      space.behind[i] = reach - extent - s.padding[i];
+      behind[i] = reach - extent - s.padding[i];
     }
-    dnnl_convolution_desc_t forward;
-    if (!IsDone(dnnl_.dilated_convolution_forward_desc_init(
-            &forward, dnnl_forward_training, dnnl_convolution_auto, &x, &weight, nullptr, &y,
-            space.strides, space.dilates, space.before, space.behind))) {
+    const dnnl_alg_kind_t by = dnnl_convolution_direct;  // Winograd's is less accurate
+    dnnl_convolution_desc_t forward, gradient;
+    if (!IsDone(dnnl_.dilated_convolution_forward_desc_init(&forward, dnnl_forward_training, by,
+                                                            &x.used, &weight.used, nullptr, &y.used,
+                                                            strides, dilates, before, behind))) {
       return false;
     }
-    if (part == ConvolutionPart::kForward) {
-      const DnnlOperand operands[] = {
-          {DNNL_ARG_SRC, x}, {DNNL_ARG_WEIGHTS, weight}, {DNNL_ARG_DST, y}};
-      return primitive_.Init(&forward, nullptr, operands);
+    switch (part) {
+      case ConvolutionPart::kForward: {
+        const DnnlOperand operands[] = {
+            {DNNL_ARG_SRC, x.plain}, {DNNL_ARG_WEIGHTS, weight.plain}, {DNNL_ARG_DST, y.plain}};
+        return primitive_.Init(&forward, nullptr, operands);
+      }
+      case ConvolutionPart::kInputGradient: {
+        const DnnlOperand operands[] = {{DNNL_ARG_WEIGHTS, weight.plain},
+                                        {DNNL_ARG_DIFF_DST, y.plain},
+                                        {DNNL_ARG_DIFF_SRC, x.plain}};
+        return IsDone(dnnl_.dilated_convolution_backward_data_desc_init(
+                   &gradient, by, &x.used, &weight.used, &y.used, strides, dilates, before,
+                   behind)) &&
+               InitGradient(forward, gradient, operands);
+      }
+      case ConvolutionPart::kWeightGradient: {
+        const DnnlOperand operands[] = {{DNNL_ARG_SRC, x.plain},
+                                        {DNNL_ARG_DIFF_DST, y.plain},
+                                        {DNNL_ARG_DIFF_WEIGHTS, weight.plain}};
+        return IsDone(dnnl_.dilated_convolution_backward_weights_desc_init(
+                   &gradient, by, &x.used, &weight.used, nullptr, &y.used, strides, dilates, before,
+                   behind)) &&
+               InitGradient(forward, gradient, operands);
+      }
     }
-    dnnl_primitive_desc_t hint = nullptr;
-    if (!IsDone(dnnl_.primitive_desc_create(&hint, &forward, nullptr, dnnl_.engine, nullptr))) {
-      return false;
-    }
-    const bool made = part == ConvolutionPart::kInputGradient
-                          ? InitInputGradient(hint, x, weight, y, space)
-                          : InitWeightGradient(hint, x, weight, y, space);
-    dnnl_.primitive_desc_destroy(hint);
-    return made;
+    return false;
   }
 
   bool Run(const void* a, const void* b, void* out) override {
@@ -94,47 +111,30 @@ class Convolution final : public DnnlConvolution {
   }
 
  private:
-  struct Space {
-    dnnl_dims_t strides, dilates, before, behind;
+  // An operand as it lies in a tensor, and as the convolution has it.
+  struct Operand {
+    dnnl_memory_desc_t plain, used;
   };
 
-  bool Describe(dnnl_memory_desc_t& desc, std::initializer_list<int64_t> extents,
-                dnnl_data_type_t type) const {
+  bool Describe(Operand& operand, std::initializer_list<int64_t> extents, dnnl_data_type_t type,
+                bool plain) const {
     const int rank = static_cast<int>(extents.size());
-    dnnl_dims_t dims, strides;
+    dnnl_dims_t dims;
     std::copy(extents.begin(), extents.end(), dims);
-    int64_t size = 1;
-    for (int i = rank - 1; i >= 0; --i) {
-      strides[i] = size;
-      size *= dims[i];
-    }
-    return IsDone(dnnl_.memory_desc_init_by_strides(&desc, rank, dims, type, strides));
+    const dnnl_format_tag_t rows = rank == 4 ? dnnl_nchw : dnnl_goihw;
+    const dnnl_format_tag_t used = plain ? rows : dnnl_format_tag_any;
+    return IsDone(dnnl_.memory_desc_init_by_tag(&operand.plain, rank, dims, type, rows)) &&
+           IsDone(dnnl_.memory_desc_init_by_tag(&operand.used, rank, dims, type, used));
   }
-  bool InitInputGradient(const_dnnl_primitive_desc_t hint, const dnnl_memory_desc_t& x,
-                         const dnnl_memory_desc_t& weight, const dnnl_memory_desc_t& y,
-                         const Space& space) {
-    dnnl_convolution_desc_t desc;
-    if (!IsDone(dnnl_.dilated_convolution_backward_data_desc_init(
-            &desc, dnnl_convolution_auto, &x, &weight, &y, space.strides, space.dilates,
-            space.before, space.behind))) {
+  bool InitGradient(const dnnl_convolution_desc_t& forward, const dnnl_convolution_desc_t& gradient,
+                    std::span<const DnnlOperand> operands) {
+    dnnl_primitive_desc_t hint = nullptr;
+    if (!IsDone(dnnl_.primitive_desc_create(&hint, &forward, nullptr, dnnl_.engine, nullptr))) {
       return false;
     }
-    const DnnlOperand operands[] = {
-        {DNNL_ARG_WEIGHTS, weight}, {DNNL_ARG_DIFF_DST, y}, {DNNL_ARG_DIFF_SRC, x}};
-    return primitive_.Init(&desc, hint, operands);
-  }
-  bool InitWeightGradient(const_dnnl_primitive_desc_t hint, const dnnl_memory_desc_t& x,
-                          const dnnl_memory_desc_t& weight, const dnnl_memory_desc_t& y,
-                          const Space& space) {
-    dnnl_convolution_desc_t desc;
-    if (!IsDone(dnnl_.dilated_convolution_backward_weights_desc_init(
-            &desc, dnnl_convolution_auto, &x, &weight, nullptr, &y, space.strides, space.dilates,
-            space.before, space.behind))) {
-      return false;
-    }
-    const DnnlOperand operands[] = {
-        {DNNL_ARG_SRC, x}, {DNNL_ARG_DIFF_DST, y}, {DNNL_ARG_DIFF_WEIGHTS, weight}};
-    return primitive_.Init(&desc, hint, operands);
+    const bool made = primitive_.Init(&gradient, hint, operands);
+    dnnl_.primitive_desc_destroy(hint);
+    return made;
   }
 
   const DnnlLibrary& dnnl_;

@@ -1,6 +1,6 @@
 // oneDNN, loaded when the first plan convolves f32, or multiplies or convolves bf16 on a processor
 // that has instructions for it: there it is several times as fast as widening to f32. Elsewhere, or
-// where the library is not installed, Make gives nothing and the caller has kernels of its own.
+// where the library is not installed, Make gives nothing and the caller takes OpenBLAS.
 //
 // The workers are the threads, so oneDNN runs with one OpenMP thread. Executing allocates: oneDNN's
 // own bookkeeping, counted in kernel_allocations_test.cpp. The work memory is ours, taken when the

@@ -3,8 +3,6 @@
 #ifdef CGRAPH_ONEDNN
 #include <dlfcn.h>
 
-#include <cstdint>
-
 namespace cgraph::device {
 namespace {
 
@@ -53,37 +51,77 @@ bool DnnlPrimitive::MakeMemory(const dnnl_memory_desc_t& desc, void* data, int a
 
 bool DnnlPrimitive::Init(const_dnnl_op_desc_t op, const_dnnl_primitive_desc_t hint,
                          std::span<const DnnlOperand> operands) {
+  return InitBy(operands, [&](dnnl_primitive_desc_t* desc, dnnl_primitive_attr_t attributes) {
+    return dnnl_.primitive_desc_create(desc, op, attributes, dnnl_.engine, hint);
+  });
+}
+
+bool DnnlPrimitive::InitReorder(const dnnl_memory_desc_t& from, const dnnl_memory_desc_t& to) {
+  const DnnlOperand operands[] = {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}};
+  return InitBy(operands, [&](dnnl_primitive_desc_t* desc, dnnl_primitive_attr_t attributes) {
+    return dnnl_.reorder_primitive_desc_create(desc, &from, dnnl_.engine, &to, dnnl_.engine,
+                                               attributes);
+  });
+}
+
+template <typename Describe>
+bool DnnlPrimitive::InitBy(std::span<const DnnlOperand> operands, Describe describe) {
   UseOneThread(dnnl_);
   dnnl_primitive_attr_t attributes = nullptr;
   if (!IsDone(dnnl_.primitive_attr_create(&attributes))) return false;
   dnnl_primitive_desc_t desc = nullptr;
   bool made =
       IsDone(dnnl_.primitive_attr_set_scratchpad_mode(attributes, dnnl_scratchpad_mode_user)) &&
-      IsDone(dnnl_.primitive_desc_create(&desc, op, attributes, dnnl_.engine, hint));
+      IsDone(describe(&desc, attributes));
   dnnl_.primitive_attr_destroy(attributes);
   if (!made) return false;
-  for (const DnnlOperand& operand : operands) {
-    made = made && MakeMemory(operand.desc, nullptr, operand.argument);
+  for (size_t i = 0; made && i < operands.size(); ++i) {
+    made = MakeOperand(operands[i], i, i + 1 == operands.size(), desc);
   }
   const dnnl_memory_desc_t* work = dnnl_.primitive_desc_query_md(desc, dnnl_query_scratchpad_md, 0);
-  constexpr uintptr_t kAlign = 64;
-  work_.resize(dnnl_.memory_desc_get_size(work) + kAlign);
-  const uintptr_t start = reinterpret_cast<uintptr_t>(work_.data());
-  void* aligned = reinterpret_cast<void*>((start + kAlign - 1) / kAlign * kAlign);
-  made = made && MakeMemory(*work, aligned, DNNL_ARG_SCRATCHPAD) &&
+  work_.resize(dnnl_.memory_desc_get_size(work));
+  made = made && MakeMemory(*work, work_.data(), DNNL_ARG_SCRATCHPAD) &&
          IsDone(dnnl_.primitive_create(&primitive_, desc)) &&
          IsDone(dnnl_.stream_create(&stream_, dnnl_.engine, dnnl_stream_default_flags));
   dnnl_.primitive_desc_destroy(desc);
   return made;
 }
 
+bool DnnlPrimitive::MakeOperand(const DnnlOperand& operand, size_t index, bool is_result,
+                                const_dnnl_primitive_desc_t desc) {
+  const dnnl_memory_desc_t* own =
+      dnnl_.primitive_desc_query_md(desc, dnnl_query_exec_arg_md, operand.argument);
+  if (own == nullptr || !MakeMemory(*own, nullptr, operand.argument)) return false;
+  if (dnnl_.memory_desc_equal(own, &operand.desc) != 0) return true;
+  Reordered& reordered = reordered_.emplace_back();
+  reordered.operand = index;
+  reordered.memory.resize(dnnl_.memory_desc_get_size(own));
+  reordered.reorder = std::make_unique<DnnlPrimitive>(dnnl_);
+  return is_result ? reordered.reorder->InitReorder(*own, operand.desc)
+                   : reordered.reorder->InitReorder(operand.desc, *own);
+}
+
 bool DnnlPrimitive::Run(std::span<void* const> data) {
   UseOneThread(dnnl_);
+  const auto set = [&](size_t operand, void* memory) {
+    return IsDone(dnnl_.memory_set_data_handle(arguments_[operand].memory, memory));
+  };
+  const size_t result = data.size() - 1;
   for (size_t i = 0; i < data.size(); ++i) {
-    if (!IsDone(dnnl_.memory_set_data_handle(arguments_[i].memory, data[i]))) return false;
+    if (!set(i, data[i])) return false;
   }
-  return IsDone(dnnl_.primitive_execute(primitive_, stream_, static_cast<int>(arguments_.size()),
-                                        arguments_.data()));
+  for (Reordered& reordered : reordered_) {
+    void* const ends[] = {data[reordered.operand], reordered.memory.data()};
+    if (!set(reordered.operand, reordered.memory.data())) return false;
+    if (reordered.operand != result && !reordered.reorder->Run(ends)) return false;
+  }
+  if (!IsDone(dnnl_.primitive_execute(primitive_, stream_, static_cast<int>(arguments_.size()),
+                                      arguments_.data()))) {
+    return false;
+  }
+  if (reordered_.empty() || reordered_.back().operand != result) return true;
+  void* const ends[] = {reordered_.back().memory.data(), data[result]};
+  return reordered_.back().reorder->Run(ends);
 }
 
 }  // namespace cgraph::device

@@ -1,7 +1,8 @@
-// conv2d and its gradients: by oneDNN where it has them, else by kernels of our own (direct.h).
+// conv2d and its gradients: by oneDNN where it has them, else by products of OpenBLAS (products.h).
 #include <fmt/format.h>
 
-#include "runtime/device/cpu/kernels/convolution/direct.h"
+#include "runtime/device/cpu/kernels/convolution/products.h"
+#include "runtime/device/cpu/kernels/convolution/shape.h"
 #include "runtime/device/cpu/kernels/makers.h"
 #include "runtime/device/cpu/libraries/onednn.h"
 
@@ -52,62 +53,78 @@ Status CheckStatic(const Request& request, const OperandType& type, int first) {
                              first, TypeText(type)));
 }
 
-// An operation of a part, for one dtype.
-template <typename T>
-class DirectKernel final : public Kernel {
+// Runs a convolution of all images at once, or of one after another.
+class DnnlKernel final : public Kernel {
  public:
-  DirectKernel(const ConvolutionShape& shape, ConvolutionPart part)
-      : direct_(shape, part), part_(part) {}
+  DnnlKernel(std::unique_ptr<DnnlConvolution> convolution, ConvolutionPart part, bool one_by_one)
+      : convolution_(std::move(convolution)), part_(part), one_by_one_(one_by_one) {}
   bool Run(std::span<const Tensor> inputs, std::span<const Tensor> outputs, void*,
-           std::string&) override {
-    const Tensor& batch = part_ == ConvolutionPart::kInputGradient ? inputs[1] : inputs[0];
-    direct_.Run(batch.dims[0], inputs[0].as<T>(), inputs[1].as<T>(), outputs[0].as<T>());
+           std::string& error) override {
+    const bool forward = part_ == ConvolutionPart::kForward;
+    const int64_t images = one_by_one_ ? outputs[0].dims[0] : 1;
+    for (int64_t i = 0; i < images; ++i) {
+      const void* a = forward ? ImageOf(inputs[0], i) : inputs[0].data;
+      const void* b = forward ? inputs[1].data : ImageOf(inputs[1], i);
+      if (convolution_->Run(a, b, ImageOf(outputs[0], i))) continue;
+      error = "oneDNN reports an error in a convolution";
+      return false;
+    }
     return true;
   }
 
  private:
-  DirectConvolution<T> direct_;
-  ConvolutionPart part_;
-};
-
-class DnnlKernel final : public Kernel {
- public:
-  explicit DnnlKernel(std::unique_ptr<DnnlConvolution> convolution)
-      : convolution_(std::move(convolution)) {}
-  bool Run(std::span<const Tensor> inputs, std::span<const Tensor> outputs, void*,
-           std::string& error) override {
-    if (convolution_->Run(inputs[0].data, inputs[1].data, outputs[0].data)) return true;
-    error = "oneDNN reports an error in a convolution";
-    return false;
+  static void* ImageOf(const Tensor& tensor, int64_t i) {
+    if (i == 0) return tensor.data;
+    const int64_t bytes = static_cast<int64_t>(tensor.bytes()) / tensor.dims[0];
+    return static_cast<char*>(tensor.data) + i * bytes;
   }
 
- private:
   std::unique_ptr<DnnlConvolution> convolution_;
+  ConvolutionPart part_;
+  bool one_by_one_;
 };
 
-// Returns whether there is enough work to gain from a library.
-bool IsLarge(const ConvolutionShape& s) {
-  constexpr double kLeast = 1 << 15;
-  double work = static_cast<double>(s.images) * static_cast<double>(s.out_channels);
+// Returns whether oneDNN is faster than products of OpenBLAS: where there is enough work, and
+// channels to put side by side, sixteen at a time. A kernel of one element needs no such layout.
+bool GainsFromDnnl(const ConvolutionShape& s, ConvolutionPart part) {
+  constexpr double kLeastWork = 1 << 15;
+  constexpr int64_t kLeastChannels = 16;
+  const int64_t inputs = s.channels / s.groups, results = s.out_channels / s.groups;
+  double work = static_cast<double>(s.images) * static_cast<double>(s.out_channels * inputs);
   for (int i = 0; i < 2; ++i) {
     work *= static_cast<double>(s.out[i]) * static_cast<double>(s.kernel[i]);
   }
-  return work * static_cast<double>(s.channels / s.groups) >= kLeast;
+  if (work < kLeastWork) return false;
+  const int64_t made = part == ConvolutionPart::kInputGradient ? inputs : results;
+  const bool one_each = inputs == 1 && results == 1 && s.groups >= kLeastChannels;
+  return made >= kLeastChannels || one_each || s.kernel[0] * s.kernel[1] == 1;
 }
 
 KernelResult MakeConvolution(const Request& request, ConvolutionPart part) {
   Result<ConvolutionShape> shape = ConvolutionOf(request, part);
   if (!shape.ok()) return shape.status();
   const DType dtype = request.outputs[0].dtype;
-  if (IsLarge(*shape) && !TypesOf(request, part).x.dynamic[0]) {
-    if (auto convolution = DnnlConvolution::Make(*shape, part, dtype)) {
-      return KernelResult(std::make_unique<DnnlKernel>(std::move(convolution)));
+  // oneDNN wants to know how many images there are. The gradient of weight is a sum over them all.
+  const bool dynamic = TypesOf(request, part).x.dynamic[0];
+  ConvolutionShape known = *shape;
+  if (dynamic) known.images = 1;
+  if (GainsFromDnnl(known, part) && !(dynamic && part == ConvolutionPart::kWeightGradient)) {
+    if (auto convolution = DnnlConvolution::Make(known, part, dtype)) {
+      return KernelResult(std::make_unique<DnnlKernel>(std::move(convolution), part, dynamic));
     }
   }
+  Result<const Blas*> blas = LoadBlas();
+  if (!blas.ok()) return blas.status();
+  (*blas)->WarmUp();
   std::unique_ptr<Kernel> kernel;
   WithType(dtype, [&](auto zero) {
     using T = decltype(zero);
-    if constexpr (kIsFloat<T>) kernel = std::make_unique<DirectKernel<T>>(*shape, part);
+    const HalfLoops half = HalfLoopsOf(dtype);
+    if constexpr (std::is_same_v<T, double>) {
+      kernel = std::make_unique<ProductConvolution<T>>(*shape, part, (*blas)->dgemm, half);
+    } else if constexpr (kIsFloat<T>) {
+      kernel = std::make_unique<ProductConvolution<T>>(*shape, part, (*blas)->sgemm, half);
+    }
   });
   return kernel;
 }
@@ -145,10 +162,23 @@ Result<ConvolutionShape> ConvolutionOf(const Request& request, ConvolutionPart p
         types.x.dims[2 + i] + 2 * s.padding[i] - s.dilation[i] * (s.kernel[i] - 1) - 1;
     fits = s.kernel[i] > 0 && room >= 0 && s.out[i] == room / s.stride[i] + 1;
   }
-  if (fits) return s;
-  return Invalid(request,
-                 fmt::format("a convolution of {} with {} does not give {}", TypeText(types.x),
-                             TypeText(types.weight), TypeText(types.y)));
+  if (!fits) {
+    return Invalid(request,
+                   fmt::format("a convolution of {} with {} does not give {}", TypeText(types.x),
+                               TypeText(types.weight), TypeText(types.y)));
+  }
+  // Libraries count the elements of a channel, and those that meet one of them, in an int.
+  constexpr double kMostOfInt = 0x7fffffff, kMostOfImage = 0x1p40;
+  const auto product = [](auto... factors) { return (1.0 * ... * static_cast<double>(factors)); };
+  const double patch = product(types.weight.dims[1], s.kernel[0], s.kernel[1]);
+  if (product(s.out[0], s.out[1]) > kMostOfInt || patch > kMostOfInt ||
+      product(s.channels, s.height, s.width) > kMostOfImage ||
+      product(s.out_channels, s.out[0], s.out[1]) > kMostOfImage ||
+      product(s.out_channels, patch) > kMostOfImage) {
+    return Invalid(request, fmt::format("a convolution of {} with {} has too many elements",
+                                        TypeText(types.x), TypeText(types.weight)));
+  }
+  return s;
 }
 
 std::optional<ConvolutionPart> ConvolutionPartOf(std::string_view kernel) {

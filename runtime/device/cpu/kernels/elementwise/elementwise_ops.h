@@ -158,13 +158,23 @@ struct Rsqrt {
   template <typename T>
   static constexpr T Of(T x) { return T(1) / std::sqrt(x); }
 };
+// IsNear: of most arguments; OfNear: as Of, of those alone, without a branch, so that a loop over
+// them is vectorised.
 struct Sin {
   template <typename T>
   CGRAPH_INLINE static constexpr T Of(T x) { return SinOf(x); }
+  template <typename T>
+  CGRAPH_INLINE static constexpr bool IsNear(T x) { return IsNearAngle(x); }
+  template <typename T>
+  CGRAPH_INLINE static constexpr T OfNear(T x) { return SinOf<true>(x); }
 };
 struct Cos {
   template <typename T>
   CGRAPH_INLINE static constexpr T Of(T x) { return CosOf(x); }
+  template <typename T>
+  CGRAPH_INLINE static constexpr bool IsNear(T x) { return IsNearAngle(x); }
+  template <typename T>
+  CGRAPH_INLINE static constexpr T OfNear(T x) { return CosOf<true>(x); }
 };
 
 // OfHalf: for an f16 or bf16 argument, whose result is rounded to that dtype.
@@ -239,6 +249,16 @@ struct OnHalf {
   CGRAPH_INLINE static constexpr auto Of(float x) {
     if constexpr (requires { Operation::OfHalf(x); }) return Operation::OfHalf(x);
     else return Operation::Of(x);
+  }
+  CGRAPH_INLINE static constexpr bool IsNear(float x)
+    requires requires { Operation::IsNear(x); }
+  {
+    return Operation::IsNear(x);
+  }
+  CGRAPH_INLINE static constexpr float OfNear(float x)
+    requires requires { Operation::OfNear(x); }
+  {
+    return Operation::OfNear(x);
   }
 };
 

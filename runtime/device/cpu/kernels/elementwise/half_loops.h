@@ -116,6 +116,14 @@ class HalfLoop {
   template <int v>
   CGRAPH_INLINE static void RunVector(const Vectors (&x)[kMostOperands],
                                       Out (&y)[kVectors][kLanes]) {
+    if constexpr (requires { Block::OfNear(0.0f); }) {
+      int far = 0;
+      CGRAPH_FOR_LANES(j, kLanes) far |= Block::IsNear(x[0][v][j]) ? 0 : 1;
+      if (far == 0) {
+        CGRAPH_FOR_LANES(j, kLanes) y[v][j] = Block::OfNear(x[0][v][j]);
+        return;
+      }
+    }
     CGRAPH_FOR_LANES(j, kLanes) {
       if constexpr (Block::kOperands == 1) y[v][j] = Block::Of(x[0][v][j]);
       else if constexpr (Block::kOperands == 2) y[v][j] = Block::Of(x[0][v][j], x[1][v][j]);
@@ -127,10 +135,9 @@ class HalfLoop {
 // Blocks of an operation on one element, of one on two elements that gives f32 or bytes, and of one
 // on three.
 template <typename Operation>
-struct UnaryBlock {
+struct UnaryBlock : Operation {
   using Out = float;
   static constexpr int kOperands = 1;
-  CGRAPH_INLINE static float Of(float x) { return Operation::Of(x); }
 };
 template <typename Operation, typename Result>
 struct BinaryBlock {

@@ -36,8 +36,27 @@ struct UnaryLoop {
   CGRAPH_INLINE static void Run(const void* const* in, void* out, int64_t count) {
     const T* x = static_cast<const T*>(in[0]);
     T* to = static_cast<T*>(out);
+    if constexpr (requires { Operation::OfNear(*x); }) {
+      constexpr int64_t kBlock = 256;
+      for (int64_t i = 0; i < count; i += kBlock) {
+        RunBlock(x + i, to + i, count - i < kBlock ? count - i : kBlock);
+      }
+    } else {
 #pragma GCC ivdep
-    for (int64_t i = 0; i < count; ++i) to[i] = Operation::Of(x[i]);
+      for (int64_t i = 0; i < count; ++i) to[i] = Operation::Of(x[i]);
+    }
+  }
+
+ private:
+  CGRAPH_INLINE static void RunBlock(const T* x, T* to, int64_t count) {
+    int far = 0;
+    for (int64_t i = 0; i < count; ++i) far |= Operation::IsNear(x[i]) ? 0 : 1;
+    if (far != 0) {
+      for (int64_t i = 0; i < count; ++i) to[i] = Operation::Of(x[i]);
+    } else {
+#pragma GCC ivdep
+      for (int64_t i = 0; i < count; ++i) to[i] = Operation::OfNear(x[i]);
+    }
   }
 };
 
