@@ -6,6 +6,7 @@
 // serves the edge. A plan runs on other hardware than it was compiled for, too, so the rule there
 // says what carries the edge instead. What a transport has to know is a property of the edge: which
 // ranks have its ends, and which ends are on queues that carry out communications by themselves.
+// Only ranks that have an end of an edge ask about it.
 #ifndef CGRAPH_RUNTIME_TRANSPORT_TRANSPORT_H_
 #define CGRAPH_RUNTIME_TRANSPORT_TRANSPORT_H_
 
@@ -55,6 +56,10 @@ struct Edge {
   // Returns whether this rank, or ranks that share memory with it, have all ends.
   bool within() const {
     return std::all_of(ends.begin(), ends.end(), [&](const End& end) { return end.rank == rank; });
+  }
+  // Returns whether this rank, or ranks that share memory with it, have any end.
+  bool any_here() const {
+    return std::any_of(ends.begin(), ends.end(), [&](const End& end) { return end.rank == rank; });
   }
   bool any_on_queue() const {
     return std::any_of(ends.begin(), ends.end(), [](const End& end) { return end.on_queue; });

@@ -34,8 +34,16 @@ class Maker {
  private:
   // ---- channels ---------------------------------------------------------------------------------
 
+  // The ranks that have the ends of an edge make what carries it; there is nothing at others.
   Status MakeChannel(uint32_t c) {
     const transport::Edge edge = EdgeOfChannel(c);
+    if (!edge.any_here()) {
+      out_.channels.push_back(nullptr);
+      made_.local_channel.push_back(false);
+      made_.queued_channel.push_back(false);
+      NumberMessages(c);
+      return Status::Ok();
+    }
     auto choice = transport::Choose(edge);
     if (!choice.ok()) return choice.status();
     auto channel = choice->transport->MakeChannel(edge, ShapeOfChannel(c), context_);
@@ -46,13 +54,17 @@ class Maker {
     out_.channels.push_back(std::move(*channel));
     made_.local_channel.push_back(choice->transport == transport::LocalTransport());
     made_.queued_channel.push_back(choice->transport == transport::QueueTransport());
+    NumberMessages(c);
+    return Status::Ok();
+  }
+
+  void NumberMessages(uint32_t c) {
     for (uint32_t j = 0; j < index_.sends(c).size(); ++j) {
       made_.message_of[index_.sends(c)[j].part] = j;
     }
     for (uint32_t j = 0; j < index_.receives(c).size(); ++j) {
       made_.message_of[index_.receives(c)[j].part] = j;
     }
-    return Status::Ok();
   }
 
   transport::ChannelShape ShapeOfChannel(uint32_t c) const {
@@ -100,6 +112,12 @@ class Maker {
   Status MakeCollective(size_t first, std::span<const plan::CollectivePart> parts) {
     const transport::CollectiveShape shape = ShapeOf(graph_, parts);
     const transport::Edge edge = EdgeOfCollective(first, parts);
+    if (!edge.any_here()) {
+      for (const plan::CollectivePart& part : parts) {
+        made_.member_slot_of[part.part] = {nullptr, part.member, false};
+      }
+      return Status::Ok();
+    }
     auto choice = transport::Choose(edge);
     if (!choice.ok()) return choice.status();
     auto made = choice->transport->MakeCollective(edge, shape, context_);

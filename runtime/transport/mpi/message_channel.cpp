@@ -1,6 +1,6 @@
 // A channel whose ends are at two ranks that share no memory: a message is sent as soon as the
 // sender gives it, into one of `capacity` slots of the receiver, which tells the sender when it has
-// taken it out. A rank that has neither end has an object that does nothing.
+// taken it out.
 //
 // Where an end is on a queue, the slots of its rank are pinned memory. The queue of a sender copies
 // into a slot and signals; whoever goes on with messages sees the signal and sends (Relay). On the
@@ -15,28 +15,11 @@
 #include "runtime/transport/mpi/mpi_transport.h"
 
 namespace cgraph::transport {
-namespace {
-
-// The channel of a rank that has neither end.
-class Elsewhere final : public Channel {
- public:
-  void SetEventCounts(EventCount*, EventCount*) override {}
-  bool TrySend(uint64_t, std::span<const BufferSpan>, bool) override { return false; }
-  bool Sent(uint64_t) const override { return false; }
-  bool Arrived(uint64_t) override { return false; }
-  bool Receive(uint64_t, std::span<const BufferSpan>) override { return true; }
-};
-
-}  // namespace
-
 Result<std::unique_ptr<Channel>> MakeMessageChannel(const ChannelShape& shape,
                                                     cluster::Messenger& messenger, uint32_t tag,
                                                     uint32_t from_rank, uint32_t to_rank,
                                                     const std::optional<QueueEnd>& queue_end) {
   const bool sends = messenger.rank() == from_rank;
-  if (!sends && messenger.rank() != to_rank) {
-    return std::unique_ptr<Channel>(std::make_unique<Elsewhere>());
-  }
   auto slots = MakeSlots(shape, queue_end ? queue_end->host : nullptr);
   if (!slots.ok()) return slots.status();
   if (!queue_end) {

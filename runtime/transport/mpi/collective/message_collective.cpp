@@ -170,26 +170,11 @@ class MessageCollective final : public Collective, private MemberMessages {
   std::atomic<bool> closing_{false};
 };
 
-// The collective of a rank that has no member.
-class CollectiveElsewhere final : public Collective {
- public:
-  void SetEventCount(uint32_t, EventCount*) override {}
-  void Arrive(uint32_t, uint64_t, std::span<const BufferSpan>, std::span<const BufferSpan>,
-              bool) override {}
-  Presence PresenceOf(uint32_t, uint64_t) const override { return Presence::kAway; }
-  bool AllArrived(uint64_t) const override { return false; }
-  bool Reduce(uint32_t, uint64_t) override { return true; }
-  bool Left(uint64_t) const override { return false; }
-};
-
 }  // namespace
 
 Result<std::unique_ptr<Collective>> MakeMessageCollective(const CollectiveShape& shape,
                                                           Messenger& messenger, uint32_t first_tag,
                                                           std::vector<uint32_t> ranks) {
-  if (std::find(ranks.begin(), ranks.end(), messenger.rank()) == ranks.end()) {
-    return std::unique_ptr<Collective>(std::make_unique<CollectiveElsewhere>());
-  }
   auto made = std::make_unique<MessageCollective>(shape, messenger, first_tag, std::move(ranks));
   CGRAPH_RETURN_IF_ERROR(made->MakeMembers());
   return std::unique_ptr<Collective>(std::move(made));
