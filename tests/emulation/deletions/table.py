@@ -33,8 +33,8 @@ DELETIONS = [
      "    if (most.count() != 0 && std::chrono::steady_clock::now() - begun > most) "
      "return false;\n", ""),
     ("keeping memory behind a kernel that never ends", GPU,
-     "  if (gpu_->driver().abandoned()) return;\n  gpu_->MakeCurrent();\n  Release",
-     "  gpu_->MakeCurrent();\n  Release"),
+     "  if (gpu_->driver().abandoned()) return;\n  gpu_->MakeCurrent();\n  release_",
+     "  gpu_->MakeCurrent();\n  release_"),
     ("waits that a signal of another queue has passed over", PENDING,
      "      awaited_[front.semaphore] = front.value;\n    }\n", "    }\n"),
     ("releasing a stream that is ended", PENDING,

@@ -50,18 +50,9 @@ int ReductionOf(Reduction reduction) {
   return nccl::kSum;
 }
 
+// NcclBlock: a block that NCCL's allocator has made.
 class NcclBlock : public GpuBlock {
- public:
-  NcclBlock(const Nccl& nccl, std::shared_ptr<Gpu> gpu, std::string what)
-      : GpuBlock(std::move(gpu), std::move(what)), nccl_(nccl) {}
-
- private:
-  void Release(std::byte* data) override {
-    gpu().driver().cuStreamSynchronize(nullptr);  // that filled it, if it was never used
-    nccl_.ncclMemFree(data);
-  }
-
-  const Nccl& nccl_;
+  using GpuBlock::GpuBlock;
 };
 
 }  // namespace
@@ -484,8 +475,12 @@ Result<device::Memory> AllocateForCollectives(const std::shared_ptr<Gpu>& gpu, u
   if ((*nccl)->ncclMemAlloc(&data, size) != nccl::kSuccess || data == nullptr) {
     return AllocateOnGpu(gpu, bytes, kind, what);
   }
+  auto free = [nccl = *nccl](const Driver& driver, std::byte* block) {
+    driver.cuStreamSynchronize(nullptr);  // that filled it, if it was never used
+    nccl->ncclMemFree(block);
+  };
   device::Memory memory(static_cast<std::byte*>(data), size, kind, /*host_visible=*/false,
-                        std::make_shared<NcclBlock>(**nccl, gpu, what));
+                        std::make_shared<NcclBlock>(gpu, std::move(free), what));
   gpu->account().Add(what, size);
   CGRAPH_RETURN_IF_ERROR(gpu->Zero(data, size, what));
   return memory;

@@ -21,6 +21,7 @@ Result<std::unique_ptr<PoisonTable>> PoisonTable::Make(const std::shared_ptr<Gpu
   std::unique_ptr<PoisonTable> table(new PoisonTable(gpu));
   table->may_fail_ = *layout.may_fail;
   table->frames_ = static_cast<uint32_t>(layout.frames.size());
+  table->steps_ = layout.steps;
   const uint64_t flags = layout.setters.size();
   for (uint64_t flag = 0; flag < flags; ++flag) {
     if (!table->may_fail_[flag] || layout.setters[flag] != layout.device) continue;
@@ -101,13 +102,13 @@ Status DevicePoison::Add(const device::GraphLayout& layout) {
   auto table = PoisonTable::Make(gpu_, layout);
   if (!table.ok()) return table.status();
   graphs_.resize(std::max<size_t>(graphs_.size(), layout.graph + 1));
-  graphs_[layout.graph] = {std::move(*table), layout.steps};
+  graphs_[layout.graph] = std::move(*table);
   return Status::Ok();
 }
 
 uint64_t DevicePoison::most_failures() const {
   uint64_t most = 0;
-  for (const Graph& graph : graphs_) most += graph.table->most_failures();
+  for (const auto& table : graphs_) most += table->most_failures();
   return most;
 }
 

@@ -31,6 +31,7 @@ class PoisonTable {
   Guard GuardOf(const device::Bindings& bindings, const device::Predicate& predicate) const;
   bool MayFail(uint32_t flag) const { return may_fail_[flag]; }
   uint32_t frames() const { return frames_; }
+  uint32_t steps() const { return steps_; }  // most of any program
   // Returns how many operations of this device may have failed at once, in all frames.
   uint64_t most_failures() const { return most_failures_; }
 
@@ -56,6 +57,7 @@ class PoisonTable {
   device::Memory flags_;        // of all frames
   uint64_t stride_ = 0;         // bytes from one frame's flags to the next one's
   uint32_t frames_ = 0;
+  uint32_t steps_ = 0;
   uint64_t most_failures_ = 0;
 };
 
@@ -66,8 +68,7 @@ class DevicePoison {
 
   Status Add(const device::GraphLayout& layout);
   uint32_t graphs() const { return static_cast<uint32_t>(graphs_.size()); }
-  uint32_t steps(uint32_t graph) const { return graphs_[graph].steps; }
-  const PoisonTable& table(uint32_t graph) const { return *graphs_[graph].table; }
+  const PoisonTable& table(uint32_t graph) const { return *graphs_[graph]; }
   // Returns how many operations may have failed at once, in all frames of all graphs.
   uint64_t most_failures() const;
 
@@ -97,10 +98,6 @@ class DevicePoison {
   void CarryOn(const device::Operation& operation) const;
 
  private:
-  struct Graph {
-    std::unique_ptr<PoisonTable> table;
-    uint32_t steps = 0;  // most of any program
-  };
   explicit DevicePoison(std::shared_ptr<Gpu> gpu) : gpu_(std::move(gpu)) {}
 
   const std::shared_ptr<Gpu> gpu_;
@@ -109,7 +106,7 @@ class DevicePoison {
   CUfunction take_ = nullptr;
   CUfunction copy_guarded_ = nullptr;
   bool host_looks_ = false;
-  std::vector<Graph> graphs_;
+  std::vector<std::unique_ptr<PoisonTable>> graphs_;
 };
 
 }  // namespace cgraph::cuda

@@ -22,7 +22,7 @@ Status QueueLog::Open(const std::shared_ptr<Gpu>& gpu) {
   log_ = new (memory_.data()) FailureLog{0, room, entries};
   steps_.resize(poison_.graphs());
   for (uint32_t graph = 0; graph < poison_.graphs(); ++graph) {
-    steps_[graph].resize(poison_.steps(graph));
+    steps_[graph].resize(poison_.table(graph).steps());
   }
   return Status::Ok();
 }

@@ -28,6 +28,12 @@ constexpr const char* kLessPinned =
     "compile for fewer executions in flight (--inflight), or end programs that hold this machine's "
     "memory";
 
+void FreeOnGpu(const Driver& driver, std::byte* data) {
+  driver.cuStreamSynchronize(nullptr);  // that filled it, if it was never used
+  driver.cuMemFree(AddressOf(data));
+}
+void FreePinned(const Driver& driver, std::byte* data) { driver.cuMemFreeHost(data); }
+
 }  // namespace
 
 Status CheckAge(int ordinal, const std::string& model, int major, int minor) {
@@ -229,32 +235,9 @@ std::string MemoryAccount::TakenText(uint64_t free, uint64_t total) const {
 void GpuBlock::Free(std::byte* data, uint64_t bytes) {
   if (gpu_->driver().abandoned()) return;
   gpu_->MakeCurrent();
-  Release(data);
+  release_(gpu_->driver(), data);
   if (!what_.empty()) gpu_->account().Subtract(what_, bytes);
 }
-
-namespace {
-
-class DeviceBlock : public GpuBlock {
- public:
-  using GpuBlock::GpuBlock;
-
- private:
-  void Release(std::byte* data) override {
-    gpu().driver().cuStreamSynchronize(nullptr);  // that filled it, if it was never used
-    gpu().driver().cuMemFree(AddressOf(data));
-  }
-};
-
-class PinnedBlock : public GpuBlock {
- public:
-  using GpuBlock::GpuBlock;
-
- private:
-  void Release(std::byte* data) override { gpu().driver().cuMemFreeHost(data); }
-};
-
-}  // namespace
 
 Result<Memory> AllocateOnGpu(const std::shared_ptr<Gpu>& gpu, uint64_t bytes, MemoryKind kind,
                              const std::string& what) {
@@ -268,7 +251,7 @@ Result<Memory> AllocateOnGpu(const std::shared_ptr<Gpu>& gpu, uint64_t bytes, Me
   }
   gpu->account().Add(what, size);
   Memory memory(reinterpret_cast<std::byte*>(address), size, kind, /*host_visible=*/false,
-                std::make_shared<DeviceBlock>(gpu, what));
+                std::make_shared<GpuBlock>(gpu, FreeOnGpu, what));
   CGRAPH_RETURN_IF_ERROR(gpu->Zero(memory.data(), size, what));
   return memory;
 }
@@ -291,7 +274,7 @@ Result<Memory> AllocatePinned(const std::shared_ptr<Gpu>& gpu, uint64_t bytes, M
   }
   std::memset(data, 0, size);
   return Memory(static_cast<std::byte*>(data), size, kind, /*host_visible=*/true,
-                std::make_shared<PinnedBlock>(gpu));
+                std::make_shared<GpuBlock>(gpu, FreePinned));
 }
 
 }  // namespace cgraph::cuda

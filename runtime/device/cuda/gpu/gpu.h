@@ -7,6 +7,7 @@
 #define CGRAPH_RUNTIME_DEVICE_CUDA_GPU_GPU_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -124,21 +125,19 @@ class Gpu : public std::enable_shared_from_this<Gpu> {
 // Returns what a GPU, which owns it, hands over to the program's own use of it, and takes from it.
 std::unique_ptr<device::SharedGpu> MakeHandover(Gpu& gpu);
 
-// GpuBlock: the owner of one block of memory that a GPU reaches. The block is kept where a kernel
-// was abandoned (Driver::Abandon). `what`: in the GPU's account, of memory of the GPU.
+// GpuBlock: the owner of one block of memory that a GPU reaches. `release` gives the block back,
+// with the GPU's context current. The block is kept where a kernel was abandoned (Driver::Abandon).
+// `what`: in the GPU's account, of memory of the GPU.
 class GpuBlock : public device::MemoryOwner {
  public:
-  explicit GpuBlock(std::shared_ptr<Gpu> gpu, std::string what = "")
-      : gpu_(std::move(gpu)), what_(std::move(what)) {}
+  using Release = std::function<void(const Driver& driver, std::byte* data)>;
+  GpuBlock(std::shared_ptr<Gpu> gpu, Release release, std::string what = "")
+      : gpu_(std::move(gpu)), release_(std::move(release)), what_(std::move(what)) {}
   void Free(std::byte* data, uint64_t size) final;
 
- protected:
-  Gpu& gpu() const { return *gpu_; }
-
  private:
-  virtual void Release(std::byte* data) = 0;  // the GPU's context is current
-
-  std::shared_ptr<Gpu> gpu_;
+  const std::shared_ptr<Gpu> gpu_;
+  const Release release_;
   const std::string what_;
 };
 

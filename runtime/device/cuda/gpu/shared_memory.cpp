@@ -73,13 +73,9 @@ Status PinnedSource::Register(std::byte* data, uint64_t bytes, const std::string
 
 namespace {
 
-class ImportedBlock : public GpuBlock {
- public:
-  using GpuBlock::GpuBlock;
-
- private:
-  void Release(std::byte* data) override { gpu().driver().cuIpcCloseMemHandle(AddressOf(data)); }
-};
+void CloseImported(const Driver& driver, std::byte* data) {
+  driver.cuIpcCloseMemHandle(AddressOf(data));
+}
 
 Status Refused(const Gpu& gpu, const char* what, CUresult error) {
   return Status(StatusCode::kUnsupported,
@@ -114,7 +110,7 @@ Result<Memory> ImportToGpu(const std::shared_ptr<Gpu>& gpu, const ExportedMemory
     return Refused(*gpu, "does not reach memory of another process", result);
   }
   return Memory(reinterpret_cast<std::byte*>(address), exported.bytes, MemoryKind::shareable,
-                /*host_visible=*/false, std::make_shared<ImportedBlock>(gpu));
+                /*host_visible=*/false, std::make_shared<GpuBlock>(gpu, CloseImported));
 }
 
 }  // namespace cgraph::cuda
