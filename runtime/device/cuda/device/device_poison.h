@@ -4,6 +4,9 @@
 // Each frame has a copy of its flags in the device's memory, which the device's kernels read; the
 // host's flags are the truth that other devices read. What operations check is uploaded at load,
 // without the flags that nothing sets (PoisonTable).
+//
+// A kernel reads the device's copy of a flag that an operation of this device sets, which costs no
+// way over the bus, and the host's of any other (kElsewhere). A kernel that fails sets both.
 #ifndef CGRAPH_RUNTIME_DEVICE_CUDA_DEVICE_DEVICE_POISON_H_
 #define CGRAPH_RUNTIME_DEVICE_CUDA_DEVICE_DEVICE_POISON_H_
 

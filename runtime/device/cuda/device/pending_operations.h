@@ -68,8 +68,8 @@ class PendingOperations {
   // As those of Queue.
   bool Poll(std::vector<device::Report>& reports);
   std::optional<device::Head> Head();
-  // Forgets what is over and wakes who listens to the signals that have come. Called by the
-  // device's watcher. Returns whether it is to be called again soon: something is pending, or the
+  // Forgets what is over and wakes the listeners of the signals that have come. Called by the
+  // device's watcher. Returns whether it should be called again soon: something is pending, or the
   // stream is broken and not over.
   bool Watch();
 
@@ -91,9 +91,10 @@ class PendingOperations {
   // semaphores whose signals have come. Returns whether anything was forgotten.
   bool Forget(std::vector<const TimelineSemaphore*>& come);
   bool ForgetOver(std::vector<const TimelineSemaphore*>& come);
-  // Of a broken stream: fails what was issued to it, and signals in its place.
+  // Fails what was issued to a broken stream, and signals in its place.
   bool FailIssued(std::vector<const TimelineSemaphore*>& come);
-  // Returns how many entries are over: those up to the last signal that has come, and itself.
+  // Returns how many entries are over: those up to the last signal that has come, and itself. A
+  // stream is in order, so what stands before a signal is over when the signal has come.
   size_t CountOver() const;
   CUresult StreamState() const;  // what the driver says of the stream, or of its context
   // Asks now and then whether the GPU or a communicator has failed; then the stream is broken.
