@@ -63,7 +63,7 @@ class CudaQueue : public device::Queue, public device::Recorder {
 
   // Returns whether the operation is to be issued.
   bool Begins(const device::Operation& operation);
-  // As those of PendingOperations, of what is not recorded.
+  // As those of PendingOperations; they do nothing while the queue records.
   bool BeginWork(const device::Operation& operation, NcclCommunicator* communicator = nullptr);
   void EndWork();
   // Makes the guard of an operation. Where it has more extents that kernels have made than one

@@ -95,8 +95,8 @@ class DevicePoison {
 
   // From here on CarryOn() does something: code of others looks at flags on the host.
   void LetHostLook() { host_looks_ = true; }
-  // Sets the operation's flag on the host where that knows already that it will be set: code of
-  // others is not called then.
+  // Sets the operation's flag on the host where something that it checks is poisoned there: code of
+  // others behind it is not called then.
   void CarryOn(const device::Operation& operation) const;
 
  private:

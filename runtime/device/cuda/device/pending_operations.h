@@ -52,7 +52,7 @@ class PendingOperations {
     NcclCommunicator* communicator = nullptr;  // of a collective
     const CudaGraph* graph = nullptr;          // that was launched: this is its first operation
   };
-  // Returns whether the stream is to have it: not when it is broken.
+  // Returns whether the caller is to append it to the stream: not when that is broken.
   bool Remember(Issued issued);
   // Remember work that is issued between the two calls; BeginWork returns what Remember does.
   bool BeginWork(const device::Operation& operation, NcclCommunicator* communicator = nullptr,
@@ -85,7 +85,7 @@ class PendingOperations {
   void AbortIssued(const std::string& why);  // the collectives
   void ReportTimes(const Issued& work);
   // Breaks the stream where one of the first `count` entries is a collective whose communicator was
-  // aborted; `asks`: NCCL about each communicator of them, too.
+  // aborted. `asks`: asks NCCL about each of their communicators first.
   void LookAtCollectives(size_t count, bool asks);
   // Forgets what is over and, of a broken stream, all; so do the two that follow. Appends the
   // semaphores whose signals have come. Returns whether anything was forgotten.

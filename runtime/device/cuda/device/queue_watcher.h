@@ -20,7 +20,7 @@ class QueueWatcher {
 
   void Add(PendingOperations* queue);
   void Remove(PendingOperations* queue);
-  // Called when something was issued that others may wait for.
+  // Called when something was issued that threads may wait for.
   void Wake() { pending_.Notify(); }
 
  private:
