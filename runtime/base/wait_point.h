@@ -1,5 +1,5 @@
 // WaitPoint: a wait or a wake-up of the engine, by its name. A test makes the engine leave one out,
-// to see that some check notices. That is possible in builds with CGRAPH_OMISSIONS alone; in others
+// to see that some check notices. Only builds with CGRAPH_OMISSIONS can leave one out; in others
 // Passed(come) is `come`, Wake() notifies, Join() joins, and nothing is asked at run time.
 #ifndef CGRAPH_RUNTIME_BASE_WAIT_POINT_H_
 #define CGRAPH_RUNTIME_BASE_WAIT_POINT_H_
@@ -59,7 +59,7 @@ enum class WaitPoint : uint32_t {
   kEndFallback,    // the fallback driver has
   kEndWatchdog,    // the watchdog, and what it calls, has
   kEndQueues,      // what runs on queues is over
-  kEndReport,      // a report of who waits is not made of memory that has gone
+  kEndReport,      // a report of what waits is not made of memory that has gone
   kEndHeld,        // results that are held outlive the engine
   kCount,
 };

@@ -94,8 +94,8 @@ Status CheckFree(uint64_t bytes, const std::string& what);
 // on the machine where it is first touched: for inputs that callers mostly lend, which are read
 // where the callers have them. kInvalid, with `what`, where the system refuses.
 Result<Memory> ReserveMemory(uint64_t bytes, const std::string& what);
-// Takes room for a part of such a block, before somebody writes to it. kInvalid, with `what`, when
-// it is more than is free.
+// Takes room for a part of such a block, before it is written to. kInvalid, with `what`, when it is
+// more than is free.
 Status TakeReserved(void* data, uint64_t bytes, const std::string& what);
 
 // Returns the least multiple of `align`, a power of two, that is not less than `bytes`, which must

@@ -1,9 +1,9 @@
 // Parts: what an engine is made of, each with its own lock where it has one, in the order in which
 // they need each other; and how the engine begins and ends.
 //
-// It ends in three steps. Ending::End() makes every later call fail, and wakes who waits.
-// Teardown() waits until nothing runs any more, here and at other ranks. Release() gives up what no
-// result needs. The parts outlive their Engine for as long as results are held.
+// It ends in three steps. Ending::End() makes every later call fail, and wakes the threads that
+// wait. Teardown() waits until nothing runs any more, here and at other ranks. Release() gives up
+// what no result needs. The parts outlive their Engine for as long as results are held.
 #ifndef CGRAPH_RUNTIME_ENGINE_PARTS_H_
 #define CGRAPH_RUNTIME_ENGINE_PARTS_H_
 
@@ -37,7 +37,7 @@ struct Parts {
   // At rank 0, or where there are no others: loads the plan and starts what runs it. As
   // Engine::Load().
   static Result<Parts*> Load(std::unique_ptr<plan::Plan> plan, const EngineOptions& options);
-  // `make_ranks`: makes the Ranks that they have.
+  // `make_ranks`: makes `ranks`.
   using MakeRanks =
       std::function<std::unique_ptr<Ranks>(const EngineOptions& options, const EngineView& engine)>;
   Parts(std::unique_ptr<plan::Plan> plan, const EngineOptions& options,
@@ -46,7 +46,7 @@ struct Parts {
   // the GPUs.
   Status LoadRank();
 
-  // Says what it costs that there are more workers than cores; "" where it costs nothing.
+  // Returns what it costs to have more workers than cores; "" where there are not more.
   std::string NoteOfWorkers() const;
   void Teardown();
   void Release();  // after Teardown: the parts go with the last result that a caller holds

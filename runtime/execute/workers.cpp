@@ -60,6 +60,8 @@ Status FinishRecordings(const std::vector<std::unique_ptr<LoadedGraph>>& graphs)
     }
   }
   constexpr size_t kMostThreads = 8;  // more wait for each other inside the driver
+  // By recording, so that the error that is told does not depend on which thread was faster. The
+  // threads have ended before it is read: their scope joins them.
   std::vector<Status> finished(recordings.size());
   std::atomic<size_t> next{0};
   const auto work = [&] {

@@ -6,7 +6,7 @@
 // as the plan states), constants and scratch of every graph, the states of the device's actors,
 // which all graphs share, and one block of inputs per frame. Large inputs are in a block of their
 // own, which is not touched before one of them is copied: callers mostly lend them. Output arenas
-// have no place here: each run brings a block of its own.
+// have no place here: each execution brings a block of its own.
 #ifndef CGRAPH_RUNTIME_LOAD_ARENAS_H_
 #define CGRAPH_RUNTIME_LOAD_ARENAS_H_
 
@@ -42,7 +42,8 @@ class Arenas {
                   const std::vector<std::vector<bool>>& native, const std::vector<bool>& elsewhere,
                   const RankView& view);
 
-  // Returns null when the value lies in the run's output block; OutputOffset() says where in it.
+  // Returns null when the value lies in the execution's output block; OutputOffset() says where in
+  // it.
   void* Address(uint32_t graph, uint32_t value, uint32_t frame) const;
   // Returns where a device of this rank finds a value, which may be in memory of another GPU's
   // rank; null, too, where it does not.

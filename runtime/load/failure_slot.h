@@ -37,7 +37,7 @@ class FailureSlot {
   std::optional<Failure> Get() const {
     for (;;) {
       const uint64_t version = version_.load(std::memory_order_acquire);
-      // While it is written it has nothing to give; its reader asks again.
+      // While it is written there is nothing to return; the reader asks again.
       if (version % 2 != 0) return std::nullopt;
       const bool full = full_;
       Failure failure{program_order_, full ? std::string(text_.Get()) : "", version};

@@ -47,8 +47,8 @@ struct InputPort {
   device::Device* device = nullptr;        // whose memory it lies in
   const device::Memory* block = nullptr;
   bool host_visible = true;                // the block
-  // Whether only copies in queues of these GPUs read it, which the program may use, too: then it
-  // may lie in their memory.
+  // Whether only copies in queues of `readers` read it. The program may use these GPUs, too, so the
+  // input may lie in their memory.
   bool gpus_read = false;
   std::vector<std::shared_ptr<device::SharedGpu>> readers;
 

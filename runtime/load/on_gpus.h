@@ -12,8 +12,8 @@
 
 namespace cgraph::engine {
 
-// Finds the inputs that nobody reads but copies to GPUs of this process, in `graph.inputs`, which
-// must be described.
+// Finds the inputs that only copies to GPUs of this process read, in `graph.inputs`, which must be
+// described.
 void FindInputsOfGpus(const plan::GraphIndex& index,
                       const std::vector<std::unique_ptr<device::Device>>& devices,
                       LoadedGraph& graph);

@@ -1,5 +1,5 @@
-// Steps: what is found out about a graph before its steps are made, and the making of the steps of
-// one work queue. Preparing the graph (prepare.cpp) fills in the first, part by part.
+// Steps: GraphPreparation holds what is found out about a graph before its steps are made;
+// prepare.cpp fills it part by part. MakeProgram() then makes the steps of one work queue.
 #ifndef CGRAPH_RUNTIME_LOAD_STEPS_H_
 #define CGRAPH_RUNTIME_LOAD_STEPS_H_
 
@@ -34,10 +34,10 @@ struct GraphPreparation {
   LoadedGraph& out;
   plan::GraphIndex index;
   const plan::Graph& graph = *out.plan;
-  FrameOperands operands{index};  // those of all steps are put here
+  FrameOperands operands{index};  // of all steps
   PoisonFlags poison_flags;
   std::vector<std::vector<uint32_t>> work_queues;  // instructions
-  std::vector<uint32_t> queue_of;                  // per instruction: who carries it out
+  std::vector<uint32_t> queue_of;                  // per instruction: the queue that runs it
   std::vector<bool> has_work;                      // per instruction: has a step of its own
   SyncNeeds needs;
   NativeCalls native_calls;
@@ -51,9 +51,9 @@ struct GraphPreparation {
   uint32_t SlotOf(uint32_t instruction) const {
     return loaded.queue_map.queues[queue_of[instruction]].slot;
   }
-  // Returns whether this process has steps of a work queue. Rank 0 has those of all ranks, by whose
-  // numbers they tell it where they are. Ranks of one machine have them, since they take the same
-  // memory.
+  // Returns whether this process has steps of a work queue. Rank 0 has those of all ranks, since
+  // these report positions by numbers of steps. Ranks of one machine have them, since they take the
+  // same memory.
   bool IsPrepared(uint32_t work_queue) const {
     return context.links == nullptr || loaded.rank == 0 || loaded.HasWorkQueue(work_queue);
   }

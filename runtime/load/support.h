@@ -1,4 +1,4 @@
-// What a plan may say and this engine does not do.
+// What a plan may ask for and this engine does not do.
 #ifndef CGRAPH_RUNTIME_LOAD_SUPPORT_H_
 #define CGRAPH_RUNTIME_LOAD_SUPPORT_H_
 
@@ -11,7 +11,7 @@
 
 namespace cgraph::engine {
 
-// Each returns kUnsupported, with a sentence.
+// Each refuses with kUnsupported, and says why in a sentence.
 
 // Refuses a plan that uses features which this engine does not have.
 Status CheckSupported(const plan::Plan& plan);

@@ -14,8 +14,8 @@
 
 namespace cgraph::device {
 
-// Raised by whoever changes this header or one that it includes, whatever the change, with the
-// digest of these headers that tests/structure/plugin_interface.py writes behind it.
+// The version must be raised with every change of this header or of one that it includes, but for
+// comments; tests/structure/plugin_interface.py writes the digest of these headers behind it.
 inline constexpr uint32_t kCudaInterface = 4;  // 4: ff4a1b67f618dd40
 
 struct CudaFunctions {

@@ -51,8 +51,8 @@ bool MessageRanks::Interrupted() const {
   return messenger_.given_up() || ending_.has_ended() || AnyFailed();
 }
 
-// Goes on with messages while the plan is loaded, since whoever waits for a device's library does
-// not.
+// Goes on with messages while the plan is loaded: a thread that waits for a device's library calls
+// this and polls nowhere else.
 bool MessageRanks::GivesUp() {
   if (!loading_.load(std::memory_order_relaxed)) return messenger_.given_up();
   messenger_.Poll();
@@ -118,7 +118,7 @@ void MessageRanks::RunThread() {
       if (polls_.load(std::memory_order_relaxed) != now) break;
     }
     lock.lock();
-    if (messenger_.under_way()) {  // which goes on only while somebody polls
+    if (messenger_.under_way()) {  // which goes on only while a thread polls
       pause = kTransferPause;
     } else {
       pause = moved ? kShortestPause : std::min(2 * pause, kLongestPause);

@@ -3,7 +3,7 @@
 // well. Each loads its part of the plan (plan_message.h).
 //
 // Values travel in the plan's own messages (transport/mpi). This is what all ranks have beside
-// them: links, and whoever goes on with messages. Rank 0 has the others as OtherRanks
+// them: links, and the threads that go on with messages. Rank 0 has the others as OtherRanks
 // (other_ranks.h), and each of these has rank 0 as RankReporter (rank_reporter.h).
 #ifndef CGRAPH_RUNTIME_ENGINE_RANKS_MESSAGE_RANKS_H_
 #define CGRAPH_RUNTIME_ENGINE_RANKS_MESSAGE_RANKS_H_
@@ -33,8 +33,8 @@ class MessageRanks : public Ranks, private Poller {
   LoadContext Context() override;
   void Configure(Workers::Settings& settings) override;
   void EndLoading() override { loading_.store(false, std::memory_order_relaxed); }
-  // The thread polls from time to time while no worker does, since the one that polls is inside a
-  // kernel or nobody drives it.
+  // The thread polls from time to time while no worker does: the worker that polls may be inside a
+  // kernel, or no thread drives it.
   Status StartThread() override;
   void EndThread() override;
   void Idle(const std::function<bool()>& until) override { PollUntil(messenger_, until); }
@@ -47,11 +47,12 @@ class MessageRanks : public Ranks, private Poller {
   // Takes this engine's place among the ranks. `first_tag`: from which on no tag was used before,
   // so that late messages of another engine are none of this one's.
   void Join(uint32_t first_tag);
-  // Returns whether another rank is why this one did not load the plan.
+  // Returns whether another rank is the reason why this one did not load the plan.
   bool was_interrupted() const { return was_interrupted_; }
 
-  // At ranks other than the first: what goes before a look for messages, what goes behind it, and
-  // a sign of life. `positions`: also where work queues are that have finished nothing.
+  // At ranks other than the first. Report() comes before a look for messages, SendAnswers() behind
+  // it; ReportAlive() is a sign of life. `positions`: reports also the positions of work queues
+  // that have finished nothing.
   virtual void Report(bool /*positions*/) {}
   virtual void SendAnswers() {}
   virtual void ReportAlive() {}

@@ -17,7 +17,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// After how long without a word of a rank reports say so; a rank tells more often that it is alive.
+// Reports name a rank that has sent nothing for so long; a rank tells more often that it is alive.
 constexpr auto kSilence = std::chrono::milliseconds(800);
 static_assert(kSilence > 2 * cluster::kAliveInterval);
 
@@ -66,7 +66,7 @@ Status LoadTally::Error() const {
   return ErrorLocked();
 }
 
-// What another rank has brought about is that one's to say.
+// An error that another rank has caused is in that rank's refusal already.
 Status LoadTally::ErrorWith(Status own, const cluster::Process& process, bool interrupted) {
   std::lock_guard lock(mutex_);
   if (!interrupted || refusals_.empty()) refusals_.push_back({0, process.Text(), std::move(own)});
@@ -230,7 +230,7 @@ void OtherRanks::GatherMeasurements() {
 }
 
 // Called by a thread of the supervision. A rank that goes before all have started is found by
-// AwaitLoaded(): until then there is half an engine, which nobody else may touch.
+// AwaitLoaded(): until then there is half an engine, which no other thread may touch.
 void OtherRanks::OnLost(const cluster::Supervision::Lost& lost) {
   const bool begun = !tally_.NoteLost(lost);
   if (!Omits(WaitPoint::kGiveUp)) messenger_.GiveUp();

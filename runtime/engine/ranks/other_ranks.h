@@ -1,7 +1,7 @@
 // OtherRanks: the other ranks of an engine of several machines, as rank 0 has them. Rank 0 has each
 // of them load its part of the plan, tells them of the rounds that it submits, and hears how far
-// they are: it has a WorkQueue for each work queue of another rank, whose words are set when such a
-// message comes. rank_reporter.h is the other side.
+// they are. It has a WorkQueue for each work queue of another rank; a message about progress sets
+// the words of that WorkQueue. rank_reporter.h is the other side.
 #ifndef CGRAPH_RUNTIME_ENGINE_RANKS_OTHER_RANKS_H_
 #define CGRAPH_RUNTIME_ENGINE_RANKS_OTHER_RANKS_H_
 
@@ -40,7 +40,7 @@ class LoadTally {
   // it has read, and was sent.
   void Note(uint32_t rank, const cluster::Process& process, Status status,
             std::pair<uint64_t, uint64_t> weight_bytes);
-  // Notes that a rank is lost; false where all had loaded the plan, and it is an engine's end.
+  // Notes that a rank is lost. False where the engine has begun: then the loss ends it.
   bool NoteLost(const cluster::Supervision::Lost& lost);
 
   bool AllHaveTold() const { return told_.load(std::memory_order_acquire) == has_loaded_.size(); }
@@ -50,7 +50,7 @@ class LoadTally {
   Status Error() const;
   // The same, with the error of rank 0; without it where rank 0 was `interrupted` by a refusal.
   Status ErrorWith(Status own, const cluster::Process& process, bool interrupted);
-  // From now on who is lost ends the engine. Error() where one has failed.
+  // Begins: from now on the loss of a rank ends the engine. Error() where one has failed.
   Status Begin();
   bool begun() const;
   std::vector<uint32_t> Missing() const;
@@ -65,7 +65,7 @@ class LoadTally {
   std::map<uint32_t, std::pair<uint64_t, uint64_t>> weight_bytes_;  // by rank: read, and sent
   std::vector<bool> has_loaded_;  // by rank: or has told why not; rank 0 is none of them
   bool begun_ = false;
-  std::atomic<uint32_t> told_{1};  // rank 0 tells nobody
+  std::atomic<uint32_t> told_{1};  // ranks; rank 0 counts as told
 };
 
 class OtherRanks final : public MessageRanks, private cluster::Listener {
@@ -86,8 +86,8 @@ class OtherRanks final : public MessageRanks, private cluster::Listener {
   void ForgetMeasurements() override { SendToAll({.kind = cluster::MachineMessage::kForget}); }
   bool IsHalted(uint32_t rank) const override { return SilenceOf(rank).has_value(); }
   std::string HaltedText() const override;
-  // After it none of the engine's messages is under way any more, unless a rank does not end in
-  // time: then the messenger is given up.
+  // When it returns, no message of the engine is under way any more. Where a rank does not end in
+  // time, the messenger is given up.
   void End() override;
 
  private:
@@ -98,7 +98,7 @@ class OtherRanks final : public MessageRanks, private cluster::Listener {
     return buffers_[from].New(bytes);
   }
   bool OnMessage(uint32_t from, std::span<const std::byte>) override;
-  // Returns whether somebody may wait for what the message says.
+  // Returns whether a thread may wait for what the message says.
   bool Dispatch(uint32_t from, std::span<const std::byte> message);
   void OnLost(const cluster::Supervision::Lost& lost);
   void OnFailure(uint32_t from, const cluster::MachineMessage& message, std::string_view text);

@@ -25,8 +25,8 @@ struct PlanMessage {
   plan::NodePart part;
 };
 
-// PlanHead: the beginning of the text. There follow the options, the GPU of each device that has
-// one, the placement, what is to be known of whole graphs, and the rank's part of the plan.
+// PlanHead: the beginning of the text. The options follow, then the GPU of each device that has
+// one, the placement, the totals of whole graphs, and the rank's part of the plan.
 struct PlanHead {
   uint32_t first_tag;
   uint64_t options_bytes, gpus;

@@ -1,7 +1,7 @@
 // RankReporter: rank 0 of an engine of several machines, as another rank has it. It hears the
-// rounds that rank 0 submits, and reports what its work queues have finished, which executions have
-// failed and, when it is asked, what it has measured and what its actors keep. other_ranks.h is the
-// other side.
+// rounds that rank 0 submits. It reports what its rank's work queues have finished, which
+// executions have failed and, when rank 0 asks, what was measured and what actors keep.
+// other_ranks.h is the other side.
 #ifndef CGRAPH_RUNTIME_ENGINE_RANKS_RANK_REPORTER_H_
 #define CGRAPH_RUNTIME_ENGINE_RANKS_RANK_REPORTER_H_
 
@@ -44,11 +44,11 @@ class RankReporter final : public MessageRanks {
     // Of failures, by graph and frame.
     std::map<std::pair<uint32_t, uint32_t>, uint64_t> versions;
     std::chrono::steady_clock::time_point when, heads_when;
-    bool heads = false;  // some were told of
+    bool heads = false;  // the last report of heads had some
   };
 
-  // Reports an execution's failures before the progress that ends it. `positions`: also where work
-  // queues are that have finished nothing, which takes a look at the clock.
+  // Reports an execution's failures before the progress that ends it. `positions`: reports also the
+  // positions of work queues that have finished nothing, for which it reads the clock.
   void Report(bool positions) override;
   void SendAnswers() override { measurements_.Send(); }
   void ReportAlive() override;

@@ -4,15 +4,15 @@
 //   rank 0                                    every other rank
 //   Start        load the plan, or your part  ReportLoaded   it is loaded, or why not
 //   AwaitLoaded  all have loaded it; begin    AwaitStart
-//   TellRound    run a round of a graph       what is finished, what has failed, where queues are
+//   TellRound    run a round of a graph       what is finished, what has failed, queue positions
 //   AskStates    what does an actor keep?     AnswerStates
 //   GatherMeasurements, ForgetMeasurements    the times of calls, and traces
 //   End          the engine has ended         its queues are closed
 //
 // It goes over one of two wires. Ranks of one machine share memory (region_ranks.h): there a round,
-// a signal and the position of a queue are single stores, and reading them is all there is to
-// hearing them. Ranks of several machines send messages (message_ranks.h). Where one process has
-// all the threads there is one rank, which tells nobody anything: that is this class itself.
+// a signal and the position of a queue are single stores, which the other rank reads. Ranks of
+// several machines send messages (message_ranks.h). Where one process has all the threads there is
+// one rank: this class itself, which sends nothing.
 //
 // The plan's own values do not go this way: transports move them (runtime/transport).
 #ifndef CGRAPH_RUNTIME_ENGINE_RANKS_RANKS_H_
@@ -42,7 +42,7 @@
 
 namespace cgraph::engine {
 
-// EngineView: the engine at this rank, as those see it who speak for other ranks.
+// EngineView: what Ranks see of the engine in this process.
 struct EngineView {
   LoadedPlan& loaded;
   Workers& workers;
@@ -65,30 +65,32 @@ class Ranks {
 
   // ---- loading the plan
 
-  // At rank 0: refuses a plan that the ranks do not fit, or options that they do not bear.
+  // At rank 0: refuses a plan that the ranks do not fit, or options that they do not support.
   virtual Status Check(const plan::Plan&) const { return Status::Ok(); }
   // At rank 0: the number of workers, and the plan's lanes dealt to them, for the proof.
   virtual uint32_t WorkersOf(const plan::Plan& plan) const;
   virtual void Deal(plan::Plan& plan) const;
-  // At rank 0: starts the other ranks, or tells them, to load the plan, which they do while this
-  // one does. The plan must be placed. kUnsupported where they cannot run it, kNotFound where the
+  // At rank 0: starts the other ranks, or tells them, to load the plan. They do so while this one
+  // loads it. The plan must be placed. kUnsupported where they cannot run it, kNotFound where the
   // system starts none.
   virtual Status Start() { return Status::Ok(); }
   // Returns what loading has to know of other ranks.
   virtual LoadContext Context();
-  // Sets what workers have to know of them, but for what they measure.
+  // Sets what workers have to know of other ranks, but for what is measured.
   virtual void Configure(Workers::Settings& settings);
-  // The devices, communicators and memory are there: from now on a worker goes on with messages.
+  // Called when devices, communicators and memory are there: from now on a worker goes on with
+  // messages.
   virtual void EndLoading() {}
   // At rank 0: waits until all ranks have loaded the plan, and lets them begin.
   virtual Status AwaitLoaded() { return Status::Ok(); }
-  // At rank 0, which does not load the plan: returns what is to be said; another rank may be why.
+  // At rank 0, which has failed to load the plan: returns the error to report. Another rank may be
+  // the cause.
   virtual Status WithRefusals(Status own) { return own; }
   // At another rank: says that the plan is loaded, or why not; waits until rank 0 lets it begin.
   virtual void ReportLoaded(const Status&) {}
   virtual void AwaitStart() {}
-  // The thread that tells and hears what no worker tells and hears; kNotFound where the system
-  // makes none. It must have ended before queues are closed.
+  // Start and end a thread that tells and hears what no worker does. It must have ended before
+  // queues are closed. kNotFound where the system makes none.
   virtual Status StartThread() { return Status::Ok(); }
   virtual void EndThread() {}
 
@@ -99,29 +101,30 @@ class Ranks {
                          std::span<const int64_t> /*extents*/) {}
   // At another rank that has no worker: goes on with messages until `until()`.
   virtual void Idle(const std::function<bool()>& /*until*/) {}
-  // At rank 0: hands the request to a rank and waits until the answer is there instead, while
-  // `patient()`. `piece` has room for the longest. False where the answer has not come.
+  // At rank 0: hands the request to a rank and waits, while `patient()`, until the answer has
+  // replaced it. `piece` has room for the longest answer. False where none has come.
   virtual bool AskStates(uint32_t /*rank*/, cluster::StateRequest&, std::span<uint8_t> /*piece*/,
                          const std::function<bool()>& /*patient*/) {
     return false;
   }
-  // At another rank: whether rank 0 asks; calls `answer`, which replaces request and piece.
+  // At another rank. IsAskedStates() returns whether rank 0 asks; AnswerStates() calls `answer`,
+  // which replaces request and piece.
   using StateAnswer = std::function<void(cluster::StateRequest&, std::span<uint8_t> piece)>;
   virtual bool IsAskedStates() const { return false; }
   virtual void AnswerStates(const StateAnswer& /*answer*/) {}
-  // At rank 0: brings what other machines have measured, and discards it.
+  // At rank 0: fetches what other machines have measured; discards it.
   virtual void GatherMeasurements() {}
   virtual void ForgetMeasurements() {}
   // Returns how many captures other ranks of this machine have.
   virtual uint32_t CapturesOfOthers() const { return 0; }
 
-  // Returns the error of a device of another rank, which shares memory with this one, that has
-  // failed as a whole.
+  // Returns the error of a device that has failed as a whole, of another rank that shares memory
+  // with this one.
   virtual std::optional<Status> DeviceFailure() const { return std::nullopt; }
   // Returns whether a device may notice that another rank has gone.
   virtual bool LosesPeers() const { return false; }
-  // Returns whether a rank is known to stand still, or has told nothing for long; and a line for
-  // each that does.
+  // IsHalted() returns whether a rank is known to stand still, or has told nothing for long.
+  // HaltedText() has a line for each such rank.
   virtual bool IsHalted(uint32_t /*rank*/) const { return false; }
   virtual std::string HaltedText() const { return ""; }
   // Returns the process of a rank; nothing where it is not known.
@@ -135,10 +138,10 @@ class Ranks {
   // ---- the end
 
   // Called once this rank's queues are closed, where ranks of a machine have GPUs: lets go of other
-  // ranks' memory, and waits until all ranks have, since a GPU that ends with its process may be
-  // read until then.
+  // ranks' memory, and waits until all ranks have. Until then another rank may read memory of this
+  // one's GPU, which goes with the process.
   virtual void CloseShared() {}
-  // At rank 0: ends the other ranks. What one of them still computes is for nobody.
+  // At rank 0: ends the other ranks. No result needs what they still compute.
   virtual void End() {}
 
  protected:

@@ -123,7 +123,7 @@ Status RegionRanks::StartProcesses() {
   control->options.text.Set(TextForRanks(options_));
   TakeRegion(0, loaded_.placement.workers, std::move(*region), *control);
   // A rank that goes before all have started is found by AwaitLoaded(): until then there is half an
-  // engine, which nobody else may touch.
+  // engine, which no other thread may touch.
   auto processes = cluster::Processes::Start(
       {options_.rank_program, options_.rank_arguments}, loaded_.ranks, loaded_.region, *control,
       [control, lost = engine_.lost](uint32_t rank, int pid, const std::string& exit_text) {
@@ -243,7 +243,7 @@ void RegionRanks::BeginRound(Frame& frame) {
 
 bool RegionRanks::AskStates(uint32_t rank, cluster::StateRequest& request,
                             std::span<uint8_t> piece, const std::function<bool()>& patient) {
-  constexpr auto kSlice = std::chrono::milliseconds(50);  // nobody notifies of an end
+  constexpr auto kSlice = std::chrono::milliseconds(50);  // an end does not notify `changed`
   cluster::SharedStateRequest& shared = control_->states_asked;
   const auto answered = [&] { return shared.asked.load() == 0; };
   shared.request = request;

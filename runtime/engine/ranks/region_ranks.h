@@ -1,10 +1,10 @@
 // RegionRanks: the ranks of one machine, which share a region: worker k is rank k.
 //
 // Every rank loads the plan in the same order, so everything that lanes share has one address in
-// all of them (cluster/shared/region.h). A rank makes kernels for its own work queue only. Objects
-// in the region are made by each rank, with the same content; so nobody uses one before all have
+// all of them (cluster/shared/region.h). A rank makes kernels for its own work queue only. Each
+// rank makes the objects in the region, with the same content, so no rank uses one before all have
 // loaded. All ranks map host memory at one address, and each registers it with the driver for its
-// own GPUs; memory of a GPU is opened by those that read it (load/peers/peer_memory.h).
+// own GPUs. The ranks that read memory of a GPU open it (load/peers/peer_memory.h).
 #ifndef CGRAPH_RUNTIME_ENGINE_RANKS_REGION_RANKS_H_
 #define CGRAPH_RUNTIME_ENGINE_RANKS_REGION_RANKS_H_
 
@@ -38,7 +38,7 @@ class RegionRanks final : public Ranks {
   Status WithRefusals(Status own) override;
   void ReportLoaded(const Status& status) override;
   void AwaitStart() override;
-  // At another rank with GPUs: tells where its queues are, for reports.
+  // At another rank with GPUs: the thread publishes the positions of its queues, for reports.
   Status StartThread() override;
   void EndThread() override;
 
@@ -71,7 +71,7 @@ class RegionRanks final : public Ranks {
   std::thread heads_;
 };
 
-// The first block of a region: what its ranks tell each other.
+// Returns the first block of a region, which has what its ranks tell each other.
 Result<cluster::Control*> TakeControl(cluster::Region& region);
 // At a rank other than the first, where there may be no engine: as RegionRanks::ReportLoaded().
 void ReportLoaded(cluster::Control& control, uint32_t rank, const Status& status);

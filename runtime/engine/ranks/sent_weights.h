@@ -1,11 +1,11 @@
-// Weights that rank 0 sends to ranks of other machines: those that a rank cannot read, or of which
-// it has others than rank 0.
+// Weights that rank 0 sends to ranks of other machines: those that a rank cannot read, and those
+// that differ from rank 0's.
 //
 // While a rank loads the plan it asks rank 0 about each slice that its actors load, and waits for
 // the answer. Where its file has the size, the time of modification and the header of rank 0's, it
 // is taken for the same. Else the slice is compared piece by piece: the rank tells the digest of a
 // piece, and rank 0 answers that its own is the same, or with the bytes. So a rank has one question
-// open at a time, a message has one piece at most, and nobody allocates more than the plan says.
+// open at a time, a message has one piece at most, and no rank allocates more than the plan says.
 #ifndef CGRAPH_RUNTIME_ENGINE_RANKS_SENT_WEIGHTS_H_
 #define CGRAPH_RUNTIME_ENGINE_RANKS_SENT_WEIGHTS_H_
 

@@ -12,8 +12,8 @@
 namespace cgraph::engine {
 
 // Serves a rank that rank 0 has started on its machine until the engine has ended, then ends the
-// process at once: nothing of it has to be given back. What goes wrong is told to rank 0, which
-// says it. cgrun is such a process where its only argument is `--rank=K`.
+// process at once: nothing of it has to be given back. The rank tells rank 0 what goes wrong, and
+// rank 0 reports it. cgrun is such a process where its only argument is `--rank=K`.
 [[noreturn]] void ServeRank(uint32_t rank);
 
 // Serves engines of rank 0 at a rank that a launcher has started, one after the other, until rank 0
@@ -23,7 +23,7 @@ int ServeMachine(cluster::Peers& peers, const std::function<std::string()>& desc
                  const std::function<void(int)>& ending = nullptr);
 // At rank 0: ends the ranks that a launcher has started, with its exit code, once no engine is
 // left. False where one of them did not end its part of an engine in time; then nothing is done.
-// Where one is lost while all end, which the others would wait for, all processes are ended with
+// Where a rank is lost while all end, the others would wait for it, so all processes are ended with
 // the exit code.
 bool EndMachines(cluster::Peers& peers, int exit_code);
 

@@ -16,14 +16,14 @@
 
 namespace cgraph::engine {
 
-// MeasurementQuestions: what rank 0 asks, and makes of the answers: times of calls, and steps of
-// traces.
+// MeasurementQuestions: rank 0's side. It asks, and makes times of calls and steps of traces of the
+// answers.
 class MeasurementQuestions {
  public:
   MeasurementQuestions(cluster::Messenger& messenger, LoadedPlan& loaded, const Workers& workers)
       : messenger_(messenger), loaded_(loaded), workers_(workers), clocks_(messenger.count()) {}
 
-  // Asks all, and waits for their answers; those that do not come in time are left out.
+  // Asks all ranks and waits for their answers; leaves out those that do not come in time.
   void Ask();
   // Takes an answer.
   void OnMessage(uint32_t from, const cluster::MachineMessage& message, std::string_view text);
@@ -42,14 +42,15 @@ class MeasurementQuestions {
   cluster::Messenger& messenger_;
   LoadedPlan& loaded_;
   const Workers& workers_;
-  std::mutex mutex_;                   // held by who asks
+  std::mutex mutex_;                   // held while Ask() runs
   std::vector<OtherClock> clocks_;     // by rank
   std::atomic<uint32_t> question_{0};  // the number of the last one
   std::atomic<int64_t> asked_ns_{0};   // when
   std::atomic<uint32_t> answers_{0};   // to it
 };
 
-// MeasurementAnswers: another rank's side. Who hears a question must not send, so Send() does.
+// MeasurementAnswers: another rank's side. A thread that hears a question must not send, so Send()
+// answers it later.
 class MeasurementAnswers {
  public:
   MeasurementAnswers(cluster::Messenger& messenger, const LoadedPlan& loaded,

@@ -4,8 +4,8 @@
 // All ranks know which lanes each communicator has, and which devices run on GPUs. Of each
 // communicator whose members are all on GPUs, on more than one machine, the ranks with members tell
 // rank 0 whether they would join it, and the first member's rank an id. Where all would, rank 0
-// tells them the id, and they join, in the order of the communicators' numbers: so no rank waits
-// for one that waits for it.
+// tells them the id, and they join. The order of the communicators' numbers rules out that two
+// ranks wait for each other.
 #include <algorithm>
 #include <cstring>
 #include <map>

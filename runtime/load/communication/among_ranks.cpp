@@ -2,8 +2,8 @@
 //
 // All ranks go through all collectives alike. Each rank says of those that it has a member of
 // whether its devices would carry them out. A collective is carried out where all its ranks say so.
-// Then the ranks of each communicator join it, in one order everywhere, so that no rank waits for
-// one that waits for it.
+// Then the ranks of each communicator join it, in one order everywhere, so that no two ranks wait
+// for each other.
 #include <algorithm>
 #include <cstring>
 #include <map>

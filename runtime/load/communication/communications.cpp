@@ -219,8 +219,9 @@ class Maker {
   }
   uint32_t OwnRank() const { return links_ == nullptr ? 0 : loaded_.rank; }
 
-  // Returns the event count of who waits for the other ends: in communications that the host takes
-  // part in, a queue waits for nothing; the work queue that issues to it does.
+  // Returns the event count of what waits for the other ends: the lane's queue, or the work queue
+  // that issues to it in communications that the host takes part in, where a queue waits for
+  // nothing.
   EventCount* EventCountOf(uint32_t lane, bool hosted) const {
     const QueueMap::Queue& queue = loaded_.queue_map.OfLane(lane);
     return hosted && loaded_.devices[DeviceOf(lane)]->traits().queues_communicate

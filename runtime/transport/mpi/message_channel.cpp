@@ -3,10 +3,15 @@
 // taken it out.
 //
 // Where an end is on a queue, the slots of its rank are pinned memory. The queue of a sender copies
-// into a slot and signals; whoever goes on with messages sees the signal and sends (Relay). On the
-// other side a queue's end is issued when the message has arrived; the queue copies it out and
-// signals, and then the sender is told. So no queue waits for the host or for another machine. The
-// two ends do not know of each other what they are on.
+// into a slot and signals; the thread that goes on with messages sees the signal and sends (Relay).
+// On the other side a queue's end is issued when the message has arrived; the queue copies it out
+// and signals, and then the sender is told. So no queue waits for the host or for another machine.
+// The two ends do not know of each other what they are on.
+//
+// Three kinds of threads meet here. The thread that drives a lane, or issues to a queue, calls the
+// functions of Channel. The thread that polls the messenger calls BufferFor() and OnMessage(),
+// under the messenger's lock. Relay() is called by the threads that go on with messages. Counters
+// with one writer each hand the slots over between them.
 #include <span>
 #include <utility>
 

@@ -3,7 +3,8 @@
 // Every member signals that its values are there, waits for all others, and makes its own result
 // from their values where these lie: by copies, or by a kernel that reduces in rank order, so that
 // results have the same bits at all members. Then it signals that it has left, and waits until all
-// others have.
+// others have: only then may what is behind in its queue write where they read its values. The
+// three steps are the three passes, so a work queue issues no wait before the signal that ends it.
 #include <algorithm>
 #include <utility>
 #include <vector>

@@ -3,6 +3,11 @@
 // The sender signals that its values are there and waits until they were taken; the receiver waits,
 // copies them from where they lie, and signals. All of it happens in the queues: once issued, the
 // host has no part in it.
+//
+// The passes keep the order in which streams of one GPU may share hardware: in kShow the sender
+// signals and waits for nothing, in kMove the receiver waits for that signal alone, in kEnd the
+// sender waits for what the receiver has signalled in kMove. So a work queue issues no wait before
+// the signal that ends it.
 #include <utility>
 
 #include "runtime/base/sync/semaphore.h"

@@ -3,7 +3,12 @@
 //
 // The sender copies into a slot and signals that the message is there; the receiver copies it out
 // and signals that the slot is free. An end of the host's looks at the same two semaphores. A queue
-// never waits for the host: its end is issued when the host has done its part.
+// never waits for the host: its end is issued when the host has done its part. What a stream would
+// wait for, the issuing thread has then seen already (ReadyToSend, ReadyToReceive).
+//
+// A message of the host's brings its poison flag with it, one for each slot. A message of a queue
+// has none: when it is issued, the host does not know yet what is poisoned. Its receiver looks at
+// the flags that the sender looks at (CommStepMaker::Joined).
 #include <atomic>
 #include <string>
 #include <utility>

@@ -470,6 +470,8 @@ Result<device::Memory> AllocateForCollectives(const std::shared_ptr<Gpu>& gpu, u
     return AllocateOnGpu(gpu, bytes, kind, what);
   }
   CGRAPH_RETURN_IF_ERROR(gpu->account().CheckFree(bytes, what));
+  // Memory that NCCL refuses is replaced by ordinary memory: then the communicator registers
+  // nothing (NcclCommunicator::Register), and collectives work all the same.
   const uint64_t size = InBlocks(bytes);
   void* data = nullptr;
   if ((*nccl)->ncclMemAlloc(&data, size) != nccl::kSuccess || data == nullptr) {

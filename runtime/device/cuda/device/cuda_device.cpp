@@ -20,6 +20,8 @@ Result<std::unique_ptr<CudaDevice>> CudaDevice::Make(
                      std::move(communicators), std::move(shared), std::move(failed)));
 }
 
+// What several processes share comes first: pinned memory from the region that all of them map, and
+// blocks that the driver exports whole. Collectives by NCCL want memory that NCCL gives.
 Result<Memory> CudaDevice::Allocate(uint64_t bytes, MemoryKind kind, const std::string& what) {
   if (kind == MemoryKind::pinned && shared_ != nullptr) {
     return shared_->Allocate(bytes, kind, what);

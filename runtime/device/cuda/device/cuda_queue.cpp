@@ -57,7 +57,7 @@ Result<std::unique_ptr<CudaQueue>> CudaQueue::Open(LogicalGpu& gpu, const Device
 
 bool CudaQueue::Close() {
   if (stream_ == nullptr) return true;
-  watcher_.Remove(&pending_);
+  watcher_.Remove(&pending_);  // from here on the watcher does not come to it
   AbortCollectives();
   const CUstream stream = std::exchange(stream_, nullptr);
   if (!pending_.End()) {
@@ -70,6 +70,8 @@ bool CudaQueue::Close() {
 
 // ---- issuing ------------------------------------------------------------------------------------
 
+// An operation whose flag is set already is not issued: nothing of it is left to do. Signals and
+// waits are operations of their own, so no other queue misses it.
 bool CudaQueue::Begins(const device::Operation& operation) {
   if (recording_ != nullptr) return true;
   const uint32_t own = operation.predicate.own;
@@ -92,6 +94,8 @@ Guard CudaQueue::GuardOf(const device::Operation& operation, const Prepared* pre
   Guard guard = poison_.GuardOf(operation);
   guard.log = log_.log();
   guard.step = operation.tag.step;
+  // The log names a failure by graph and step alone, so QueueLog remembers the rest. A recorded
+  // launch has a round only when it is replayed.
   if (guard.looks && recording_ == nullptr) {
     log_.SetStep(operation, operation.tag.round, prepared);
   }
@@ -114,6 +118,8 @@ Guard CudaQueue::GuardOf(const device::Operation& operation, const Prepared* pre
   return guard;
 }
 
+// The work is remembered before it is appended: a report names it while the driver, or code of
+// others, takes long over that; and a queue that breaks meanwhile fails it.
 void CudaQueue::Launch(const device::Launch& launch) {
   if (!Begins(launch)) return;
   const auto& prepared = static_cast<const Prepared&>(*launch.executable);
@@ -169,6 +175,9 @@ CUresult CudaQueue::Upload(const device::Launch& launch, device::Source& source,
   return driver.cuStreamSynchronize(stream_);
 }
 
+// Code of others cannot look at flags on the GPU, and must not run on values that are poisoned. So
+// the host decides, by flags that it sees (DevicePoison::CarryOn); the issuer has waited for the
+// queue where only the GPU knows (load/poison/native_calls.h).
 void CudaQueue::CallCode(const device::Launch& launch, device::QueueCode& code) {
   if (recording_ != nullptr) return recording_->Refuse(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
   const device::Bindings& bindings = *launch.bindings;
@@ -238,7 +247,7 @@ void CudaQueue::Communicate(const device::Communicate& communicate) {
 }
 
 void CudaQueue::Wait(const TimelineSemaphore* semaphore, uint64_t value, const Tag& tag) {
-  if (semaphore->Reached(value)) return;
+  if (semaphore->Reached(value)) return;  // what it stands for is over already
   CUresult result = gpu_.gpu()->MakeCurrent();
   if (!pending_.Remember({Kind::kWait, tag, semaphore, value})) return;
   if (result == CUDA_SUCCESS) {
@@ -258,6 +267,8 @@ void CudaQueue::Signal(TimelineSemaphore* semaphore, uint64_t value) {
     }
     if (result != CUDA_SUCCESS) pending_.Break(gpu_.FailureText(result));
   }
+  // The watcher sleeps while nothing is pending. From here on a thread may sleep until this signal
+  // comes, and the GPU wakes none.
   watcher_.Wake();
 }
 
@@ -278,6 +289,7 @@ void CudaQueue::EndCollectives() {
   for (size_t i = 0; i < collects_.size(); ++i) {
     const device::Collect& collect = collects_[i];
     auto* communicator = static_cast<NcclCommunicator*>(collect.communicator);
+    // The group is one operation of the stream: its last entry has the times of all.
     if (i + 1 == collects_.size()) {
       issues = BeginWork(collect, communicator);
     } else {
@@ -302,6 +314,8 @@ void CudaQueue::EndCollectives() {
 
 // ---- recording ----------------------------------------------------------------------------------
 
+// Thread-local: other threads of the process, such as the program's, may go on with calls that a
+// capture in progress would otherwise forbid them.
 void CudaQueue::BeginRecording() {
   recording_ = std::make_unique<CudaGraph>(gpu_.gpu());
   recording_->Refuse(gpu_.gpu()->MakeCurrent());

@@ -3,6 +3,11 @@
 // Issuing appends to the stream and returns. What the host remembers of it until it is over is in
 // PendingOperations, which also says what happens where the GPU fails as a whole. What fails on the
 // device leaves an entry in the queue's log (QueueLog).
+//
+// Three kinds of threads come here. The issuer, one at a time, issues and polls; what this class
+// keeps beside `pending_` is its own. The device's watcher forgets what is over
+// (PendingOperations::Watch). Any thread asks for the head. Calls of the driver that append to the
+// stream are the issuer's alone, so they need no lock.
 #ifndef CGRAPH_RUNTIME_DEVICE_CUDA_DEVICE_CUDA_QUEUE_H_
 #define CGRAPH_RUNTIME_DEVICE_CUDA_DEVICE_CUDA_QUEUE_H_
 
@@ -58,7 +63,7 @@ class CudaQueue : public device::Queue, public device::Recorder {
 
   // Returns whether the operation is to be issued.
   bool Begins(const device::Operation& operation);
-  // As those of PendingOperations, of what is not recorded.
+  // As those of PendingOperations; they do nothing while the queue records.
   bool BeginWork(const device::Operation& operation, NcclCommunicator* communicator = nullptr);
   void EndWork();
   // Makes the guard of an operation. Where it has more extents that kernels have made than one
@@ -68,8 +73,8 @@ class CudaQueue : public device::Queue, public device::Recorder {
   // Fails an operation that was not issued.
   void Fail(const device::Operation& operation, std::string error);
   CUresult Upload(const device::Launch& launch, device::Source& source, std::string& error);
-  // Lets code of others append the work of a launch. Whether something that it checks is poisoned
-  // is known to the host: who issues has waited for it.
+  // Lets code of others append the work of a launch. The host knows whether something that it
+  // checks is poisoned: the issuer has waited for it.
   void CallCode(const device::Launch& launch, device::QueueCode& code);
 
   LogicalGpu& gpu_;

@@ -74,6 +74,8 @@ Guard PoisonTable::GuardOf(const device::Bindings& bindings,
   return guard;
 }
 
+// The execution that had the frame is over, and the next one is not submitted: no stream uses the
+// flags now. A memset may return before it is done, so it is waited for.
 CUresult PoisonTable::Clear(const device::Bindings& bindings) const {
   const Driver& driver = gpu_->driver();
   CUresult result = gpu_->MakeCurrent();

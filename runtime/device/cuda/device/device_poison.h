@@ -4,6 +4,9 @@
 // Each frame has a copy of its flags in the device's memory, which the device's kernels read; the
 // host's flags are the truth that other devices read. What operations check is uploaded at load,
 // without the flags that nothing sets (PoisonTable).
+//
+// A kernel reads the device's copy of a flag that an operation of this device sets, which costs no
+// way over the bus, and the host's of any other (kElsewhere). A kernel that fails sets both.
 #ifndef CGRAPH_RUNTIME_DEVICE_CUDA_DEVICE_DEVICE_POISON_H_
 #define CGRAPH_RUNTIME_DEVICE_CUDA_DEVICE_DEVICE_POISON_H_
 
@@ -93,8 +96,8 @@ class DevicePoison {
 
   // From here on CarryOn() does something: code of others looks at flags on the host.
   void LetHostLook() { host_looks_ = true; }
-  // Sets the operation's flag on the host where that knows already that it will be set: code of
-  // others is not called then.
+  // Sets the operation's flag on the host where something that it checks is poisoned there: code of
+  // others behind it is not called then.
   void CarryOn(const device::Operation& operation) const;
 
  private:

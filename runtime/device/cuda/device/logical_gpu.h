@@ -39,7 +39,7 @@ class LogicalGpu {
   Status Check(CUresult result, const std::string& what) const;
   std::string ErrorText(CUresult error, const std::string& what) const;
 
-  // Returns what is said when the driver reports an error of the GPU as a whole, and what to do.
+  // Returns the message for an error of the GPU as a whole, with what to do about it.
   std::string FailureText(CUresult error) const;
   // Called when a queue breaks, before it makes signals in place of those that do not come.
   void SetFailure(const std::string& why);

@@ -19,8 +19,9 @@ constexpr uint32_t kLooksPerQuery = 64;
 // How often it is looked whether a stream that ends is over.
 constexpr auto kLookEvery = std::chrono::microseconds(20);
 
-// Signals in place of a stream that does not any more. Semaphores never go back. Returns whether
-// the value was not reached before.
+// Signals in place of a stream that does not any more. Returns whether the value was not reached
+// before. A read-modify-write: the stream, the watcher and the thread that closes may signal the
+// same word at once, and a lower value must not replace a higher one.
 bool Force(const TimelineSemaphore& semaphore, uint64_t value) {
   auto* word = const_cast<std::atomic<uint64_t>*>(semaphore.word());
   uint64_t now = word->load();
@@ -44,6 +45,8 @@ Status PendingOperations::Begin(CUstream stream, const device::QueueOptions& opt
 
 // ---- issuing ------------------------------------------------------------------------------------
 
+// A broken stream remembers, too, and nothing is appended to it: FailIssued() then reports the
+// operation and makes the signal, so that executions in progress end.
 bool PendingOperations::Remember(Issued issued) {
   std::lock_guard lock(mutex_);
   if (issued.kind != Kind::kSignal) last_tag_ = issued.tag;
@@ -88,6 +91,8 @@ void PendingOperations::Break(std::string why) {
   BreakLocked(std::move(why));
 }
 
+// The device's failure is set before any signal is made in place of the stream's: a thread that
+// sees such a signal and asks Device::Failure() must not take the values for good.
 void PendingOperations::BreakLocked(std::string why) {
   if (broken_) return;
   broken_ = true;
@@ -117,7 +122,8 @@ void PendingOperations::EndCollectives(const Status& issued,
       BreakLocked(fmt::format("{}: {}", gpu_.name(), issued.message()));
     }
   }
-  // What was remembered of them may be forgotten already: the watcher looks at broken streams, too.
+  // The stream may have broken since BeginWork(), while NCCL was called without the lock. What was
+  // remembered of them may be forgotten already: the watcher looks at broken streams, too.
   for (const device::Collect& collect : collects) {
     if (broken_) communicator_of(collect)->Abort(why_broken_);
   }
@@ -132,7 +138,8 @@ bool PendingOperations::Forget(std::vector<const TimelineSemaphore*>& come) {
     return any;
   }
   if (!broken_ && !FindsFailure()) return false;
-  // NCCL may write to memory until it has aborted, so nobody is told before that it is free.
+  // NCCL may write to memory until it has aborted, so operations are not failed before: their
+  // signals would say that the memory is free.
   const bool aborting = std::any_of(issued_.begin(), issued_.end(), [](const Issued& issued) {
     return issued.communicator != nullptr && issued.communicator->Aborting();
   });
@@ -173,6 +180,8 @@ bool PendingOperations::ForgetOver(std::vector<const TimelineSemaphore*>& come) 
   return over != 0;
 }
 
+// The reports are there before the signals are made, as for a stream that works: the issuer reads
+// signals first and then polls for reports (WorkQueue::FinishEntries).
 bool PendingOperations::FailIssued(std::vector<const TimelineSemaphore*>& come) {
   const bool any = !issued_.empty();
   for (; !issued_.empty(); issued_.pop_front()) {
@@ -199,7 +208,8 @@ bool PendingOperations::FailIssued(std::vector<const TimelineSemaphore*>& come) 
     }
     ++finished_;
   }
-  // The stream may go on, and write what it was to write before. Who listens may have looked since.
+  // The stream may go on, and write the lower value that it was to write. A listener may have
+  // looked since.
   for (const auto& [semaphore, value] : forced_) {
     if (Force(*semaphore, value)) come.push_back(semaphore);
   }
@@ -222,6 +232,8 @@ CUresult PendingOperations::StreamState() const {
   return current == CUDA_SUCCESS ? gpu_.driver().cuStreamQuery(stream_) : current;
 }
 
+// Asking the driver takes far longer than reading a word, and a GPU seldom fails: so it is asked
+// only after looks in vain, every so many of them.
 bool PendingOperations::FindsFailure() {
   if (++looks_ % kLooksPerQuery != 0) return false;
   const CUresult state = StreamState();
@@ -242,6 +254,7 @@ void PendingOperations::LookAtCollectives(size_t count, bool asks) {
   }
 }
 
+// Listeners are notified without the lock, since a thread that wakes may poll at once.
 bool PendingOperations::Poll(std::vector<Report>& reports) {
   std::vector<const TimelineSemaphore*> come;
   bool any;
@@ -317,9 +330,10 @@ bool PendingOperations::End() {
   return over;
 }
 
-// Nobody signals any more what the stream waits for. What is behind runs on memory that nobody
-// reads. A broken stream may still write what it was to signal before, so that a semaphore goes
-// back: all are signalled until the stream is over, or the driver has nothing to say of it.
+// No thread signals any more what the stream waits for, so this one does; the operations behind the
+// waits then work on memory that is not read. A broken stream may still write the lower value that
+// it was to signal, which takes a semaphore back. So all are signalled again and again until the
+// stream is over, or the driver reports an error of it.
 bool PendingOperations::AwaitEnd() {
   const Driver& driver = gpu_.driver();
   const auto begun = std::chrono::steady_clock::now();

@@ -52,7 +52,7 @@ class PendingOperations {
     NcclCommunicator* communicator = nullptr;  // of a collective
     const CudaGraph* graph = nullptr;          // that was launched: this is its first operation
   };
-  // Returns whether the stream is to have it: not when it is broken.
+  // Returns whether the caller is to append it to the stream: not when that is broken.
   bool Remember(Issued issued);
   // Remember work that is issued between the two calls; BeginWork returns what Remember does.
   bool BeginWork(const device::Operation& operation, NcclCommunicator* communicator = nullptr,
@@ -68,8 +68,8 @@ class PendingOperations {
   // As those of Queue.
   bool Poll(std::vector<device::Report>& reports);
   std::optional<device::Head> Head();
-  // Forgets what is over and wakes who listens to the signals that have come. Called by the
-  // device's watcher. Returns whether it is to be called again soon: something is pending, or the
+  // Forgets what is over and wakes the listeners of the signals that have come. Called by the
+  // device's watcher. Returns whether it should be called again soon: something is pending, or the
   // stream is broken and not over.
   bool Watch();
 
@@ -85,15 +85,16 @@ class PendingOperations {
   void AbortIssued(const std::string& why);  // the collectives
   void ReportTimes(const Issued& work);
   // Breaks the stream where one of the first `count` entries is a collective whose communicator was
-  // aborted; `asks`: NCCL about each communicator of them, too.
+  // aborted. `asks`: asks NCCL about each of their communicators first.
   void LookAtCollectives(size_t count, bool asks);
   // Forgets what is over and, of a broken stream, all; so do the two that follow. Appends the
   // semaphores whose signals have come. Returns whether anything was forgotten.
   bool Forget(std::vector<const TimelineSemaphore*>& come);
   bool ForgetOver(std::vector<const TimelineSemaphore*>& come);
-  // Of a broken stream: fails what was issued to it, and signals in its place.
+  // Fails what was issued to a broken stream, and signals in its place.
   bool FailIssued(std::vector<const TimelineSemaphore*>& come);
-  // Returns how many entries are over: those up to the last signal that has come, and itself.
+  // Returns how many entries are over: those up to the last signal that has come, and itself. A
+  // stream is in order, so what stands before a signal is over when the signal has come.
   size_t CountOver() const;
   CUresult StreamState() const;  // what the driver says of the stream, or of its context
   // Asks now and then whether the GPU or a communicator has failed; then the stream is broken.

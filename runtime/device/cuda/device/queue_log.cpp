@@ -27,6 +27,9 @@ Status QueueLog::Open(const std::shared_ptr<Gpu>& gpu) {
   return Status::Ok();
 }
 
+// The log is a ring in pinned memory. Kernels of this stream write it, one after another: an entry,
+// then a fence, then the count. So the count alone says which entries can be read, and the signal
+// behind a kernel comes after both.
 bool QueueLog::Read(std::vector<device::Report>& reports) {
   const uint64_t count = std::atomic_ref<uint64_t>(log_->count).load(std::memory_order_acquire);
   const bool whole = count - seen_ <= log_->room;

@@ -1,6 +1,6 @@
-// QueueLog: what has failed on the GPU of the operations of one queue. A kernel that fails leaves
-// an entry in the queue's log (kernels/abi.h); the host makes a report of it, by what it issued
-// last of that step.
+// QueueLog: which operations of one queue have failed on the GPU. A kernel that fails leaves an
+// entry in the queue's log (kernels/abi.h). The host makes a report of the entry and of what it
+// issued last of that step.
 #ifndef CGRAPH_RUNTIME_DEVICE_CUDA_DEVICE_QUEUE_LOG_H_
 #define CGRAPH_RUNTIME_DEVICE_CUDA_DEVICE_QUEUE_LOG_H_
 
@@ -32,7 +32,7 @@ class QueueLog {
                                                        operation.dims};
   }
   // Appends a report of each failure since the last call. False where there were more than the log
-  // has room for: of some it is not known that they have failed.
+  // has room for: then some failures are not known.
   bool Read(std::vector<device::Report>& reports);
 
  private:

@@ -38,6 +38,9 @@ bool QueueWatcher::WatchAll() {
   return pending;
 }
 
+// A GPU writes a semaphore's word and wakes no thread, so this one looks. It sleeps only while no
+// queue has anything pending; the predicate looks once more when the sleep is announced, so a
+// signal that was issued just before is not missed.
 void QueueWatcher::Run() {
   uint32_t looks = 0;
   while (!ended_) {

@@ -1,5 +1,5 @@
 // QueueWatcher: a thread that looks at the queues of a device while something is pending in them,
-// so that a thread that sleeps until a signal comes is woken.
+// and wakes the threads that sleep until a signal comes.
 #ifndef CGRAPH_RUNTIME_DEVICE_CUDA_DEVICE_QUEUE_WATCHER_H_
 #define CGRAPH_RUNTIME_DEVICE_CUDA_DEVICE_QUEUE_WATCHER_H_
 
@@ -20,14 +20,14 @@ class QueueWatcher {
 
   void Add(PendingOperations* queue);
   void Remove(PendingOperations* queue);
-  // Called when something was issued that others may wait for.
+  // Called when something was issued that threads may wait for.
   void Wake() { pending_.Notify(); }
 
  private:
   void Run();
   bool WatchAll();
 
-  std::mutex mutex_;
+  std::mutex mutex_;  // held while queues are watched, so none ends meanwhile
   std::vector<PendingOperations*> queues_;  // under mutex_
   EventCount pending_;
   std::atomic<bool> ended_{false};

@@ -97,6 +97,8 @@ Result<std::shared_ptr<Gpu>> Gpu::Open(const Driver& driver, int ordinal, std::s
   return gpu;
 }
 
+// What lies in the context goes before the context. Behind a kernel that was abandoned nothing
+// goes: each of these calls could wait for that kernel for ever.
 Gpu::~Gpu() {
   if (context_ == nullptr) return;
   if (driver_.abandoned()) {
@@ -157,6 +159,8 @@ Result<const ClockAnchor*> Gpu::Anchor(CUstream stream) {
   return anchor_.get();
 }
 
+// A GPU that does not reach another one is no error: values between the two go through the host.
+// But NCCL's symmetric memory is for GPUs that all reach each other (AllocateForCollectives).
 void Gpu::ReachPeer(Gpu& peer) {
   int can = 0;
   CUresult enabled = driver_.cuDeviceCanAccessPeer(&can, device_, peer.device_);
@@ -249,6 +253,8 @@ Result<Memory> AllocateOnGpu(const std::shared_ptr<Gpu>& gpu, uint64_t bytes, Me
   if (const CUresult error = driver.cuMemAlloc(&address, size); error != CUDA_SUCCESS) {
     return gpu->account().Refused(bytes, what, error);
   }
+  // Counted and owned before it is zeroed: where that fails, the handle takes it back and off the
+  // account.
   gpu->account().Add(what, size);
   Memory memory(reinterpret_cast<std::byte*>(address), size, kind, /*host_visible=*/false,
                 std::make_shared<GpuBlock>(gpu, FreeOnGpu, what));

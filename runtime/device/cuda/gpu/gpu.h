@@ -1,8 +1,8 @@
 // Gpu: a physical GPU, its primary context, and the kernels that are loaded into it. The logical
 // devices of a plan that are mapped to one GPU share it.
 //
-// Its memory is allocated here, too, with an account of what has taken it (MemoryAccount). What the
-// program's own use of the GPU needs is a part of its own (handover.cpp).
+// Its memory is allocated here, too, with an account of what has taken it (MemoryAccount).
+// handover.cpp has what the program's own use of the GPU needs.
 #ifndef CGRAPH_RUNTIME_DEVICE_CUDA_GPU_GPU_H_
 #define CGRAPH_RUNTIME_DEVICE_CUDA_GPU_GPU_H_
 
@@ -29,7 +29,7 @@ namespace cgraph::cuda {
 // the oldest one on which they do, and what to do.
 Status CheckAge(int ordinal, const std::string& model, int major, int minor);
 
-// Returns what to do about an error of the driver that is about a GPU.
+// Returns what to do about an error that the driver reports of a GPU.
 const char* MendOf(CUresult error);
 
 class Gpu;
@@ -60,8 +60,8 @@ class MemoryAccount {
 
 class Gpu : public std::enable_shared_from_this<Gpu> {
  public:
-  // Opens GPU number `ordinal`, which is those devices of a plan: "gpu[0], gpu[1]". kNotFound when
-  // there is none, or it is too old; else as Check().
+  // Opens GPU number `ordinal`. `devices`: those of a plan that are mapped to it, as "gpu[0],
+  // gpu[1]". kNotFound when there is none, or it is too old; else as Check().
   static Result<std::shared_ptr<Gpu>> Open(const Driver& driver, int ordinal,
                                            std::string devices = "");
   ~Gpu();
@@ -85,8 +85,8 @@ class Gpu : public std::enable_shared_from_this<Gpu> {
   Status CopyToGpu(void* to, const void* from, uint64_t bytes) const;
   // Zeroes memory of this GPU; done when it returns.
   Status Zero(void* data, uint64_t bytes, const std::string& what) const;
-  // Returns what streams of this GPU measure from; makes it on this one, an idle one, the first
-  // time. One thread at a time may call it. kFailed with the driver's error.
+  // Returns what streams of this GPU measure from. The first call makes it on `stream`, which must
+  // be idle. One thread at a time may call it. kFailed with the driver's error.
   Result<const ClockAnchor*> Anchor(CUstream stream);
   // Lets this GPU reach the memory of `peer`, where the hardware allows it.
   void ReachPeer(Gpu& peer);
@@ -122,7 +122,7 @@ class Gpu : public std::enable_shared_from_this<Gpu> {
   std::unique_ptr<OpenedLibraries> libraries_;
 };
 
-// Returns what a GPU, which owns it, hands over to the program's own use of it, and takes from it.
+// Returns the GPU as the program uses it beside the engine; the GPU owns it.
 std::unique_ptr<device::SharedGpu> MakeHandover(Gpu& gpu);
 
 // GpuBlock: the owner of one block of memory that a GPU reaches. `release` gives the block back,

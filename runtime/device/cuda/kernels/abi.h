@@ -1,6 +1,6 @@
 // What host and device code share: the sizes of blocks, and what kernels take, the layout of their
-// arguments. There is no padding in it, so that whoever looks through arguments for addresses finds
-// nothing but addresses.
+// arguments. There is no padding in it, so that a search for addresses in arguments finds nothing
+// but addresses.
 //
 // Poison. A kernel that checks poison flags finds them in its device's memory or, where another
 // device or the host sets a flag, in the frame's flags in host memory. A flag is set in both

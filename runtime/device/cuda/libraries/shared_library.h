@@ -56,7 +56,7 @@ void Warn(const char* library, const std::string& what, const Status& why = Stat
 // As above, that it is not used; nothing for kNotFound.
 void WarnUnused(const char* library, const Status& why);
 
-// Returns those that nobody has taken yet.
+// Returns those that have not been taken yet.
 std::vector<std::string> TakeWarnings();
 
 }  // namespace cgraph::cuda

@@ -4,6 +4,10 @@
 // everywhere.
 // A large all_reduce has a second round of messages: each member reduces a slice and sends it to
 // the other ranks. A rank without a member has an object that does nothing.
+//
+// The thread that drives a member sends its messages and makes its result. The thread that polls
+// takes the messages of members elsewhere, and copies the slices that they have reduced into the
+// results here. What one of them shows another goes through MemberRounds.
 #include <algorithm>
 #include <atomic>
 #include <span>

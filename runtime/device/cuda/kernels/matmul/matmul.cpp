@@ -87,7 +87,7 @@ class LibraryProduct final : public CudaExecutable {
                                                         preference, 1, &found, &count) == 0;
     functions.cublasLtMatmulPreferenceDestroy(preference);
     if (!ok || count < 1 || found.status != 0) return false;
-    algorithm_ = found.algorithm;
+    algorithm_ = found.algorithm;  // for all executions: another one would give other bits
     workspace_ = found.workspace_bytes;
     return true;
   }
@@ -97,7 +97,11 @@ class LibraryProduct final : public CudaExecutable {
     const void* a = call.inputs[0].data;
     const void* b = call.inputs[1].data;
     void* c = call.outputs[0].data;
+    // The library looks at no guard, and writes its result whatever is poisoned. That does no harm
+    // where a flag covers the result; a state has to keep the value that it had.
     if (in_state_ && call.guard.looks) return own_->Launch(call);
+    // The algorithm is for operands that are aligned so. A tensor of the caller's may lie elsewhere
+    // in each execution.
     for (const void* data : {a, b, static_cast<const void*>(c)}) {
       if (reinterpret_cast<uintptr_t>(data) % kOperandAlignment != 0) return own_->Launch(call);
     }
