@@ -62,11 +62,6 @@ Result<ExecutionState*> ExecutionPool::Take(uint32_t graph) {
   return execution;
 }
 
-void ExecutionPool::Put(ExecutionState* execution) {
-  execution->next = free_[execution->graph];
-  free_[execution->graph] = execution;
-}
-
 Result<ExecutionState*> ExecutionPool::Make(uint32_t g) try {
   const LoadedGraph& graph = *loaded_.graphs[g];
   auto execution = std::make_unique<ExecutionState>();

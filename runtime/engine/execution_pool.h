@@ -21,7 +21,7 @@ class ExecutionPool final : public ExecutionState::Pool {
  public:
   // `last`: called, on whatever thread, when the last one of a closed pool has come back.
   ExecutionPool(const LoadedPlan& loaded, const Workers& workers, Parts& engine,
-          DeviceFailures& device_failures, std::function<void()> last)
+                DeviceFailures& device_failures, std::function<void()> last)
       : loaded_(loaded),
         workers_(workers),
         engine_(engine),
@@ -44,7 +44,10 @@ class ExecutionPool final : public ExecutionState::Pool {
     return execution;
   }
   // Takes one back at once.
-  void Put(ExecutionState* execution);
+  void Put(ExecutionState* execution) {
+    execution->next = free_[execution->graph];
+    free_[execution->graph] = execution;
+  }
   // Returns how many Take() has made.
   uint64_t made() const { return made_.load(std::memory_order_relaxed); }
   // Closes the pool: none is taken any more. Returns whether no caller holds one: then the pool

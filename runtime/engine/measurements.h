@@ -11,8 +11,8 @@
 
 #include <cgraph/engine.h>
 
-#include "runtime/engine/ranks/ranks.h"
 #include "runtime/engine/execution_pool.h"
+#include "runtime/engine/ranks/ranks.h"
 #include "runtime/engine/submitter.h"
 #include "runtime/execute/workers.h"
 #include "runtime/load/loaded_plan.h"

@@ -64,6 +64,7 @@ Parts::Parts(std::unique_ptr<plan::Plan> plan, const EngineOptions& given,
       measurements(loaded, workers, *ranks, executions, submitter),
       watchdog(options, loaded, workers, submitter, driver, reporter, ending) {
   loaded.plan = std::move(plan);
+  ranks->TakePlace();
 }
 
 Result<Parts*> Parts::Load(std::unique_ptr<plan::Plan> plan, const EngineOptions& options) try {
@@ -208,7 +209,8 @@ void Parts::Teardown() {
   driver.Join();
   workers.Join();
   driver.JoinFallback();
-  // Before queues are closed: they then make signals of what never came, and it would be told.
+  // Before queues are closed: a queue that closes forces its missing signals, and the thread would
+  // report those as progress.
   ranks->EndThread();
   // GPUs read memory of each other's processes: none of these ends before all have let go.
   if (loaded.among_gpu_ranks()) {

@@ -17,12 +17,12 @@
 #include "runtime/engine/device_failures.h"
 #include "runtime/engine/driver.h"
 #include "runtime/engine/ending.h"
+#include "runtime/engine/execution_pool.h"
 #include "runtime/engine/measurements.h"
 #include "runtime/engine/options.h"
 #include "runtime/engine/ranks/ranks.h"
 #include "runtime/engine/report/reporter.h"
 #include "runtime/engine/rounds.h"
-#include "runtime/engine/execution_pool.h"
 #include "runtime/engine/states/state_access.h"
 #include "runtime/engine/states/state_store.h"
 #include "runtime/engine/submitter.h"
@@ -37,7 +37,7 @@ struct Parts {
   // At rank 0, or where there are no others: loads the plan and starts what runs it. As
   // Engine::Load().
   static Result<Parts*> Load(std::unique_ptr<plan::Plan> plan, const EngineOptions& options);
-  // `make_ranks`: makes `ranks`.
+  // `make_ranks`: makes the Ranks of this kind of engine, at this rank.
   using MakeRanks =
       std::function<std::unique_ptr<Ranks>(const EngineOptions& options, const EngineView& engine)>;
   Parts(std::unique_ptr<plan::Plan> plan, const EngineOptions& options,
@@ -54,9 +54,9 @@ struct Parts {
   const EngineOptions options;
   const EngineView view;  // of those that follow
   Ending ending;
+  const std::unique_ptr<Ranks> ranks;  // outlives devices, which ask it about other ranks
   LoadedPlan loaded;
   Workers workers;
-  const std::unique_ptr<Ranks> ranks;
   DeviceFailures device_failures;
   RoundReceiver rounds;
   ExecutionPool executions;

@@ -33,8 +33,9 @@ struct Workers {
   std::vector<std::unique_ptr<WorkQueue>> work_queues;
   std::vector<std::unique_ptr<Worker>> workers;
   device::SemaphoreArray queue_ends;  // per queue: entries that are over
-  mutable std::mutex closing;  // held by who closes the queues, and by who looks at them meanwhile
-  bool yields = false;                // whether an idle worker yields its core at once (spin.h)
+  // Held while a thread closes the queues, or frees graphs, and while a report looks at them.
+  mutable std::mutex closing;
+  bool yields = false;  // whether an idle worker yields its core at once (spin.h)
 
   // Makes all of it but the threads. kInvalid where there is no memory for it.
   Status Make(LoadedPlan& loaded, const Settings& settings);

@@ -16,7 +16,8 @@ namespace cgraph::engine {
 // Refuses a plan that uses features which this engine does not have.
 Status CheckSupported(const plan::Plan& plan);
 
-// Refuses an instruction of a host's lane that touches memory which the host cannot.
+// Refuses an instruction of a host's lane that touches memory which the host cannot
+// reach.
 Status CheckReach(const LoadedPlan& loaded, const plan::GraphIndex& index, uint32_t instruction);
 
 // Refuses an instruction that touches memory of a GPU which another rank serves, other than as a

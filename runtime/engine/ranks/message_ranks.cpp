@@ -25,9 +25,7 @@ MessageRanks::MessageRanks(const EngineOptions& options, const EngineView& engin
       messenger_(peers_.messenger),
       agreement_(
           messenger_, [this] { return was_interrupted_ = Interrupted(); }, LoadPatience(),
-          [this](const std::vector<uint32_t>& ranks) { return peers_.NamesOf(ranks); }) {
-  loaded_.apart = true;
-}
+          [this](const std::vector<uint32_t>& ranks) { return peers_.NamesOf(ranks); }) {}
 
 void MessageRanks::Join(uint32_t first_tag) {
   links_.emplace(messenger_, first_tag, agreement_);

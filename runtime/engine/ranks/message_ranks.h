@@ -30,6 +30,7 @@ class MessageRanks : public Ranks, private Poller {
  public:
   MessageRanks(const EngineOptions& options, const EngineView& engine);
 
+  void TakePlace() override { loaded_.apart = true; }
   LoadContext Context() override;
   void Configure(Workers::Settings& settings) override;
   void EndLoading() override { loading_.store(false, std::memory_order_relaxed); }

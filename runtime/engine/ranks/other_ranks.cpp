@@ -29,6 +29,7 @@ void LoadTally::Note(uint32_t rank, const cluster::Process& process, Status stat
                      std::pair<uint64_t, uint64_t> weight_bytes) {
   {
     std::lock_guard lock(mutex_);
+    if (has_loaded_[rank]) return;
     has_loaded_[rank] = true;
     if (status.ok()) {
       weight_bytes_[rank] = weight_bytes;
@@ -225,8 +226,12 @@ bool OtherRanks::AskStates(uint32_t rank, cluster::StateRequest& request,
 }
 
 void OtherRanks::GatherMeasurements() {
-  if (!options_.profile && !options_.trace) return;
-  if (claimed_ && tally_.begun() && ended_ == 0 && !messenger_.given_up()) measurements_.Ask();
+  if ((options_.profile || options_.trace) && IsServed()) measurements_.Ask();
+}
+
+bool OtherRanks::IsServed() const {
+  return claimed_ && tally_.begun() && ended_.load(std::memory_order_acquire) == 0 &&
+         !messenger_.given_up();
 }
 
 // Called by a thread of the supervision. A rank that goes before all have started is found by

@@ -83,7 +83,9 @@ class OtherRanks final : public MessageRanks, private cluster::Listener {
   bool AskStates(uint32_t rank, cluster::StateRequest& request, std::span<uint8_t> piece,
                  const std::function<bool()>& patient) override;
   void GatherMeasurements() override;
-  void ForgetMeasurements() override { SendToAll({.kind = cluster::MachineMessage::kForget}); }
+  void ForgetMeasurements() override {
+    if (IsServed()) SendToAll({.kind = cluster::MachineMessage::kForget});
+  }
   bool IsHalted(uint32_t rank) const override { return SilenceOf(rank).has_value(); }
   std::string HaltedText() const override;
   // When it returns, no message of the engine is under way any more. Where a rank does not end in
@@ -107,6 +109,7 @@ class OtherRanks final : public MessageRanks, private cluster::Listener {
   void SendPlan();
   void SendToAll(const cluster::MachineMessage& message, std::string_view text = {});
   bool AnswerWeightQuestions();
+  bool IsServed() const;  // all have loaded the plan, and none has ended its part
   std::optional<std::chrono::nanoseconds> SilenceOf(uint32_t rank) const;  // where it is long
 
   const uint32_t others_;  // how many

@@ -18,11 +18,10 @@ constexpr auto kPositionInterval = std::chrono::milliseconds(20);
 RankReporter::RankReporter(const EngineOptions& options, const EngineView& engine,
                            uint32_t first_tag, std::vector<uint32_t> weights)
     : MessageRanks(options, engine),
+      first_tag_(first_tag),
       first_rank_(
           messenger_, std::move(weights), [this] { return ending_.has_ended(); }, LoadPatience()),
-      measurements_(messenger_, loaded_, engine.workers) {
-  Join(first_tag);
-}
+      measurements_(messenger_, loaded_, engine.workers) {}
 
 LoadContext RankReporter::Context() {
   LoadContext context = MessageRanks::Context();

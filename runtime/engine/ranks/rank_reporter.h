@@ -32,6 +32,10 @@ class RankReporter final : public MessageRanks {
   // Hears a message of rank 0. Sends nothing: SendAnswers() does that.
   void Dispatch(std::span<const std::byte> message);
 
+  void TakePlace() override {
+    MessageRanks::TakePlace();
+    Join(first_tag_);
+  }
   LoadContext Context() override;
   void ReportLoaded(const Status& status) override;
   bool IsAskedStates() const override { return asked_states_.load(std::memory_order_seq_cst); }
@@ -55,6 +59,7 @@ class RankReporter final : public MessageRanks {
   void ReportFailures(uint32_t work_queue);
   void ReportHeads(uint32_t work_queue);
 
+  const uint32_t first_tag_;
   AskedFirstRank first_rank_;  // as this rank asks it for weights
   MeasurementAnswers measurements_;
   std::mutex report_mutex_;                // of the next

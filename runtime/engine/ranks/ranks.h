@@ -3,7 +3,7 @@
 //
 //   rank 0                                    every other rank
 //   Start        load the plan, or your part  ReportLoaded   it is loaded, or why not
-//   AwaitLoaded  all have loaded it; begin    AwaitStart
+//   AwaitLoaded  all have loaded it; begin    AwaitStart (messages: the first round says it)
 //   TellRound    run a round of a graph       what is finished, what has failed, queue positions
 //   AskStates    what does an actor keep?     AnswerStates
 //   GatherMeasurements, ForgetMeasurements    the times of calls, and traces
@@ -58,13 +58,16 @@ struct EngineView {
 
 class Ranks {
  public:
-  // Only the plan and the ending of `engine` need to be made by now.
+  // The parts of `engine` are not made yet: the constructor only keeps where they will be.
   Ranks(const EngineOptions& options, const EngineView& engine)
       : options_(options), loaded_(engine.loaded), ending_(engine.ending), engine_(engine) {}
   virtual ~Ranks() = default;
 
   // ---- loading the plan
 
+  // Called once the parts are made: sets the place of this rank in `engine.loaded`, where it is
+  // known by now.
+  virtual void TakePlace() {}
   // At rank 0: refuses a plan that the ranks do not fit, or options that they do not support.
   virtual Status Check(const plan::Plan&) const { return Status::Ok(); }
   // At rank 0: the number of workers, and the plan's lanes dealt to them, for the proof.
@@ -96,7 +99,8 @@ class Ranks {
 
   // ---- running it
 
-  // At rank 0: tells ranks that share no memory of a round. `extents`: those that its inputs have.
+  // At rank 0: tells ranks that share no memory of a round. `extents`: those that its inputs have,
+  // where devices have queues; else none.
   virtual void TellRound(uint32_t /*graph*/, const cluster::RoundMessage&,
                          std::span<const int64_t> /*extents*/) {}
   // At another rank that has no worker: goes on with messages until `until()`.

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -56,11 +57,17 @@ void ReportLoaded(cluster::Control& control, uint32_t rank, const Status& status
 
 RegionRanks::RegionRanks(const EngineOptions& options, const EngineView& engine, uint32_t rank,
                          std::shared_ptr<cluster::Region> region, cluster::Control& control)
-    : Ranks(options, engine) {
-  TakeRegion(rank, control.options.ranks, std::move(region), control);
-}
+    : Ranks(options, engine),
+      own_rank_(rank),
+      own_region_(std::move(region)),
+      control_(&control) {}
 
 // ---- loading the plan ---------------------------------------------------------------------------
+
+void RegionRanks::TakePlace() {
+  if (control_ == nullptr) return;
+  TakeRegion(own_rank_, control_->options.ranks, std::move(own_region_), *control_);
+}
 
 uint32_t RegionRanks::WorkersOf(const plan::Plan& plan) const {
   if (options_.processes != kProcessPerDevice) return options_.processes;
@@ -204,7 +211,7 @@ void RegionRanks::AwaitStart() {
   while (!begins()) control_->changed.Wait(begins);
 }
 
-Status RegionRanks::StartThread() {
+Status RegionRanks::StartThread() try {
   if (loaded_.rank == 0 || !loaded_.among_gpu_ranks()) return Status::Ok();
   heads_ = std::thread([this] {
     const auto ended = [this] { return ending_.has_ended(); };
@@ -215,6 +222,11 @@ Status RegionRanks::StartThread() {
     }
   });
   return Status::Ok();
+} catch (const std::system_error& error) {
+  return Status(StatusCode::kNotFound,
+                fmt::format("a rank needs a thread that tells where its queues are, and the system "
+                            "makes none: {}",
+                            error.code().message()));
 }
 
 void RegionRanks::EndThread() {
@@ -291,6 +303,7 @@ void RegionRanks::TellDeviceFailure(const Status& failure) {
 }
 
 bool RegionRanks::LosesPeers() const {
+  std::lock_guard lock(mutex_);
   return processes_ != nullptr && loaded_.among_gpu_ranks();
 }
 

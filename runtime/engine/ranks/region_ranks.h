@@ -29,6 +29,7 @@ class RegionRanks final : public Ranks {
   RegionRanks(const EngineOptions& options, const EngineView& engine, uint32_t rank,
               std::shared_ptr<cluster::Region> region, cluster::Control& control);
 
+  void TakePlace() override;
   uint32_t WorkersOf(const plan::Plan& plan) const override;
   void Deal(plan::Plan& plan) const override;
   Status Start() override;
@@ -65,7 +66,11 @@ class RegionRanks final : public Ranks {
   void TellDeviceFailure(const Status& failure);
   void BeginRound(Frame& frame);
 
-  cluster::Control* control_ = nullptr;  // in the region
+  // At another rank, until it takes its place.
+  uint32_t own_rank_ = 0;
+  std::shared_ptr<cluster::Region> own_region_;
+  // In the region; null at rank 0 before Start(), and where one process is enough.
+  cluster::Control* control_ = nullptr;
   mutable std::mutex mutex_;             // of the next, once the plan is loaded
   std::unique_ptr<cluster::Processes> processes_;  // at rank 0
   std::thread heads_;

@@ -37,8 +37,8 @@ Status LoadRank(Parts& parts) try {
   return OutOfMemory();
 } catch (const std::system_error& error) {
   return Status(StatusCode::kNotFound,
-                fmt::format("a rank needs {} threads, and the system made fewer: {}",
-                            parts.workers.workers.size() + 1, error.code().message()));
+                fmt::format("a rank needs more threads than the system makes: {}",
+                            error.code().message()));
 }
 
 // Serves one engine until it has ended. False where the plan could not be loaded, which rank 0 was

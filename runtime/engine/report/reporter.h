@@ -4,7 +4,6 @@
 #ifndef CGRAPH_RUNTIME_ENGINE_REPORT_REPORTER_H_
 #define CGRAPH_RUNTIME_ENGINE_REPORT_REPORTER_H_
 
-#include <mutex>
 #include <string>
 #include <vector>
 

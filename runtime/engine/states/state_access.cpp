@@ -124,7 +124,11 @@ Result<StoredObject> StateAccess::DoWithOwnObject(uint32_t actor, uint64_t offse
 // of the answer, with where it begins.
 Status StateAccess::AskInPieces(uint32_t rank, StateRequest& request, std::span<const uint8_t> from,
                          const TakePiece& take) {
-  std::vector<uint8_t> piece(StateRequest::kMostBytes);
+  // The piece has bytes of the states, or an error's text. How many bytes an object keeps is not
+  // known before it has answered.
+  constexpr uint64_t kText = 4096, kMost = StateRequest::kMostBytes;
+  const bool known = request.kind != Task::kLook && request.kind != Task::kSave;
+  std::vector<uint8_t> piece(known ? std::clamp(request.bytes, kText, kMost) : kMost);
   do {
     request.piece_bytes = request.HasPiece() ? PieceOf(request.bytes, request.begin) : 0;
     if (request.piece_bytes != 0) {

@@ -2,7 +2,8 @@
 //
 // The elements of x that meet the kernel for one element of the result are a patch. Patches are the
 // columns of a matrix; it is made for a block of the result at a time, so that it stays in the
-// second-level cache. f16 and bf16 are widened to f32 and added up in it.
+// second-level cache. f16 and bf16 are widened to f32. Sums are in the type of the products, also
+// those of a weight's gradient over all images, as in other frameworks.
 #ifndef CGRAPH_RUNTIME_DEVICE_CPU_KERNELS_CONVOLUTION_PRODUCTS_H_
 #define CGRAPH_RUNTIME_DEVICE_CPU_KERNELS_CONVOLUTION_PRODUCTS_H_
 
@@ -29,10 +30,12 @@ class ProductConvolution final : public Kernel {
     const int64_t most = std::max<int64_t>(kNear / std::max<int64_t>(patch_, 1), 1);
     columns_ = std::min(s_.out[1], most);
     rows_ = columns_ < s_.out[1] ? 1 : std::min(s_.out[0], most / columns_);
-    if (is_pointwise_)
-      rows_ = s_.out[0], columns_ = s_.out[1];
-    else
+    if (is_pointwise_) {
+      rows_ = s_.out[0];
+      columns_ = s_.out[1];
+    } else {
       patches_.resize(static_cast<size_t>(patch_ * rows_ * columns_));
+    }
     if constexpr (kIsHalf<T>) {
       wide_x_.resize(static_cast<size_t>(s_.channels * x_plane_));
       wide_weight_.resize(static_cast<size_t>(s_.out_channels * patch_));
@@ -163,10 +166,11 @@ class ProductConvolution final : public Kernel {
       for (int64_t q = first; q < end; ++q) x[q * stride + shift] += patch[q];
     } else {
       std::fill(patch, patch + first, C(0));
-      if (stride == 1)
-        std::copy(x + (first + shift), x + (end + shift), patch + first);
-      else
+      if (stride != 1) {
         for (int64_t q = first; q < end; ++q) patch[q] = x[q * stride + shift];
+      } else if (first < end) {  // else the pointers may be outside of x
+        std::copy(x + (first + shift), x + (end + shift), patch + first);
+      }
       std::fill(patch + end, patch + block.columns, C(0));
     }
   }
