@@ -315,6 +315,7 @@ void GraphAttribute(Checker& checker, GraphId id, const syntax::Attribute& attri
     }
     names.push_back(name);
   }
+  names.push_back("using");  // a clause of its own, which people take for one
   const Range at = attribute.name.range;
   Diagnostic& diagnostic = checker.diagnostics.Report(
       Code::kE0315, at,

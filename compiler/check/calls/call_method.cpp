@@ -3,8 +3,10 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "compiler/check/calls/arguments.h"
+#include "compiler/check/calls/overloads.h"
 #include "compiler/check/expressions/resolve.h"
 #include "compiler/check/names.h"
 #include "compiler/check/scope/lookup.h"
@@ -16,8 +18,32 @@ using namespace program;
 
 namespace {
 
+// The op or fn that a name means here, as the arguments choose it; null where it is none.
+const Symbol* FindFunction(const Scope& scope, const syntax::Name& name,
+                           const std::vector<syntax::Argument>& arguments) {
+  if (!HasName(scope.module, name.text)) return nullptr;
+  const Found found = FindName(scope.checker, scope.module, name.text, name.range);
+  if (found.symbol == nullptr) return nullptr;
+  const Symbol& chosen = ChooseOverload(scope.checker, *found.symbol, arguments);
+  return WrittenParameters(scope.checker, chosen) == nullptr ? nullptr : &chosen;
+}
+
+// Returns whether the second parameter of an op or fn is a list, as that of reshape(x, [2, 3]).
+bool TakesList(const Program& program, const Symbol& symbol) {
+  const auto* const op = std::get_if<OpId>(&symbol.node);
+  if (op == nullptr) return false;
+  const std::vector<Parameter>& parameters = program.ops[*op].signature.parameters;
+  return parameters.size() > 1 &&
+         std::holds_alternative<ListType>(program.types[parameters[1].type].node);
+}
+
+bool IsNumber(const std::string& word) {
+  return word.find_first_not_of("-0123456789") == std::string::npos;
+}
+
 // Rewrites `x.matmul(w)` as it is written here, `matmul(x, w)`, with the operands' own text where
-// that is short.
+// that is short: `x.reshape(2, 3)` as `reshape(x, [2, 3])`. Where the function does not take such
+// arguments, what it takes stands there: `split(x, parts: ..., dim: ...)`.
 std::string AsFunction(const Scope& scope, const syntax::CallExpr& node,
                        const syntax::FieldExpr& callee) {
   const auto text = [&](syntax::ExprId id) {
@@ -28,11 +54,31 @@ std::string AsFunction(const Scope& scope, const syntax::CallExpr& node,
     const bool fits = written.size() <= kLongest && !written.contains('\n');
     return fits ? written.str() : std::string("...");
   };
-  std::string call = callee.name.text + "(" + text(callee.base);
-  for (const syntax::Argument& argument : node.arguments) {
-    call += ", " + (argument.label ? argument.label->text + ": " : "") + text(argument.value);
+  std::vector<syntax::Argument> arguments = node.arguments;
+  arguments.insert(arguments.begin(), syntax::Argument{std::nullopt, callee.base});
+  std::vector<std::string> texts;
+  for (const syntax::Argument& argument : arguments) {
+    texts.push_back((argument.label ? argument.label->text + ": " : "") + text(argument.value));
   }
-  return call + ")";
+  const Symbol* const function = FindFunction(scope, callee.name, arguments);
+  const bool is_labelled = std::any_of(arguments.begin(), arguments.end(),
+                                       [](const auto& argument) { return argument.label; });
+  const bool are_items =  // of the list that the function takes
+      !is_labelled && (texts.size() > 2 || (texts.size() == 2 && IsNumber(texts[1])));
+  if (function != nullptr && are_items && TakesList(scope.program, *function)) {
+    const std::vector<std::string> items(texts.begin() + 1, texts.end());
+    texts = {texts.front(), fmt::format("[{}]", fmt::join(items, ", "))};
+  } else if (function != nullptr) {
+    const auto& parameters = *WrittenParameters(scope.checker, *function);
+    if (!Takes(parameters, arguments)) {
+      texts.resize(1);
+      for (size_t i = 1; i < parameters.size(); ++i) {
+        if (parameters[i].default_value.valid()) continue;
+        texts.push_back(parameters[i].name.text + ": ...");
+      }
+    }
+  }
+  return fmt::format("{}({})", callee.name.text, fmt::join(texts, ", "));
 }
 
 // Lists the first few methods: "it has `f` and `g`".

@@ -25,6 +25,8 @@ bool CanLabel(Parameters parameters, Parameters others) {
   });
 }
 
+}  // namespace
+
 bool Takes(Parameters parameters, const std::vector<syntax::Argument>& arguments) {
   const auto labelled = llvm::find_if(
       arguments, [](const syntax::Argument& argument) { return argument.label.has_value(); });
@@ -41,8 +43,6 @@ bool Takes(Parameters parameters, const std::vector<syntax::Argument>& arguments
                   });
          });
 }
-
-}  // namespace
 
 const std::vector<syntax::Parameter>* WrittenParameters(const Checker& checker,
                                                         const Symbol& symbol) {

@@ -5,6 +5,8 @@
 
 #include <vector>
 
+#include "llvm/ADT/ArrayRef.h"
+
 #include "compiler/check/checker.h"
 
 namespace cgraph::check {
@@ -17,6 +19,11 @@ const std::vector<syntax::Parameter>* WrittenParameters(const Checker& checker,
 // begins alike and goes on with other names is told apart by labels, clamp(x, min: a) and
 // clamp(x, max: b): a call without them means what is declared first.
 bool TakeTheSame(const std::vector<syntax::Parameter>& a, const std::vector<syntax::Parameter>& b);
+
+// Whether a call with these arguments gives the parameters all that they need, and no more, by their
+// number and labels.
+bool Takes(llvm::ArrayRef<syntax::Parameter> parameters,
+           const std::vector<syntax::Argument>& arguments);
 
 // Chooses among a symbol and its overloads. Where none takes the arguments, it is the one with the
 // nearest number of parameters, for what is said of the call.
