@@ -93,10 +93,11 @@ class MicroBatchFinder {
         if (at.part() == plan::Part::collective) {
           collective = Combined(collective, source);
         } else {
-          sent_[at.transfer()] = source;
+          sent_[at.transfer()].push_back(source);
         }
       });
     }
+    std::map<uint32_t, size_t> received;  // by transfer: how many of its values
     for (uint32_t i : instructions) {
       const plan::Instruction& at = graph_.instructions[i];
       const Source copied = at.kind() == plan::Kind::copy && at.inputs() == 1
@@ -107,13 +108,21 @@ class MicroBatchFinder {
         Source source = copied;
         if (part != plan::kNone) {
           const bool meets = graph_.parts[part].part() == plan::Part::collective;
-          source = meets ? collective : sent_[graph_.parts[part].transfer()];
+          source = meets ? collective : Sent(graph_.parts[part].transfer(), received);
         }
         if (at.kind() == plan::Kind::input) source = TakenBy(at);
         Write(operand, source);
         found_[i] = Combined(found_[i], source);
       });
     }
+  }
+
+  // Returns the source of the next value that a transfer brings: they come in the order in which
+  // they are sent.
+  Source Sent(uint32_t transfer, std::map<uint32_t, size_t>& received) {
+    const std::vector<Source>& sent = sent_[transfer];
+    const size_t value = received[transfer]++;
+    return value < sent.size() ? sent[value] : Source{.kind = Source::kSeveral};
   }
 
   Source TakenBy(const plan::Instruction& take) const {
@@ -201,7 +210,8 @@ class MicroBatchFinder {
   const plan::GraphIndex index_;
   std::vector<ByteIntervals<Source>> sources_;  // by buffer
   std::vector<Source> found_;                 // by instruction
-  std::map<uint32_t, Source> sent_;           // by transfer; a send is written before its receive
+  // By transfer, of each value; a send is written before its receive.
+  std::map<uint32_t, std::vector<Source>> sent_;
 };
 
 }  // namespace
