@@ -326,6 +326,9 @@ def batches(run):
     np.save(run.folder / "x.npy", rows[:9])
     says(run.graph("row", "--input", "x=x.npy", "--input", "y=[1,2]", "--batch", "x", status=1)[1],
          "9 rows cannot be cut into slices of 2", "n <= 2")
+    _, error = run.graph("row", "--input", "x=x.npy", "--input", "y=[1,2]", status=1)
+    says(error, "dimension 0 is 9, expected 2")
+    expect("--batch" not in error, "no advice that would be refused", error)
     says(run.graph("count", "--input", "x=1", "--batch", "x", status=2)[1], "no dimension to slice")
 
 
