@@ -19,7 +19,8 @@ void DeviceFailures::EndBy(Status failure) {
   constexpr auto kTillLost = std::chrono::milliseconds(100);
   const auto end = Clock::now() + kTillLost;
   while (ranks_.LosesPeers() && !ending_.has_ended() && Clock::now() < end) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));  // who hears of it ends the engine
+    // The thread that hears of it ends the engine.
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   ending_.End(std::move(failure));
 }

@@ -18,7 +18,7 @@ void Driver::Start(std::function<void()> flush) {
 
 void Driver::Join() {
   if (!Omits(WaitPoint::kEndDriver)) {
-    std::lock_guard lock(lock_);  // who was driving has seen the end; a kernel is waited for
+    std::lock_guard lock(lock_);  // a driver has seen the end; a kernel is waited for
   }
 }
 

@@ -1,4 +1,4 @@
-// Driver: who drives worker 0, which has no thread of its own.
+// Driver: lends threads to worker 0, which has none of its own.
 //
 // The holder of the lock drives. A caller without a deadline takes the lock and drives until its
 // result is there; if the lock is taken, the caller sleeps until its result is there or the lock is
@@ -41,9 +41,9 @@ class Driver {
   // returns false where it says so first.
   bool AwaitDone(const ExecutionState& execution, const std::function<bool()>& interrupted);
 
-  // Makes sure that submitted executions go on although nobody waits for them.
+  // Makes sure that submitted executions go on although no caller waits for them.
   void EnsureProgress();
-  // Returns whether worker 0 has something to do, and nobody drives it.
+  // Returns whether worker 0 has something to do, and no thread drives it.
   bool Unattended() const { return !lock_.held() && Pending(); }
 
  private:

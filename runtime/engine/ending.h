@@ -16,8 +16,8 @@ namespace cgraph::engine {
 class Ending {
  public:
   bool has_ended() const { return ended_->load(std::memory_order_acquire); }
-  // Ends the engine for everybody, and wakes who waits: every later call gets `why`. The first
-  // reason counts.
+  // Ends the engine: every later call gets `why`, and threads that wait are woken. The first reason
+  // counts.
   void End(Status why) {
     std::lock_guard lock(mutex_);
     if (has_ended()) return;

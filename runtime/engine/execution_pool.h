@@ -32,7 +32,7 @@ class ExecutionPool final : public ExecutionState::Pool {
 
   // Makes so many for a graph. kInvalid where there is no memory for their results.
   Status Reserve(uint32_t graph, uint64_t executions);
-  // Takes one that nobody holds, and makes one where there is none.
+  // Takes one that no caller holds, and makes one where there is none.
   Result<ExecutionState*> Take(uint32_t graph);
   // The same where the first free one is as good as new, which is the usual case; else null.
   ExecutionState* TakeFree(uint32_t graph) {
@@ -54,7 +54,7 @@ class ExecutionPool final : public ExecutionState::Pool {
   // can go; otherwise it can when `last` is called.
   [[nodiscard]] bool Close();
 
-  // Takes back one that nobody holds any more, from any thread.
+  // Takes back one that no caller holds any more, from any thread.
   void Return(ExecutionState* execution) override;
 
  private:

@@ -31,7 +31,9 @@ void ExecutionState::CollectFailures() {
   device_failures->EndWhereAny();  // then the errors may be its consequences
   std::lock_guard lock(mutex);
   if (collected) return;  // then the frame may be another execution's
-  collected = Done();     // and nobody writes any more
+  // Done() comes first: what the slots hold afterwards is all that they will hold. They are
+  // cleared, since the next execution of the frame uses the same ones.
+  collected = Done();
   for (FailureSlot& slot : remote_failures.slots) {
     if (auto failure = slot.Get()) {
       Keep(failure->program_order, Status(StatusCode::kFailed, std::move(failure->text)));

@@ -25,7 +25,7 @@ struct Parts;
 class DeviceFailures;
 
 struct ExecutionState final : FramedExecution {
-  // Pool: takes one back that nobody holds any more (execution_pool.h).
+  // Pool: takes one back that no caller holds any more (execution_pool.h).
   class Pool {
    public:
     virtual void Return(ExecutionState* execution) = 0;
@@ -41,8 +41,8 @@ struct ExecutionState final : FramedExecution {
   Pool* pool = nullptr;
   uint32_t graph = 0;
   bool lags = false;                    // its last rounds may have to be submitted for it
-  bool empty = false;                   // nobody submitted it
-  bool lent = false;                    // some input is: not over before nobody reads it
+  bool empty = false;                   // no caller submitted it
+  bool lent = false;                    // some input is: not over while it is read
   std::atomic<uint32_t> refs{0};        // the engine's while it is in progress, and the callers'
   // One target per work queue that has work in the graph: the execution is done when each has
   // finished that many entries.
@@ -64,8 +64,8 @@ struct ExecutionState final : FramedExecution {
   uint32_t program_order = 0;           // where in program order the error was made
   Status error;
 
-  // What others may still do with results in memory of GPUs that nobody holds any more; under the
-  // mutex while somebody does.
+  // What streams of the caller's may still do with results in memory of GPUs; under the mutex while
+  // a caller holds results.
   std::vector<std::unique_ptr<device::Fence>> fences;
   ExecutionState* next = nullptr;  // of a free list
 
@@ -79,7 +79,7 @@ struct ExecutionState final : FramedExecution {
     return remote_failures.any_set != nullptr &&
            remote_failures.any_set->load(std::memory_order_acquire);
   }
-  // Returns whether nobody uses results of before any more; forgets the fences then.
+  // Returns whether no stream uses earlier results any more; forgets the fences then.
   bool Unused();
   void AwaitUnused();
   // Returns whether it is finished everywhere, or has failed already with the first error that it

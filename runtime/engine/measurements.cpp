@@ -47,7 +47,7 @@ Engine::Stats Measurements::GetStats() {
 }
 
 // Returns whether all members are on GPUs, and some on another machine than others or all on this
-// one: of communicators of another machine alone it is not known here who carries them out.
+// one: it is not known here what carries out communicators of another machine.
 bool Measurements::CountsAsOnGpus(const plan::GraphIndex& index,
                           std::span<const plan::CollectivePart> members) const {
   std::set<uint32_t> nodes;
@@ -198,8 +198,8 @@ class TraceBuilder {
 
 namespace {
 
-// A trace has so many events at the most: viewers bear some hundred megabytes, and who has
-// interrupted a long run does not wait for its trace.
+// A trace has so many events at the most: viewers bear some hundred megabytes, and a user
+// who has interrupted a long run does not wait for its trace.
 constexpr size_t kMostTraced = 1 << 18;
 
 // Returns from which execution on a log that is full lacks steps of a graph.

@@ -224,8 +224,8 @@ void Parts::Teardown() {
   ending.SetAtRest();
 }
 
-// Waits for what runs. A kernel that never ends cannot be ended: it is said which one it is, where
-// its queue still knows.
+// Waits for what runs. A kernel that never ends cannot be ended: the message names it, where its
+// queue still knows which one it is.
 void Parts::CloseQueues() {
   std::string kernels;
   bool over = true;

@@ -24,8 +24,8 @@ struct Unlocked {
 
 }  // namespace
 
-// Reserves as many executions as can be in progress, and one for a caller that still holds the last
-// result.
+// Of each graph as many executions are made as can be in progress, its lag among them, and one for
+// a caller that still holds the last result.
 Status Submitter::Prepare() {
   ending_.Wake(turns_.changed());
   progress_.resize(loaded_.graphs.size());
@@ -166,7 +166,7 @@ Status Submitter::AwaitOldest(Progress& at, bool interruptible) {
   return done ? Status::Ok() : Status(StatusCode::kFailed, "the wait was interrupted");
 }
 
-// Submits a round for an execution that nobody asked for, which brings those before it nearer to
+// Submits a round for an execution that no caller asked for, which brings those before it nearer to
 // their end.
 Status Submitter::SubmitEmpty(Progress& at) {
   Stretch(WaitPoint::kEndSubmission);
@@ -197,7 +197,7 @@ void Submitter::Retire(Progress& at) {
     if (Omits(WaitPoint::kInProgress) && !execution->empty) continue;
     if (Passed(WaitPoint::kHeldResult, execution->refs.load(std::memory_order_acquire) == 1) ||
         execution->refs.fetch_sub(1, std::memory_order_acq_rel) == 1) {
-      pool_.Put(execution);  // nobody holds it
+      pool_.Put(execution);  // no caller holds it
     }
   }
 }
@@ -355,7 +355,7 @@ Status Submitter::AwaitIdle() {
 // although other threads go on submitting.
 Status Submitter::DriveToIdle() {
   for (;;) {
-    // Of a graph with lags an execution may wait for rounds that nobody has submitted yet.
+    // Of a graph with lags an execution may wait for rounds that are not submitted yet.
     for (Progress& at : progress_) {
       CGRAPH_RETURN_IF_ERROR(FlushUntil(at, at.begun, /*interruptible=*/true));
     }
@@ -384,7 +384,7 @@ Status Submitter::CheckCallerInside() const {
 
 void Submitter::AwaitCallers() {
   if (Omits(WaitPoint::kEndSubmission)) return;
-  std::lock_guard lock(lock_);  // who was submitting has seen the end
+  std::lock_guard lock(lock_);  // a caller that was submitting has seen the end
 }
 
 void Submitter::DropExecutions() {

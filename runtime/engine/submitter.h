@@ -42,7 +42,8 @@ class Submitter {
         ranks_(ranks),
         ending_(ending) {}
 
-  // Called once the plan is loaded.
+  // Called once the plan is loaded: makes executions, begins the empty ones that the first rounds
+  // of graphs with lags finish, and takes memory for inputs. kInvalid where there is none.
   Status Prepare();
 
   // Submits an execution. The caller gets two references: one for the Execution, one for its first
@@ -83,7 +84,7 @@ class Submitter {
     std::lock_guard<Mutex> lock_;
   };
 
-  // What the watchdog sees of a graph. Where nobody submits the last rounds of an execution and
+  // What the watchdog sees of a graph. Where no caller submits the last rounds of an execution and
   // nothing has been submitted since `submitted_before`, the fallback driver does.
   struct Seen {
     uint64_t retired = 0, submitted = 0;

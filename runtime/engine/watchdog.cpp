@@ -123,8 +123,8 @@ std::optional<std::string> Watchdog::LookAtGraphs() {
 }
 
 // Returns whether the oldest execution is at work for longer than the graph's deadline. Its time
-// counts from the first look that finds it at work: before that perhaps nobody drove worker 0, and
-// an execution without its last rounds waits for nothing but them.
+// counts from the first look that finds it at work: before that perhaps no thread drove worker 0,
+// and an execution without its last rounds waits for nothing but them.
 bool Watchdog::Overdue(const LoadedGraph& graph, const Submitter::Seen& now,
                        SeenGraph& before) const {
   const auto time = Clock::now();

@@ -20,8 +20,8 @@ const std::vector<syntax::Parameter>* WrittenParameters(const Checker& checker,
 // clamp(x, max: b): a call without them means what is declared first.
 bool TakeTheSame(const std::vector<syntax::Parameter>& a, const std::vector<syntax::Parameter>& b);
 
-// Whether a call with these arguments gives the parameters all that they need, and no more, by their
-// number and labels.
+// Whether a call with these arguments gives the parameters all that they need, and no more, by the
+// number of the arguments and by labels.
 bool Takes(llvm::ArrayRef<syntax::Parameter> parameters,
            const std::vector<syntax::Argument>& arguments);
 

@@ -146,7 +146,7 @@ Result<std::vector<plan::Machine>> FindMachines(const plan::Plan& plan, cluster:
     machines[node].name = fmt::format("the machine of rank {}", node);
     if (asked[node] && node > 0) others.push_back(node);
   }
-  // Where a rank is not asked, the number of its cores is not known, and any core is taken for one.
+  // Where a rank is not asked, the number of its cores is not known, and a plan may ask for any.
   const auto take = [&](uint32_t from, const cluster::MachineMessage& message,
                         std::string_view text) {
     plan::Machine& machine = machines[from];

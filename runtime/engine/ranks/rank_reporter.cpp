@@ -127,8 +127,8 @@ void RankReporter::Report(bool positions) {
   }
 }
 
-// Reports where the work queue's queues are, while something that was issued to them is not over:
-// the work queue itself is through with it then.
+// Reports where the work queue's queues are, while something that was issued to them is not over.
+// The position of the work queue itself says nothing then: it has issued everything.
 void RankReporter::ReportHeads(uint32_t work_queue) {
   if (engine_.workers.work_queues[work_queue]->queues().empty()) return;
   std::unique_lock queues(engine_.workers.closing, std::try_to_lock);

@@ -149,7 +149,7 @@ Status StateAccess::AskInPieces(uint32_t rank, StateRequest& request, std::span<
   return Status::Ok();
 }
 
-// Hands the request to a rank, and waits until its answer is there instead.
+// Hands the request to a rank, and waits until its answer has replaced it.
 Status StateAccess::AskRank(uint32_t rank, StateRequest& request, std::span<uint8_t> piece) {
   constexpr auto kMostCounted = std::chrono::milliseconds(100);
   // The time that this process has seen pass: a while in which it was stopped counts little.

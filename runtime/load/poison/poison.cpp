@@ -213,7 +213,7 @@ class Finder {
       for (uint32_t check : checks) followers[check].push_back(flag);
     });
     FollowMessages(followers);
-    FindForeign();
+    MarkPoisonOfOtherNodes();
     std::vector<uint32_t> open;
     for (uint32_t flag = 0; flag < may_fail.size(); ++flag) {
       if (may_fail[flag]) open.push_back(flag);
@@ -229,29 +229,31 @@ class Finder {
     }
   }
 
-  // In a part of a plan it is not known what other nodes send.
-  void FindForeign() {
+  // Marks what other nodes send. In a part of a plan their instructions are missing; the flag of a
+  // part says whether its value may be poisoned.
+  void MarkPoisonOfOtherNodes() {
     std::vector<bool>& may_fail = poison_flags_.may_fail;
     for (uint32_t channel = 0; channel < graph_.channels.size(); ++channel) {
       const auto sends = index_.sends(channel), receives = index_.receives(channel);
       for (size_t m = 0; m < std::min(sends.size(), receives.size()); ++m) {
-        if (IsForeign(sends[m].part)) may_fail[poison_flags_.of_part[receives[m].part]] = true;
+        if (MayBePoisoned(sends[m].part)) may_fail[poison_flags_.of_part[receives[m].part]] = true;
       }
     }
     const std::span<const plan::CollectivePart> parts = index_.collective_parts();
     for (size_t first = 0; first < parts.size();) {
       const auto members =
           parts.subspan(first, index_.plan().communicators[parts[first].communicator].members());
-      const bool foreign = std::any_of(members.begin(), members.end(),
-                                       [&](const auto& member) { return IsForeign(member.part); });
+      const bool may_be = std::any_of(
+          members.begin(), members.end(),
+          [&](const plan::CollectivePart& member) { return MayBePoisoned(member.part); });
       for (const plan::CollectivePart& to : members) {
         const uint32_t flag = poison_flags_.of_part[to.part];
-        if (foreign && flag != plan::kNone) may_fail[flag] = true;
+        if (may_be && flag != plan::kNone) may_fail[flag] = true;
       }
       first += members.size();
     }
   }
-  bool IsForeign(uint32_t part) const {
+  bool MayBePoisoned(uint32_t part) const {
     return (graph_.parts[part].flags() & plan::kMayBePoisoned) != 0;
   }
 

@@ -7,7 +7,8 @@
 namespace cgraph::plan {
 namespace {
 
-bool IsUtf8(const uint8_t* text, size_t size) {
+// Texts of a plan are also used as C strings, so none has a zero byte.
+bool IsUtf8WithoutZero(const uint8_t* text, size_t size) {
   size_t i = 0;
   while (i < size) {
     const uint8_t first = text[i];
@@ -40,7 +41,7 @@ class Counter {
   void Text(const flatbuffers::String* text) {
     if (text == nullptr || too_much()) return;
     Add(text->size());
-    if (!too_much() && !IsUtf8(text->Data(), text->size())) unpacked_.bad_text = true;
+    if (!too_much() && !IsUtf8WithoutZero(text->Data(), text->size())) unpacked_.bad_text = true;
   }
   template <typename T>
   void Flat(const flatbuffers::Vector<T>* vector) {  // of scalars, or of pointers to structs

@@ -136,7 +136,8 @@ class Positions {
   std::map<uint32_t, uint32_t> captures_;
 };
 
-// Returns an instruction that stands for a node in a message.
+// Returns an instruction that stands for a node in the text of an error: its own. A hub or a
+// capture has none; each has a neighbour with one.
 uint32_t Representative(const ConstraintGraph& constraints, uint32_t node) {
   const uint32_t instruction = constraints.instruction(node);
   if (instruction != kNone) return instruction;
