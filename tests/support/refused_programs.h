@@ -112,7 +112,7 @@ graph g(x: f32) -> f32 { return a.forwrad(x) }
 //^ E0314 (did you mean `nccl`?)
 //^ E0314 `via` takes a transport)",
     R"(graph g() inflght 4 { }
-//^ E0315 inflight, overlap, timeout (did you mean `inflight`?)
+//^ E0315 inflight, overlap, timeout, using (did you mean `inflight`?)
 op o(x: f32[n]) cost(flop: n)
 //^ E0315 a cost has the parts)",
     R"(actor A() { state s: f32 = 1.0  method m(x: f32) -> f32 { b.m(x)  g(x)  return x } }
