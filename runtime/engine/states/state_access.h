@@ -37,10 +37,9 @@ class StateAccess {
 
   // At ranks other than the first: does what rank 0 asks.
   void Answer() {
-    ranks_.AnswerStates(
-        [this](cluster::StateRequest& request, std::span<uint8_t> piece) {
-          AnswerPiece(request, piece);
-        });
+    ranks_.AnswerStates([this](cluster::StateRequest& request, std::span<uint8_t> piece) {
+      AnswerPiece(request, piece);
+    });
   }
 
  private:
