@@ -143,7 +143,7 @@ Status RegionRanks::StartProcesses() {
 }
 
 void RegionRanks::TakeRegion(uint32_t rank, uint32_t count, std::shared_ptr<cluster::Region> region,
-                       cluster::Control& control) {
+                             cluster::Control& control) {
   loaded_.rank = rank;
   loaded_.ranks = count;
   loaded_.region = std::move(region);
