@@ -31,9 +31,9 @@ inline void ReadDeath(uint32_t rank) {
 inline void CountStep() {
   if (steps_until_death.fetch_sub(1, std::memory_order_relaxed) == 1) raise(SIGKILL);
 }
-// Has rank R never go on while it loads the plan, where CGRAPH_HANG is "R:before" or "R:behind":
-// its communicators. Others then wait for it as long as the engine's time-out says, however short
-// that is.
+// Has rank R never go on, where CGRAPH_HANG is "R:PLACE": while it loads the plan, "before" or
+// "behind" its communicators, or at the "end", where all ranks of a launcher come together. Others
+// wait for one that loads as long as the engine's time-out says, however short that is.
 inline bool SomeRankHangs() { return std::getenv("CGRAPH_HANG") != nullptr; }
 inline void HangWhereTold(uint32_t rank, std::string_view place) {
   const char* const text = std::getenv("CGRAPH_HANG");

@@ -30,7 +30,9 @@ namespace {
 
 // Of the message in which rank 0 says where it listens.
 constexpr uint32_t kAddressTag = 1;
-constexpr std::string_view kEnds = "ends";
+// What a rank says when it ends. Rank 0 ends in order when it is "over"; when it "ends" otherwise it
+// has said why.
+constexpr std::string_view kEnds = "ends", kOver = "over";
 // What rank 0 sends rank 1 every so often, and for how many times that nothing may come.
 constexpr std::string_view kLives = "\n";
 constexpr int kLivesMilliseconds = 1000, kSilences = 5;
@@ -173,6 +175,7 @@ TcpSupervision::TcpSupervision(Messenger& messenger, bool one_machine)
 }
 
 TcpSupervision::~TcpSupervision() {
+  SayToAll(kOver);
   if (wake_[1] >= 0) close(wake_[1]);
   if (own_ >= 0) {
     ends_.store(true, std::memory_order_release);
@@ -334,10 +337,12 @@ void TcpSupervision::HandleLine(Connection& connection, std::string_view line) {
   Write(connection.socket, kLives);
 }
 
-void TcpSupervision::SayEnds() {
+void TcpSupervision::SayEnds() { SayToAll(kEnds); }
+
+void TcpSupervision::SayToAll(std::string_view word) {
   std::lock_guard lock(mutex_);
   for (const int socket : sockets_) {
-    if (socket >= 0) Write(socket, fmt::format("{}\n", kEnds));
+    if (socket >= 0) Write(socket, fmt::format("{}\n", word));
   }
 }
 
@@ -430,8 +435,8 @@ bool TcpSupervision::IsTurnedAway() {
   return over && count <= 0;
 }
 
-// Ends the process when rank 0 is gone, unless this rank ends first. Where rank 0 has not said that
-// it ends, nobody else may know what has happened.
+// Ends the process when rank 0 is gone, unless this rank ends first or rank 0 has ended in order.
+// Where rank 0 has not said that it ends, no other rank may know what has happened.
 void TcpSupervision::AwaitEnd() {
   const bool speaks = messenger_.rank() == 1;
   bool said = false;  // by rank 0, that it ends
@@ -451,8 +456,9 @@ void TcpSupervision::AwaitEnd() {
     count = recv(own_, text, sizeof(text), MSG_DONTWAIT);
     if (count < 0 && (errno == EINTR || errno == EAGAIN)) continue;
     if (count <= 0) break;
-    said |=
-        std::string_view(text, static_cast<size_t>(count)).find(kEnds[0]) != std::string_view::npos;
+    const std::string_view says(text, static_cast<size_t>(count));
+    if (says.find(kOver[0]) != std::string_view::npos) return;
+    said |= says.find(kEnds[0]) != std::string_view::npos;
   }
   if (ends_.load(std::memory_order_acquire)) return;
   const bool silent = count < 0 && (errno == ETIMEDOUT || errno == EHOSTUNREACH);

@@ -50,7 +50,7 @@ class Supervision {
     std::string how;      // "has ended", "cannot be reached any more"
   };
 
-  virtual ~Supervision() = default;  // says that this rank ends
+  virtual ~Supervision() = default;  // says that this rank ends in order
   // At rank 0. Tells the others that this process ends and has said why.
   virtual void SayEnds() = 0;
   // At rank 0. Sets who is called, by a thread of its own, when a rank is lost; at once where one
@@ -92,6 +92,7 @@ class TcpSupervision final : public Supervision {
   void Accept(std::vector<Connection>& connections);
   void StopListening(std::vector<Connection>& connections);
   void SayLives();
+  void SayToAll(std::string_view word);
   void ReadFrom(Connection& connection);
   void HandleLine(Connection& connection, std::string_view line);
   void CheckBuild(std::string_view of_rank_zero);

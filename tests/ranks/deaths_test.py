@@ -296,6 +296,19 @@ def rank_zero(suite):
                    errors[-1], "that it was rank 0", "\n".join(errors))
 
 
+def at_the_end(suite):
+    """A rank that dies when all have done their work, and are about to come together in the MPI."""
+    if suite.mpi is None:
+        return
+    for rank in range(RANKS):
+        what = f"rank {rank} dies at the end"
+        run, ranks = suite.start_and_settle("fast", "-n", "1", hang=f"{rank}:end", patient=True)
+        os.kill(ranks[rank], signal.SIGKILL)
+        code, error, took = suite.end_of_ranks(run, what)
+        expect(code != 0, f"{what} and the run ends well", error)
+        print(f"  {what}: the others end after {took:.1f} s")
+
+
 def rank_zero_stopped(suite):
     """Rank 0 that is stopped: another says so, and it may go on."""
     if suite.mpi is None:
@@ -360,7 +373,8 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         suite = Suite(options, pathlib.Path(folder))
         for part in (each_step, named, at_random, stopped, stopped_start, hangs, interrupted,
-                     rank_zero, rank_zero_stopped, idle, two_at_once):
+                     rank_zero, at_the_end, rank_zero_stopped,
+                     idle, two_at_once):
             if options.only and part.__name__ not in options.only:
                 continue
             begun = time.monotonic()

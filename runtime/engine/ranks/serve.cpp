@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "runtime/base/death.h"
 #include "runtime/base/text.h"
 #include "runtime/base/wait_point.h"
 #include "runtime/cluster/message.h"
@@ -228,8 +229,10 @@ int ServeMachine(cluster::Peers& peers, const std::function<std::string()>& desc
     SendMessage(messenger, 0, {.kind = cluster::MachineMessage::kEnded});
   }
   if (ending != nullptr) ending(exit_code);
-  peers.supervision.reset();  // says that this rank ends
+  // Rank 0 may die before all have come together for the last time.
+  HangWhereTold(messenger.rank(), "end");
   messenger.wire().Finish();
+  peers.supervision.reset();
   return exit_code;
 }
 
@@ -250,6 +253,7 @@ bool EndMachines(cluster::Peers& peers, int exit_code) {
       messenger.EndAll(exit_code);
     });
   }
+  HangWhereTold(0, "end");
   messenger.wire().Finish();
   peers.supervision.reset();
   return true;

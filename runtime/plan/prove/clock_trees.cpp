@@ -4,10 +4,11 @@
 
 namespace cgraph::plan::prove {
 
-ClockTrees::ClockTrees(uint32_t lanes, int64_t stride, uint32_t most_rounds)
+// No number of a leaf, taken back by at most `most_rounds_`, overflows.
+ClockTrees::ClockTrees(uint32_t lanes, int32_t stride, uint32_t most_rounds)
     : stride_(stride),
-      most_rounds_(most_rounds),
-      oldest_(-int64_t{most_rounds} * stride),
+      most_rounds_(std::min<uint32_t>(most_rounds, -(kUnknown / 2) / stride)),
+      oldest_(-static_cast<int32_t>(most_rounds_) * stride),
       width_(std::min(lanes, kFan)) {
   for (uint64_t held = kFan; held < lanes; held *= kFan) ++height_;
 }
@@ -34,23 +35,22 @@ bool ClockTrees::Join(Clock& to, Clock from, uint32_t rounds) {
 bool ClockTrees::Raise(Clock& to, uint32_t lane, int64_t number) {
   if (number < oldest_ || number <= Number(to, lane)) return false;
   if (IsOwnLeaf(to)) {
-    leaves_[to.root].numbers[lane] = number;
+    leaves_[to.root].numbers[lane] = static_cast<int32_t>(number);
     return true;
   }
-  const Clock raised = Raised(to, lane, number, height_);
+  const Clock raised = Raised(to, lane, static_cast<int32_t>(number), height_);
   Drop(to, height_);
   to = raised;
   return true;
 }
 
-int64_t ClockTrees::Number(Clock clock, uint32_t lane) const {
+int32_t ClockTrees::Number(Clock clock, uint32_t lane) const {
   for (int height = height_; height > 0; --height) {
     if (IsEmpty(clock)) return kUnknown;
     clock = Child(clock, lane >> (kBits * height) & (kFan - 1));
   }
   if (IsEmpty(clock)) return kUnknown;
-  const int64_t number =
-      leaves_[clock.root].numbers[lane & (kFan - 1)] - int64_t{clock.rounds} * stride_;
+  const int32_t number = leaves_[clock.root].numbers[lane & (kFan - 1)] - Back(clock);
   return number < oldest_ ? kUnknown : number;
 }
 
@@ -81,10 +81,10 @@ bool ClockTrees::Covers(Clock a, Clock b, int height) {
 bool ClockTrees::LeafCovers(Clock a, Clock b) const {
   const Leaf& first = leaves_[a.root];
   const Leaf& second = leaves_[b.root];
-  const int64_t back = int64_t{a.rounds} * stride_, other_back = int64_t{b.rounds} * stride_;
+  const int32_t back = Back(a), other_back = Back(b);
   bool covers = true;
   for (uint32_t i = 0; i < width_; ++i) {
-    const int64_t number = second.numbers[i] - other_back;
+    const int32_t number = second.numbers[i] - other_back;
     covers &= (number < oldest_) | (number <= first.numbers[i] - back);
   }
   return covers;
@@ -125,15 +125,15 @@ ClockTrees::Union ClockTrees::Joined(Clock a, Clock b, int height) {
 
 void ClockTrees::AddLeaf(Leaf& to, Clock from) {
   const Leaf& leaf = leaves_[from.root];
-  const int64_t back = int64_t{from.rounds} * stride_;
+  const int32_t back = Back(from);
   for (uint32_t i = 0; i < width_; ++i) {
-    const int64_t number = leaf.numbers[i] - back;
+    const int32_t number = leaf.numbers[i] - back;
     if (number >= oldest_) to.numbers[i] = std::max(to.numbers[i], number);
   }
 }
 
 // The same but for one lane.
-Clock ClockTrees::Raised(Clock clock, uint32_t lane, int64_t number, int height) {
+Clock ClockTrees::Raised(Clock clock, uint32_t lane, int32_t number, int height) {
   const uint32_t digit = lane >> (kBits * height) & (kFan - 1);
   if (height == 0) {
     const uint32_t root = MakeLeaf();

@@ -5,9 +5,10 @@
 // for all lanes and no lane is longer, so a larger number is a later instruction, and to take a
 // clock some rounds back is one subtraction for all lanes: a number at the root of the tree.
 //
-// A leaf has 16 numbers, an inner node 16 trees, each with the rounds by which it is taken back.
-// Nodes are counted by their uses, freed with the last, and never change while there is a second;
-// only a root that is a leaf changes at all: in a graph of up to 16 lanes.
+// A leaf has 16 numbers, an inner node 16 trees, each with the rounds by which it is taken back. The
+// numbers have 32 bits: a proof of a large plan takes most of its memory here. Nodes are counted by
+// their uses, freed with the last, and never change while there is a second; only a root that is a
+// leaf changes at all: in a graph of up to 16 lanes.
 #ifndef CGRAPH_RUNTIME_PLAN_PROVE_CLOCK_TREES_H_
 #define CGRAPH_RUNTIME_PLAN_PROVE_CLOCK_TREES_H_
 
@@ -28,16 +29,17 @@ struct Clock {
 
 class ClockTrees {
  public:
-  static constexpr int64_t kUnknown = std::numeric_limits<int64_t>::min() / 4;
+  static constexpr int32_t kUnknown = std::numeric_limits<int32_t>::min() / 2;
 
-  // What lies more than `most_rounds` back counts as unknown.
-  ClockTrees(uint32_t lanes, int64_t stride, uint32_t most_rounds);
+  // What lies more than `most_rounds` back counts as unknown, and what is further back than half of
+  // kUnknown. `stride` is at most that far.
+  ClockTrees(uint32_t lanes, int32_t stride, uint32_t most_rounds);
 
   // Adds to `to` what `from` says of the time `rounds` rounds before. Returns whether it says more
   // now.
   bool Join(Clock& to, Clock from, uint32_t rounds);
   bool Raise(Clock& to, uint32_t lane, int64_t number);
-  int64_t Number(Clock clock, uint32_t lane) const;
+  int32_t Number(Clock clock, uint32_t lane) const;
 
   uint64_t nodes() const { return nodes_; }      // that are in use
   uint64_t visited() const { return visited_; }  // by all calls so far
@@ -45,7 +47,7 @@ class ClockTrees {
  private:
   static constexpr uint32_t kFan = 16, kBits = 4;
   struct Leaf {
-    std::array<int64_t, kFan> numbers;
+    std::array<int32_t, kFan> numbers;
     uint32_t uses;
   };
   struct Inner {
@@ -93,20 +95,21 @@ class ClockTrees {
   bool Same(Clock a, Clock b) const {
     return (a.root == b.root && a.rounds == b.rounds) || (IsEmpty(a) && IsEmpty(b));
   }
+  int32_t Back(Clock clock) const { return static_cast<int32_t>(clock.rounds) * stride_; }
   Clock Child(Clock clock, uint32_t i) const;
   bool Covers(Clock a, Clock b, int height);
   bool LeafCovers(Clock a, Clock b) const;
   Union Joined(Clock a, Clock b, int height);
   void AddLeaf(Leaf& to, Clock from);
-  Clock Raised(Clock clock, uint32_t lane, int64_t number, int height);
+  Clock Raised(Clock clock, uint32_t lane, int32_t number, int height);
   Clock Keep(Clock clock, int height);
   void Drop(Clock clock, int height);
   uint32_t MakeLeaf();
   uint32_t MakeInner();
 
-  const int64_t stride_;
+  const int32_t stride_;
   const uint32_t most_rounds_;
-  const int64_t oldest_;  // a number below it counts as unknown
+  const int32_t oldest_;  // a number below it counts as unknown
   const uint32_t width_;  // lanes of a leaf
   int height_ = 0;        // of the roots; leaves have 0
   Pool<Leaf> leaves_;

@@ -17,10 +17,11 @@ uint32_t MostRounds(const Graph& graph) {
   return 2 * (copies + lag) + 1;
 }
 
-int64_t LongestLane(const GraphIndex& index) {
+// A plan's file ends at 2 GiB, so it is far from 2^29.
+int32_t LongestLane(const GraphIndex& index) {
   uint32_t longest = 1;
   for (const Range& program : index.graph().programs) longest = std::max(longest, program.count());
-  return longest;
+  return static_cast<int32_t>(longest);
 }
 
 }  // namespace
@@ -58,7 +59,7 @@ bool VectorClocks::Relax(const Edge& edge) {
   bool changed = trees_.Join(to, clocks_[edge.from], edge.distance);
   if (!constraints_.is_done(edge.from)) return changed;
   const GraphIndex& index = constraints_.index();
-  const int64_t own = index.position(edge.from) - edge.distance * stride_;
+  const int64_t own = index.position(edge.from) - int64_t{edge.distance} * stride_;
   return trees_.Raise(to, index.lane(edge.from), own) || changed;
 }
 

@@ -49,7 +49,7 @@ class VectorClocks {
   bool Relax(const Edge& edge);
 
   const ConstraintGraph& constraints_;
-  const int64_t stride_;  // instructions of the longest lane
+  const int32_t stride_;  // instructions of the longest lane
   ClockTrees trees_;
   std::vector<Clock> clocks_;  // by node
   bool fitted_ = true;

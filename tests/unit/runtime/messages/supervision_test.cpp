@@ -229,5 +229,22 @@ TEST_CASE("a rank that is turned away connects again") {
   close(listening);
 }
 
+// The process of a rank ends when rank 0 is gone in any other way.
+TEST_CASE("a rank lives on when rank 0 has ended in order") {
+  Network network(2, 1);
+  cluster::Messenger first(network.wire(0)), second(network.wire(1));
+  std::unique_ptr<Supervision> own;
+  std::thread rank([&] { own = std::make_unique<cluster::TcpSupervision>(second); });
+  auto supervision = std::make_unique<cluster::TcpSupervision>(first, true);
+  std::atomic<int> losses{0};
+  supervision->OnLost([&](const Supervision::Lost&) { ++losses; });
+  rank.join();
+  REQUIRE(Soon([&] { return supervision->Unconnected().empty(); }));
+  supervision.reset();
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  own.reset();
+  CHECK(losses == 0);
+}
+
 }  // namespace
 }  // namespace cgraph::testing
