@@ -6,6 +6,7 @@
 #include "compiler/graph/graph.h"
 
 #include <algorithm>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -91,11 +92,17 @@ class GraphPrinter {
       out_ << "\n";
     }
     if (!rules.memory.empty()) out_ << "    memory <=" << PerDevice(rules.memory) << "\n";
+    std::map<uint32_t, uint32_t> calls;  // by action: how many it has
+    for (const graph::CallRule& rule : rules.calls) ++calls[rule.action];
     for (graph::CallId id : graph_.calls.Ids()) {
       const graph::CallRule& rule = rules.calls[id.index];
-      if (rule.ranking.empty() && rule.sequence.empty() && !rule.fused.valid()) continue;
+      const bool is_part = rule.action != graph::kNoAction && calls[rule.action] > 1;
+      if (rule.ranking.empty() && rule.sequence.empty() && !rule.fused.valid() && !is_part) {
+        continue;
+      }
       out_ << "   ";
       PrintIndexed(graph_.calls[id]);
+      if (is_part) out_ << fmt::format(" of action {}", rule.action);
       if (!rule.ranking.empty()) out_ << fmt::format(" prefer ({})", fmt::join(rule.ranking, ", "));
       if (!rule.sequence.empty()) {
         out_ << fmt::format(" order ({})", fmt::join(rule.sequence, ", "));

@@ -1,8 +1,10 @@
 // Rules: a `schedule` block applied to one graph, with every expression evaluated.
 //
 // A rule names kinds of calls: the methods that the block speaks of. It prefers some to others
-// among those that could start, or holds some back. Counts are of the calls of a kind that have
-// started on a device, all places on the device together, in one execution.
+// among those that could start, or holds some back. Counts are of actions: the calls of a kind on a
+// device that are one micro-batch's, as a stage of several layers has several. The first of them to
+// start opens the action, the last closes it. They keep program order, and once it is open no limit
+// holds them back. Counts are of one execution.
 #ifndef CGRAPH_COMPILER_GRAPH_RULES_H_
 #define CGRAPH_COMPILER_GRAPH_RULES_H_
 
@@ -18,10 +20,13 @@ namespace cgraph::graph {
 
 inline constexpr uint32_t kNoKind = UINT32_MAX;
 inline constexpr uint32_t kNoOrder = UINT32_MAX;
+inline constexpr uint32_t kNoAction = UINT32_MAX;
 
 // CallRule: what the rules say of one call.
 struct CallRule {
   uint32_t kind = kNoKind;        // into Rules::kinds; kNoKind: nothing
+  // Calls with one number are one action, of one device; of several kinds where those run as one.
+  uint32_t action = kNoAction;
   std::vector<int64_t> ranking;   // `prefer K by (...)`: of those that are ready, the least first
   std::vector<int64_t> sequence;  // `order K by (...)`: on a device, the least first, strictly
   // The kinds under which limits with a condition count this call, because it meets the condition.
@@ -38,8 +43,9 @@ struct Kind {
   bool partial = false;       // the calls of another kind that meet a limit's condition
 };
 
-// Limit: `limit A - B <= e` holds A back while starting it would break the inequality; `limit A - B
-// >= e` holds B back, until no call of A remains on the device.
+// Limit: `limit A - B <= e` holds openers of A back while starting one would break the inequality,
+// which counts A that are open or closed, and B that are closed; `limit A - B >= e` holds openers of
+// B back, and counts A closed and B opened, until all A on the device are closed.
 struct Limit {
   uint32_t minuend, subtrahend;  // kinds
   bool at_most;

@@ -67,9 +67,16 @@ class GraphValidator {
 
   void CheckRules(const graph::Rules& rules) {
     Expect(rules.calls.size() == graph_.calls.size(), rules.name, ": not a rule for every call");
+    std::map<uint32_t, graph::DeviceId> devices;  // by action
     for (graph::CallId id : graph_.calls.Ids()) {
       const graph::CallRule& rule = rules.calls[id.index];
       Expect(rule.kind == graph::kNoKind || rule.kind < rules.kinds.size(), id, ": no kind");
+      Expect((rule.kind == graph::kNoKind) == (rule.action == graph::kNoAction), id,
+             ": a kind without an action, or an action of none");
+      if (rule.action != graph::kNoAction) {
+        const auto [device, is_new] = devices.emplace(rule.action, graph_.calls[id].device);
+        Expect(device->second == graph_.calls[id].device, id, ": an action on two devices");
+      }
       if (!rule.fused.valid()) continue;
       Expect(rule.fused > id && graph_.calls.Contains(rule.fused), id,
              ": fused with an earlier call");

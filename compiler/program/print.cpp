@@ -225,22 +225,28 @@ class ProgramPrinter {
     const TextPrinter text(program_, nullptr, &use.locals);
     std::vector<std::string> renamings;
     for (KindId kind : schedule.kinds.Ids()) {
-      const Using::Method& method = use.methods[kind];
-      const std::string actor =
-          method.actor.valid() ? program_.actors[method.actor].name + "." : std::string();
-      const std::string& name = schedule.kinds[kind].name;
-      if (!actor.empty() || method.name != name) {
-        renamings.push_back(name + " = " + actor + method.name);
+      std::vector<std::string> methods;
+      for (const Using::Method& method : use.methods[kind]) {
+        const bool any = !method.actor.valid();
+        methods.push_back((any ? "" : program_.actors[method.actor].name + ".") + method.name);
       }
+      const std::string& name = schedule.kinds[kind].name;
+      const std::string list = llvm::join(methods, ", ");
+      if (list == name) continue;
+      renamings.push_back(name + " = " + (methods.size() == 1 ? list : "[" + list + "]"));
     }
     for (size_t i = 0; i < use.variables.size(); ++i) {
       if (!use.variables[i].value.valid()) continue;
       renamings.push_back(schedule.locals[schedule.variables[i]].name + " = " +
                           text.Text(use.variables[i].value));
     }
-    const std::string along = use.along.empty() ? "" : (use.arguments.empty() ? "" : ", ") +
-                                                           ("along: " + use.along);
-    return schedule.name + "(" + text.Text(use.arguments) + along + ")" +
+    std::string arguments = text.Text(use.arguments);
+    const auto add = [&](const std::string& label, const std::string& value) {
+      if (!value.empty()) arguments += (arguments.empty() ? "" : ", ") + label + value;
+    };
+    add("along: ", use.along);
+    add("per: ", use.per.value.valid() ? text.Text(use.per.value) : "");
+    return schedule.name + "(" + arguments + ")" +
            (renamings.empty() ? "" : " with (" + llvm::join(renamings, ", ") + ")");
   }
 

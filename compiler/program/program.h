@@ -224,7 +224,10 @@ struct Schedule {
   std::optional<MemoryRule> memory;
   Range range;
 };
-// using one_f_one_b(P, along: p) with (mb = m, forward = Stage.f)
+// The variable that counts micro-batches, in schedules and programs that do not say another.
+inline constexpr const char* kMicrobatch = "mb";
+
+// using one_f_one_b(P, along: p, per: m) with (chunk = s / P, forward = [attend, Stage.feed])
 struct Using {
   ScheduleId schedule;  // invalid: auto
   std::vector<Argument> arguments;
@@ -234,13 +237,14 @@ struct Using {
     std::string name;
     Range range;        // where it is named
   };
-  Table<KindId, Method> methods;   // of the schedule's kinds
+  Table<KindId, std::vector<Method>> methods;  // of the schedule's kinds
   struct Variable {
-    ExprId value;                  // invalid: the calls' variable of the same name
-    std::vector<LocalId> uses;     // the calls' variables that stand in it
+    ExprId value;                   // invalid: the calls' variable of the same name
+    std::vector<LocalId> uses;      // the calls' variables that stand in it
   };
   std::vector<Variable> variables;  // of the schedule's
-  Table<LocalId, Local> locals;    // variables of the calls
+  Variable per;                     // counts micro-batches; invalid: as the rules or the calls say
+  Table<LocalId, Local> locals;     // variables of the calls
   Range range;
 };
 

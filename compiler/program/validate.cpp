@@ -242,10 +242,12 @@ class Validator {
     const Schedule& schedule = program_.schedules[use.schedule];
     PROGRAM_CHECK(use.methods.size() == schedule.kinds.size(), "kinds without methods");
     PROGRAM_CHECK(use.variables.size() == schedule.variables.size(), "variables that mean nothing");
-    for (const Using::Variable& variable : use.variables) {
+    const auto use_variable = [&](const Using::Variable& variable) {
       OptionalExpr(context, variable.value);
       for (LocalId used : variable.uses) UseLocal(context, used);
-    }
+    };
+    for (const Using::Variable& variable : use.variables) use_variable(variable);
+    use_variable(use.per);
   }
 
   void ValidateParameters(const Context& context, const std::vector<Parameter>& parameters) {

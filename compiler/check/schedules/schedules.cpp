@@ -20,6 +20,9 @@ using namespace program;
 
 namespace {
 
+constexpr const char* kAlong = "along";
+constexpr const char* kPer = "per";
+
 class UsingReader {
  public:
   UsingReader(Checker& checker, const Module& module, const syntax::Using& written, Using& use)
@@ -33,8 +36,20 @@ class UsingReader {
     if (!id) return;
     use_.schedule = *id;
     ReadArguments();
-    for (const Kind& kind : schedule().kinds) use_.methods.Add({{}, kind.name, written_.range});
+    for (const Kind& kind : schedule().kinds) use_.methods.Add({{{}, kind.name, written_.range}});
     use_.variables.resize(schedule().variables.size());
+    ReadPlacing(module_, written_);
+  }
+
+  // Reads `along: p` and `per: m`, unless they are known: no parameters of the schedule, they say
+  // which index of places is a position, and what counts micro-batches.
+  void ReadPlacing(const Module& module, const syntax::Using& written) {
+    if (!use_.schedule.valid()) return;
+    for (const syntax::Argument& argument : written.arguments) {
+      if (!IsPlacing(argument)) continue;
+      if (argument.label->text == kPer) ReadPer(module, *argument.label, argument.value);
+      else ReadAlong(module, argument.value);
+    }
   }
 
   // `lenient`: names that the schedule lacks are left out instead of reported.
@@ -54,7 +69,12 @@ class UsingReader {
         continue;
       }
       if (RenameMethod(module, renaming)) continue;
-      if (RenameVariable(scope, renaming) || lenient) continue;
+      if (RenameVariable(scope, renaming)) continue;
+      if (renaming.name.text == kMicrobatch) {
+        ReadPer(module, renaming.name, renaming.value);
+        continue;
+      }
+      if (lenient) continue;
       ReportNoSuchName(renaming.name);
     }
   }
@@ -63,16 +83,13 @@ class UsingReader {
     if (!use_.schedule.valid()) return;
     std::map<std::pair<ActorId, std::string>, KindId> kinds;
     for (KindId kind : use_.methods.Ids()) {
-      const Using::Method& method = use_.methods[kind];
-      auto [first, added] = kinds.emplace(std::pair(method.actor, method.name), kind);
-      if (!added) {
-        Report(Code::kE0323, method.range,
-               fmt::format("`{0}` is the method that `{1}` calls `{2}` already, and two of its "
-                           "names cannot mean one method; `with ({3} = NAME)` takes another",
-                           method.name, schedule().name, schedule().kinds[first->second].name,
-                           schedule().kinds[kind].name));
-      } else if (!Exists(method) && !IsDerived(kind, method)) {
-        ReportNoMethod(kind, method);
+      for (const Using::Method& method : use_.methods[kind]) {
+        auto [first, added] = kinds.emplace(std::pair(method.actor, method.name), kind);
+        if (!added) {
+          ReportNamedTwice(method, first->second, kind);
+        } else if (!Exists(method) && !IsDerived(kind, method)) {
+          ReportNoMethod(kind, method);
+        }
       }
     }
   }
@@ -128,24 +145,13 @@ class UsingReader {
     return std::nullopt;
   }
 
-  // Reads the arguments. `along: p` is no parameter of the schedule: it says which index of places
-  // is a position.
+  static bool IsPlacing(const syntax::Argument& argument) {
+    return argument.label && (argument.label->text == kAlong || argument.label->text == kPer);
+  }
+
   void ReadArguments() {
     std::vector<syntax::Argument> arguments = written_.arguments;
-    const auto along = std::find_if(arguments.begin(), arguments.end(), [](const auto& argument) {
-      return argument.label && argument.label->text == "along";
-    });
-    if (along != arguments.end()) {
-      const syntax::Expr& value = module_.file.exprs[along->value];
-      if (const auto* name = std::get_if<syntax::NameExpr>(&value.node)) {
-        use_.along = name->name;
-      } else {
-        Report(Code::kE0406, value.range,
-               "`along` names an index of an array of places, such as p of "
-               "s[d in 0..D, p in 0..P]");
-      }
-      arguments.erase(along);
-    }
+    std::erase_if(arguments, IsPlacing);
     Scope scope(checker_, module_, Site::kConst, nullptr, &use_.locals);
     Arguments given = ResolveArguments(scope, arguments);
     CheckArguments(scope, given,
@@ -155,27 +161,74 @@ class UsingReader {
     use_.arguments = std::move(given.arguments);
   }
 
+  void ReadAlong(const Module& module, syntax::ExprId id) {
+    if (!use_.along.empty()) return;
+    const syntax::Expr& value = module.file.exprs[id];
+    if (const auto* name = std::get_if<syntax::NameExpr>(&value.node)) {
+      use_.along = name->name;
+    } else {
+      Report(Code::kE0406, value.range,
+             "`along` names an index of an array of places, such as p of "
+             "s[d in 0..D, p in 0..P]");
+    }
+  }
+
+  void ReadPer(const Module& module, const syntax::Name& name, syntax::ExprId id) {
+    if (use_.per.value.valid()) {
+      const Range known = checker_.program.exprs[use_.per.value].range;
+      if (known.source != name.range.source) return;  // a flag's goes before the graph's
+      Report(Code::kE0323, name.range, "what counts micro-batches is said twice")
+          .AddNote(known, "the first time here");
+      return;
+    }
+    Scope scope(checker_, module, Site::kConst, nullptr, &use_.locals);
+    std::vector<LocalId> variables;
+    scope.call_variables = &variables;
+    const ExprId value = ResolveInt(scope, id, "what counts micro-batches").id;
+    use_.per = {value, scope.names.TakeUsed(variables)};
+  }
+
   bool RenameMethod(const Module& module, const syntax::Using::Renaming& renaming) {
     for (KindId kind : schedule().kinds.Ids()) {
       if (schedule().kinds[kind].name != renaming.name.text) continue;
       const syntax::Expr& value = module.file.exprs[renaming.value];
-      Using::Method method{{}, renaming.name.text, value.range};
-      if (const auto* name = std::get_if<syntax::NameExpr>(&value.node)) {
-        method.name = name->name;
-      } else if (const auto* field = std::get_if<syntax::FieldExpr>(&value.node)) {
-        Scope scope(checker_, module, Site::kConst, nullptr, &use_.locals);
-        method.name = field->name.text;
-        method.actor = ResolveActorName(scope, field->base).value_or(ActorId());
+      std::vector<Using::Method>& methods = use_.methods[kind];
+      methods.clear();
+      if (const auto* list = std::get_if<syntax::ListExpr>(&value.node)) {
+        for (syntax::ExprId item : list->items) {
+          methods.push_back(ReadMethod(module, renaming.name, item, kind));
+        }
+        if (methods.empty()) {
+          Report(Code::kE0323, value.range,
+                 fmt::format("`{}` means no method here; name at least one", renaming.name.text))
+              .AddNote(schedule().kinds[kind].range, "the rule");
+        }
       } else {
-        Report(Code::kE0323, value.range,
-               fmt::format("`{}` is a method: write the name of one, or Actor.name",
-                           renaming.name.text))
-            .AddNote(schedule().kinds[kind].range, "the rule");
+        methods.push_back(ReadMethod(module, renaming.name, renaming.value, kind));
       }
-      use_.methods[kind] = std::move(method);
       return true;
     }
     return false;
+  }
+
+  Using::Method ReadMethod(const Module& module, const syntax::Name& name, syntax::ExprId id,
+                           KindId kind) {
+    const syntax::Expr& value = module.file.exprs[id];
+    Using::Method method{{}, name.text, value.range};
+    if (const auto* own = std::get_if<syntax::NameExpr>(&value.node)) {
+      method.name = own->name;
+    } else if (const auto* field = std::get_if<syntax::FieldExpr>(&value.node)) {
+      Scope scope(checker_, module, Site::kConst, nullptr, &use_.locals);
+      method.name = field->name.text;
+      method.actor = ResolveActorName(scope, field->base).value_or(ActorId());
+    } else {
+      Report(Code::kE0323, value.range,
+             fmt::format("`{0}` is a method: write the name of one, Actor.name, or a list of "
+                         "these, [attend, feed], where `{0}` is several calls",
+                         name.text))
+          .AddNote(schedule().kinds[kind].range, "the rule");
+    }
+    return method;
   }
 
   bool RenameVariable(Scope& scope, const syntax::Using::Renaming& renaming) {
@@ -239,9 +292,22 @@ class UsingReader {
   // a name that nothing has.
   bool LeavesNoMethod(const std::vector<std::string>& methods) const {
     return std::all_of(methods.begin(), methods.end(), [&](const std::string& name) {
-      return std::any_of(use_.methods.begin(), use_.methods.end(),
-                         [&](const Using::Method& method) { return method.name == name; });
+      const auto is_named = [&](const Using::Method& method) { return method.name == name; };
+      return std::any_of(use_.methods.begin(), use_.methods.end(), [&](const auto& of_kind) {
+        return std::any_of(of_kind.begin(), of_kind.end(), is_named);
+      });
     });
+  }
+
+  void ReportNamedTwice(const Using::Method& method, KindId first, KindId second) {
+    const std::string& name = schedule().kinds[second].name;
+    const std::string why =
+        first == second
+            ? fmt::format("`{}` stands twice among the methods of `{}`", method.name, name)
+            : fmt::format("`{0}` is the method that `{1}` calls `{2}` already, and two of its "
+                          "names cannot mean one method; `with ({3} = NAME)` takes another",
+                          method.name, schedule().name, schedule().kinds[first].name, name);
+    Report(Code::kE0323, method.range, why);
   }
 
   void ReportNoMethod(KindId kind, const Using::Method& method) {
@@ -294,7 +360,8 @@ void ReadUsing(Checker& checker, GraphId id) {
   UsingReader reader(checker, from, *written, use);
   const size_t errors = checker.diagnostics.errors();
   reader.Run();
-  // A flag that gives no names means those that the graph gives.
+  // A flag that gives no names, or no places, means those that the graph gives.
+  if (flagged && own != nullptr) reader.ReadPlacing(*module, *own);
   const bool inherits = flagged && written->renamings.empty() && own != nullptr;
   reader.Rename(inherits ? *module : from, inherits ? own->renamings : written->renamings,
                 inherits);

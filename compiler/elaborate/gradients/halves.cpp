@@ -11,12 +11,14 @@ using graph::ValueId;
 
 bool IsHalved(const program::Program& program, const program::Using& use) {
   if (!use.schedule.valid()) return true;
-  return llvm::any_of(use.methods,
-                      [](const program::Using::Method& method) {
-                        const std::optional<DerivedFrom> of = ParseDerivedName(method.name);
-                        return of && of->half != Half::kWhole;
-                      }) &&
-         program.has_gradients;
+  const auto names_half = [](const program::Using::Method& method) {
+    const std::optional<DerivedFrom> of = ParseDerivedName(method.name);
+    return of && of->half != Half::kWhole;
+  };
+  return program.has_gradients &&
+         llvm::any_of(use.methods, [&](const std::vector<program::Using::Method>& methods) {
+           return llvm::any_of(methods, names_half);
+         });
 }
 
 void TailMark::SetRanges(graph::Graph& graph, Range range) const {

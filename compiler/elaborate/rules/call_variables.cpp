@@ -1,5 +1,7 @@
 #include "compiler/elaborate/rules/call_variables.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "compiler/elaborate/elaboration_context.h"
@@ -31,18 +33,62 @@ CallVariables::CallVariables(ElaborationContext& elaboration, const program::Usi
   for (size_t i = 0; i < use.variables.size(); ++i) {
     if (use.variables[i].value.valid()) renamed_[schedule.variables[i]] = &use.variables[i];
   }
+  const program::Using::Variable* counts = use.per.value.valid() ? &use.per : nullptr;
+  for (program::LocalId variable : schedule.variables) {
+    if (counts != nullptr || schedule.locals[variable].name != program::kMicrobatch) continue;
+    microbatch_ = variable;
+    if (const auto found = renamed_.find(variable); found != renamed_.end()) counts = found->second;
+    else counters_ = {program::kMicrobatch};
+  }
+  if (counts == nullptr) return;
+  for (program::LocalId used : counts->uses) counters_.push_back(use.locals[used].name);
+}
+
+std::optional<CallVariables::Turn> CallVariables::MicrobatchOf(const graph::Call& call) {
+  const std::optional<int64_t> number = MicrobatchNumber(call);
+  if (!number) return std::nullopt;
+  // Turns of outer loops are other micro-batches.
+  size_t outer = call.indices.size();
+  for (const std::string& name : counters_) {
+    const auto own = std::find(call.index_names.rbegin(), call.index_names.rend(), name);
+    if (own == call.index_names.rend()) continue;
+    outer = std::min<size_t>(outer, call.index_names.rend() - own - 1);
+  }
+  Turn turn(call.indices.begin(), call.indices.begin() + static_cast<std::ptrdiff_t>(outer));
+  turn.push_back(*number);
+  return turn;
+}
+
+std::optional<int64_t> CallVariables::MicrobatchNumber(const graph::Call& call) {
+  if (is_wrong_) return std::nullopt;
+  if (use_.per.value.valid()) {
+    const std::optional<int64_t> number = Evaluated(call, use_.per, elaboration_.program.exprs[use_.per.value].range, "`per`");
+    is_wrong_ = !number;
+    return number;
+  }
+  const bool has = microbatch_.valid() &&
+                   std::all_of(counters_.begin(), counters_.end(), [&](const std::string& name) {
+                     return VariableOf(elaboration_, call, name).has_value();
+                   });
+  return has ? ValueOf(call, microbatch_, use_.range) : std::nullopt;
 }
 
 std::optional<int64_t> CallVariables::ValueOf(const graph::Call& call, program::LocalId variable,
                                               Range rule) {
   const auto renamed = renamed_.find(variable);
   if (renamed == renamed_.end()) return Find(call, schedule_.locals[variable].name, rule);
-  for (program::LocalId used : renamed->second->uses) {
+  return Evaluated(call, *renamed->second, rule, "a variable of a schedule");
+}
+
+std::optional<int64_t> CallVariables::Evaluated(const graph::Call& call,
+                                                const program::Using::Variable& variable,
+                                                Range rule, const char* what) {
+  for (program::LocalId used : variable.uses) {
     const std::optional<int64_t> value = Find(call, use_.locals[used].name, rule);
     if (!value) return std::nullopt;
     frame_.locals[used.index] = Value(*value);
   }
-  return EvaluateInt(elaboration_, renamed->second->value, frame_, "a variable of a schedule");
+  return EvaluateInt(elaboration_, variable.value, frame_, what);
 }
 
 std::string CallVariables::CallText(const graph::Call& call) const {
@@ -64,12 +110,15 @@ void CallVariables::ReportMissing(const graph::Call& call, const std::string& na
   const std::string has =
       names.empty() ? "it has none" : fmt::format("it has {}", fmt::join(names, ", "));
   const std::string near = DidYouMean(name, names);
+  const bool counts = use_.per.value.valid() &&
+                      rule.begin == elaboration_.program.exprs[use_.per.value].range.begin;
+  const char* const mend = counts ? "" : "; `with` says what a variable is called here";
   Report(elaboration_, Code::kE0533, use_.range,
-         fmt::format("{} has no variable `{}`, which the rules of `{}` name: {}{}", CallText(call),
-                     name, schedule_.name, has,
-                     near.empty() ? "; `with` says what a variable is called here"
-                                  : fmt::format(" (did you mean `{}`?)", near)))
-      .AddNote(rule, "the rule")
+         fmt::format("{} has no variable `{}`, which {}: {}{}", CallText(call), name,
+                     counts ? "counts its micro-batches"
+                            : fmt::format("the rules of `{}` name", schedule_.name),
+                     has, near.empty() ? mend : fmt::format(" (did you mean `{}`?)", near)))
+      .AddNote(rule, counts ? "named here" : "the rule")
       .AddNote(call.site, "the call");
 }
 

@@ -13,6 +13,7 @@
 #include "compiler/elaborate/elaboration_context.h"
 #include "compiler/elaborate/expressions/evaluate.h"
 #include "compiler/elaborate/report.h"
+#include "compiler/elaborate/rules/actions.h"
 #include "compiler/elaborate/rules/call_variables.h"
 #include "compiler/elaborate/rules/stages.h"
 #include "compiler/elaborate/rules/tables.h"
@@ -52,16 +53,23 @@ class RuleMaker {
     NameKinds();
     NoteCalled();
     Cover();
-    for (const program::LimitRule& limit : schedule_.limits) {
-      AddLimit(limit);
-      CheckRemoved(limit);
-    }
+    for (const program::LimitRule& limit : schedule_.limits) AddLimit(limit);
     if (schedule_.memory) AddMemory(*schedule_.memory);
     for (const program::SortRule& rule : schedule_.rankings) {
       Sort(rule, &graph::CallRule::ranking);
     }
+    bool sorted = true;
+    for (const program::OrderRule& rule : schedule_.orders) sorted = SortOrder(rule) && sorted;
+    FindActions(graph_, &variables_, rules_);
+    for (CallId id : graph_.calls.Ids()) {
+      const uint32_t action = rules_.calls[id.index].action;
+      if (action == graph::kNoAction) continue;
+      if (action >= calls_of_.size()) calls_of_.resize(action + 1);
+      calls_of_[action].push_back(id);
+    }
+    for (size_t i = 0; i < schedule_.limits.size(); ++i) CheckRemoved(schedule_.limits[i], i);
     for (const program::FuseRule& rule : schedule_.fusions) Fuse(rule);
-    for (const program::OrderRule& rule : schedule_.orders) Order(rule);
+    for (size_t i = 0; sorted && i < schedule_.orders.size(); ++i) Order(schedule_.orders[i], i);
     tables_.Check();
     CheckStages(elaboration_, use_, schedule_, frame_, graph_, rules_, positions_);
     elaboration_.backtrace.calls.pop_back();
@@ -73,10 +81,11 @@ class RuleMaker {
   void NameKinds() {
     for (program::KindId id : schedule_.kinds.Ids()) {
       const program::Kind& kind = schedule_.kinds[id];
-      const program::Using::Method& method = use_.methods[id];
-      kinds_.emplace(std::pair(method.actor, method.name), id.index);
+      for (const program::Using::Method& method : use_.methods[id]) {
+        kinds_.emplace(std::pair(method.actor, method.name), id.index);
+        if (MeansDerived(method, kind.name)) derived_kinds_.insert(id.index);
+      }
       rules_.kinds.push_back({.name = kind.name, .rank = kind.rank});
-      if (MeansDerived(method, kind.name)) derived_kinds_.insert(id.index);
     }
     rules_.calls.resize(graph_.calls.size());
     for (CallId id : graph_.calls.Ids()) {
@@ -134,29 +143,32 @@ class RuleMaker {
     }
   }
 
-  // Returns whether the last limit holds some call back for ever if no call of the other kind is
-  // made.
-  bool BlocksAlone() const {
-    const graph::Limit& limit = rules_.limits.back();
-    std::vector<int64_t> calls(limit.bounds.size());
+  // Returns whether a limit holds some call back for ever if no call of the other kind is made.
+  bool BlocksAlone(const graph::Limit& limit) const {
+    std::vector<std::set<uint32_t>> actions(limit.bounds.size());
     for (CallId id : graph_.calls.Ids()) {
-      if (rules_.calls[id.index].kind == limit.minuend) ++calls[graph_.calls[id].device.index];
+      const graph::CallRule& own = rules_.calls[id.index];
+      if (own.kind == limit.minuend) actions[graph_.calls[id].device.index].insert(own.action);
     }
-    for (size_t device = 0; device < calls.size(); ++device) {
-      if (limit.bounds[device] && calls[device] > *limit.bounds[device]) return limit.at_most;
+    for (size_t device = 0; device < actions.size(); ++device) {
+      const auto count = static_cast<int64_t>(actions[device].size());
+      if (limit.bounds[device] && count > *limit.bounds[device]) return limit.at_most;
     }
     return false;
   }
 
-  // Refuses a limit, the last one, that waits for calls which were all removed.
-  void CheckRemoved(const program::LimitRule& limit) {
+  // Refuses a limit, one of the rules' with this number, that waits for calls which were all
+  // removed.
+  void CheckRemoved(const program::LimitRule& limit, size_t number) {
     const uint32_t awaited = limit.subtrahend.index;
     const bool left = std::any_of(rules_.calls.begin(), rules_.calls.end(),
                                   [&](const auto& call) { return call.kind == awaited; });
     const auto gone = std::find_if(removed_.begin(), removed_.end(), [&](const auto& call) {
       return KindOf(call) == awaited;
     });
-    if (left || gone == removed_.end() || !BlocksAlone()) return;
+    if (left || gone == removed_.end() || !BlocksAlone(rules_.limits[number])) {
+      return;
+    }
     Report(elaboration_, Code::kE0801, use_.range,
            fmt::format("`{0}` holds calls back until some of `{1}` have started, and there are "
                        "none: nothing reads what {2} makes, and it has no effect, so that it is "
@@ -291,25 +303,35 @@ class RuleMaker {
     return true;
   }
 
-  // Orders calls. Calls of several kinds that have one position in the order of a device run as
-  // one, in program order; two of one kind may not have one position.
-  void Order(const program::OrderRule& rule) {
+  // Sets the keys of the kinds of an order. False: an error was reported.
+  bool SortOrder(const program::OrderRule& rule) {
     for (const program::SortRule& sort : rule.sorts) {
       rules_.kinds[sort.kind.index].order = static_cast<uint32_t>(rules_.orders.size());
-      if (!Sort(sort, &graph::CallRule::sequence)) return;
+      if (!Sort(sort, &graph::CallRule::sequence)) return false;
     }
-    const auto order = static_cast<uint32_t>(rules_.orders.size());
     rules_.orders.push_back(rule.range);
+    return true;
+  }
+
+  // Orders actions. Those of several kinds that have one position in the order of a device run as
+  // one, in program order; two of one kind may not have one position.
+  void Order(const program::OrderRule& rule, size_t order) {
     std::map<std::pair<DeviceId, std::vector<int64_t>>, std::vector<CallId>> places;
     for (CallId id : graph_.calls.Ids()) {
       const graph::CallRule& own = rules_.calls[id.index];
       if (own.kind == graph::kNoKind || rules_.kinds[own.kind].order != order) continue;
       std::vector<CallId>& here = places[{graph_.calls[id].device, own.sequence}];
       for (CallId other : here) {
-        if (rules_.calls[other.index].kind == own.kind) return ReportTie(rule, other, id);
+        const graph::CallRule& first = rules_.calls[other.index];
+        if (first.kind == own.kind && first.action != own.action) return ReportTie(rule, other, id);
       }
-      if (!here.empty() && !RunAsOne(rule, here.back(), id)) return;
       here.push_back(id);
+    }
+    for (const auto& [place, calls] : places) {
+      for (size_t i = 1; i < calls.size(); ++i) {
+        if (rules_.calls[calls[i - 1].index].kind == rules_.calls[calls[i].index].kind) continue;
+        if (!RunAsOne(rule, calls[i - 1], calls[i])) return;
+      }
     }
   }
 
@@ -326,12 +348,7 @@ class RuleMaker {
 
   // Returns false where one of them was fused with another call already, which was reported.
   bool RunAsOne(const program::OrderRule& rule, CallId first, CallId second) {
-    CallId& fused = rules_.calls[first.index].fused;
-    if (fused == second) return true;
-    if (!fused.valid() && follows_.insert(second).second) {
-      fused = second;
-      return true;
-    }
+    if (rules_.calls[first.index].fused == second || Join(first, second)) return true;
     Report(elaboration_, Code::kE0534, rule.range,
            fmt::format("on {} {} and {} have the same keys ({}), by which they would run as one, "
                        "and `fuse` joins one of them to another call",
@@ -343,7 +360,28 @@ class RuleMaker {
     return false;
   }
 
-  // Pairs calls of one place in which the loop variables that all of them have are the same.
+  // Lets the actions of two calls run as one: two of one call each without a pause; others become
+  // one action of two kinds. False: one of them runs as one with another already.
+  bool Join(CallId first, CallId second) {
+    graph::CallRule& one = rules_.calls[first.index];
+    const graph::CallRule& other = rules_.calls[second.index];
+    if (one.action == other.action) return true;
+    std::vector<CallId>& calls = calls_of_[one.action];
+    std::vector<CallId>& others = calls_of_[other.action];
+    if (calls.size() == 1 && others.size() == 1) {
+      if (one.fused.valid() || !follows_.insert(second).second) return false;
+      one.fused = second;
+      return true;
+    }
+    const auto has_kind = [&](CallId id) { return rules_.calls[id.index].kind == other.kind; };
+    if (std::any_of(calls.begin(), calls.end(), has_kind)) return false;
+    for (CallId id : others) rules_.calls[id.index].action = one.action;
+    calls.insert(calls.end(), others.begin(), others.end());
+    others.clear();
+    return true;
+  }
+
+  // Joins calls of one place in which the loop variables that all of them have are the same.
   void Fuse(const program::FuseRule& rule) {
     const std::set<std::string> common = CommonVariables(rule);
     const auto key = [&](const graph::Call& call) {
@@ -365,10 +403,33 @@ class RuleMaker {
       // A derived call whose place has no params has no second half.
       if (queue.empty() && !graph_.calls[id].forward_method.empty()) continue;
       if (queue.empty() || queue.front() < id) return ReportNoPair(rule, id, !queue.empty());
-      rules_.calls[id.index].fused = queue.front();
-      follows_.insert(queue.front());
+      Join(id, queue.front());
       queue.pop_front();
     }
+    KeepApart(rule);
+  }
+
+  // Lets no joined action of several calls begin before another of its kinds has ended, where each
+  // has calls of both.
+  void KeepApart(const program::FuseRule& rule) {
+    graph::Limit limit{rule.first.index, rule.second.index, /*at_most=*/true, {}, rule.range};
+    limit.bounds.resize(elaboration_.module.devices.size());
+    std::set<DeviceId> without;  // a call of the second kind
+    for (const std::vector<CallId>& calls : calls_of_) {
+      bool has[2] = {};
+      for (CallId id : calls) {
+        has[0] |= rules_.calls[id.index].kind == rule.first.index;
+        has[1] |= rules_.calls[id.index].kind == rule.second.index;
+      }
+      if (has[0] && has[1]) limit.bounds[graph_.calls[calls[0]].device.index] = 1;
+      else if (has[0] && !rules_.calls[calls[0].index].fused.valid()) {
+        without.insert(graph_.calls[calls[0]].device);
+      }
+    }
+    for (DeviceId device : without) limit.bounds[device.index].reset();
+    const bool holds = std::any_of(limit.bounds.begin(), limit.bounds.end(),
+                                   [](const auto& bound) { return bound.has_value(); });
+    if (holds) rules_.limits.push_back(std::move(limit));
   }
 
   std::set<std::string> CommonVariables(const program::FuseRule& rule) const {
@@ -409,10 +470,20 @@ class RuleMaker {
   std::map<std::pair<program::ActorId, std::string>, uint32_t> kinds_;  // by method
   std::map<DeviceId, int64_t> positions_;  // of covered devices
   std::set<CallId> follows_;               // calls that run right after another, as one with it
+  std::vector<std::vector<CallId>> calls_of_;  // by action
   graph::Rules rules_;
 };
 
-// Makes a kind for every method that the graph calls.
+// Of calls that `grad` goes through and those that it derives there are three kinds: they are a
+// pipeline, of stages of several methods perhaps. Others have a kind for each method.
+std::string KindName(const ElaborationContext& elaboration, const graph::Call& call) {
+  if (!call.forward_method.empty()) return DerivedName("forward", call.half);
+  if (call.differentiated) return "forward";
+  return elaboration.module.instances[call.instance].actor + "." + call.method;
+}
+
+// Makes the kinds of all calls of places. Beside a pipeline what a place does once, as an update, is
+// of none: it waits for all micro-batches.
 graph::Rules Automatic(const ElaborationContext& elaboration, const program::Using& use,
                        const graph::Graph& graph) {
   graph::Rules rules;
@@ -420,16 +491,25 @@ graph::Rules Automatic(const ElaborationContext& elaboration, const program::Usi
   rules.automatic = true;
   rules.range = use.range;
   rules.calls.resize(graph.calls.size());
+  std::map<std::pair<InstanceId, std::string>, size_t> counts;
+  bool derived = false;
+  for (const graph::Call& call : graph.calls) {
+    ++counts[{call.instance, call.method}];
+    derived |= !call.forward_method.empty();
+  }
   std::map<std::string, uint32_t> kinds;
   for (CallId id : graph.calls.Ids()) {
     const graph::Call& call = graph.calls[id];
     if (!call.instance.valid()) continue;
-    const std::string name = elaboration.module.instances[call.instance].actor + "." + call.method;
+    const bool is_of_pipeline = !call.forward_method.empty() || call.differentiated;
+    if (derived && !is_of_pipeline && counts.at({call.instance, call.method}) == 1) continue;
+    const std::string name = KindName(elaboration, call);
     if (kinds.size() == kMaxKinds && !kinds.count(name)) continue;
     const auto [known, added] = kinds.emplace(name, static_cast<uint32_t>(kinds.size()));
     if (added) rules.kinds.push_back({.name = name});
     rules.calls[id.index].kind = known->second;
   }
+  FindActions(graph, nullptr, rules);
   return rules;
 }
 
@@ -452,7 +532,7 @@ void CheckSchedules(ElaborationContext& elaboration) {
     const std::vector<std::string> methods(called.methods.begin(), called.methods.end());
     for (program::KindId kind : schedule.kinds.Ids()) {
       if (called.kinds[kind.index]) continue;
-      const program::Using::Method& method = called.use->methods[kind];
+      const program::Using::Method& method = called.use->methods[kind].front();
       const std::string near = DidYouMean(method.name, methods);
       Report(elaboration, Code::kW0502, method.range,
              fmt::format("`{}` has rules about `{}`, which no graph that uses it calls{}",

@@ -1,5 +1,6 @@
-// StartCounts: how many calls of each kind have started on each lane, and how many are still to
-// start: the numbers that limits compare.
+// StartCounts: how many actions of each kind are open or closed on each lane, and how many are still
+// to close: the numbers that limits compare. A task of an action's last call closes it when it
+// starts.
 #ifndef CGRAPH_COMPILER_SCHEDULE_ORDERING_LIST_START_COUNTS_H_
 #define CGRAPH_COMPILER_SCHEDULE_ORDERING_LIST_START_COUNTS_H_
 
@@ -13,29 +14,22 @@ class StartCounts {
  public:
   // Counts where nothing has started.
   explicit StartCounts(const Tasks& tasks)
-      : kinds_(tasks.kinds), started_(size_t{tasks.lanes} * tasks.kinds), remaining_(started_) {
-    for (uint32_t queue : tasks.queue) {
-      for (uint32_t kind : tasks.queues[queue].kinds) ++remaining_[At(tasks.queues[queue], kind)];
-    }
+      : kinds_(tasks.kinds),
+        opened_(size_t{tasks.lanes} * tasks.kinds),
+        closed_(opened_),
+        remaining_(opened_) {
+    for (uint32_t queue : tasks.queue) Add(tasks.queues[queue], 0, 0, tasks.queues[queue].closes);
   }
 
-  void Start(const Queue& queue) {
-    for (uint32_t kind : queue.kinds) {
-      ++started_[At(queue, kind)];
-      --remaining_[At(queue, kind)];
-    }
-  }
-  void TakeBack(const Queue& queue) {
-    for (uint32_t kind : queue.kinds) {
-      --started_[At(queue, kind)];
-      ++remaining_[At(queue, kind)];
-    }
-  }
+  void Start(const Queue& queue) { Add(queue, queue.opens, queue.closes, -queue.closes); }
+  void TakeBack(const Queue& queue) { Add(queue, -queue.opens, -queue.closes, queue.closes); }
 
   // Returns the limit's difference when a task of the queue, which has one lane, has started, too.
   int64_t DifferenceWith(const Queue& queue, const LaneLimit& limit) const {
-    return started_[At(queue, limit.minuend)] - started_[At(queue, limit.subtrahend)] +
-           Change(queue, limit);
+    const size_t minuend = At(queue, limit.minuend), subtrahend = At(queue, limit.subtrahend);
+    const int64_t difference = limit.at_most ? opened_[minuend] - closed_[subtrahend]
+                                             : closed_[minuend] - opened_[subtrahend];
+    return difference + Change(queue, limit);
   }
 
   // Returns whether the limit keeps the tasks of the queue from starting.
@@ -49,16 +43,26 @@ class StartCounts {
   size_t At(const Queue& queue, uint32_t kind) const {
     return size_t{queue.lanes[0]} * kinds_ + kind;
   }
+  void Add(const Queue& queue, int opened, int closed, int remaining) {
+    for (uint32_t kind : queue.kinds) {
+      opened_[At(queue, kind)] += opened;
+      closed_[At(queue, kind)] += closed;
+      remaining_[At(queue, kind)] += remaining;
+    }
+  }
+  // How a start in the queue changes the limit's difference.
   static int64_t Change(const Queue& queue, const LaneLimit& limit) {
+    const bool adds = limit.at_most ? queue.opens : queue.closes;
+    const bool takes = limit.at_most ? queue.closes : queue.opens;
     int64_t change = 0;
     for (uint32_t kind : queue.kinds) {
-      change += int{kind == limit.minuend} - int{kind == limit.subtrahend};
+      change += int{adds && kind == limit.minuend} - int{takes && kind == limit.subtrahend};
     }
     return change;
   }
 
   uint32_t kinds_;
-  std::vector<int64_t> started_, remaining_;  // by lane and kind
+  std::vector<int64_t> opened_, closed_, remaining_;  // by lane and kind
 };
 
 }  // namespace cgraph::schedule

@@ -75,7 +75,8 @@ void RuleFamily::FindChunks() {
   for (uint32_t task = 0; task < tasks_.size(); ++task) {
     const uint32_t kind = KindOf(task);
     if (kind == kNone) continue;
-    batches_[task] = calls[{tasks_.actor[task], kind}]++;
+    const uint32_t opener = tasks_.opener[task];
+    batches_[task] = opener == task ? calls[{tasks_.actor[task], kind}]++ : batches_[opener];
     most_batches_ = std::max(most_batches_, int64_t{batches_[task]} + 1);
     const uint32_t lane = tasks_.queues[tasks_.queue[task]].lanes[0];
     if (kind == 0) actors[lane].emplace(tasks_.actor[task], depths_[task]);

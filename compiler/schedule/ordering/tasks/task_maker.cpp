@@ -1,8 +1,11 @@
 #include "compiler/schedule/ordering/tasks/task_maker.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <numeric>
+#include <set>
+#include <tuple>
 
 #include "compiler/schedule/accesses.h"
 #include "compiler/schedule/dependencies.h"
@@ -27,6 +30,7 @@ class TaskMaker {
 
   TaskList Make() {
     GroupUnits();
+    FindActions();
     AddTasks();
     AddDependencies();
     AddMemory();
@@ -76,12 +80,24 @@ class TaskMaker {
     task_of_[unit.index] = static_cast<uint32_t>(list_.members.size() - 1);
   }
 
+  // Finds the tasks of each action, in program order. What a rewrite has added has no rule.
+  void FindActions() {
+    for (uint32_t task = 0; task < list_.members.size(); ++task) {
+      std::set<std::pair<uint32_t, uint32_t>> own;
+      for (UnitId id : list_.members[task]) {
+        if (const graph::CallRule* rule = RuleOf(id)) own.emplace(rule->action, rule->kind);
+      }
+      for (const auto& action : own) actions_[action].push_back(task);
+    }
+  }
+
   void AddTasks() {
     Tasks& tasks = list_.tasks;
     tasks.lanes = static_cast<uint32_t>(schedule_.lanes.size());
     tasks.kinds = graph_.rules ? static_cast<uint32_t>(graph_.rules->kinds.size()) : 0;
-    std::map<std::pair<std::vector<uint32_t>, std::vector<uint32_t>>, uint32_t> queues;
-    for (const std::vector<UnitId>& members : list_.members) {
+    std::map<std::tuple<std::vector<uint32_t>, std::vector<uint32_t>, bool, bool>, uint32_t> queues;
+    for (uint32_t task = 0; task < list_.members.size(); ++task) {
+      const std::vector<UnitId>& members = list_.members[task];
       Queue queue;
       uint64_t duration = 0;
       for (UnitId id : members) {
@@ -89,6 +105,10 @@ class TaskMaker {
         if (const graph::CallRule* rule = RuleOf(id)) {
           queue.kinds.push_back(rule->kind);
           queue.kinds.insert(queue.kinds.end(), rule->counted.begin(), rule->counted.end());
+          // Calls that run without a pause are whole actions each.
+          const std::vector<uint32_t>& action = actions_.at({rule->action, rule->kind});
+          queue.opens = action.front() == task;
+          queue.closes = action.back() == task;
         }
         // Fused calls run one after the other, the ends of a transfer at once.
         const uint64_t ps = schedule_.ExpectedPs(id);
@@ -96,14 +116,27 @@ class TaskMaker {
       }
       std::sort(queue.lanes.begin(), queue.lanes.end());
       queue.lanes.erase(std::unique(queue.lanes.begin(), queue.lanes.end()), queue.lanes.end());
-      const auto [it, is_new] = queues.try_emplace({queue.lanes, queue.kinds},
-                                                   static_cast<uint32_t>(tasks.queues.size()));
+      const auto [it, is_new] =
+          queues.try_emplace({queue.lanes, queue.kinds, queue.opens, queue.closes},
+                             static_cast<uint32_t>(tasks.queues.size()));
       if (is_new) tasks.queues.push_back(std::move(queue));
       tasks.durations.push_back(duration);
       tasks.queue.push_back(it->second);
-      const std::optional<CallId> call = CallOf(members[0]);
-      tasks.actor.push_back(call ? graph_.calls[*call].instance.index : kNone);
+      tasks.actor.push_back(ActorOf(task));
+      tasks.opener.push_back(task);
     }
+    for (const auto& [action, all] : actions_) {
+      const auto least = [&](uint32_t a, uint32_t b) { return tasks.actor[a] < tasks.actor[b]; };
+      const uint32_t actor = tasks.actor[*std::min_element(all.begin(), all.end(), least)];
+      for (uint32_t task : all) {
+        tasks.actor[task] = actor;
+        tasks.opener[task] = all.front();
+      }
+    }
+  }
+  uint32_t ActorOf(uint32_t task) const {
+    const std::optional<CallId> call = CallOf(list_.members[task][0]);
+    return call ? graph_.calls[*call].instance.index : kNone;
   }
 
   void AddDependencies() {
@@ -119,6 +152,7 @@ class TaskMaker {
         list_.carried.push_back({task_of_[earlier.unit.index], task_of_[unit.index], earlier.lag});
       }
     }
+    AddProgramOrder(before);
     for (uint32_t task = 0; task < before.size(); ++task) {
       std::vector<uint32_t>& earlier = before[task];
       std::sort(earlier.begin(), earlier.end());
@@ -127,6 +161,19 @@ class TaskMaker {
       list_.tasks.predecessors.Add(earlier);
     }
     for (const std::vector<uint32_t>& later : after) list_.tasks.successors.Add(later);
+  }
+
+  // Keeps the calls of an action in program order, those of all its kinds.
+  void AddProgramOrder(std::vector<std::vector<uint32_t>>& before) const {
+    std::map<uint32_t, std::set<uint32_t>> all;
+    for (const auto& [action, tasks] : actions_) {
+      all[action.first].insert(tasks.begin(), tasks.end());
+    }
+    for (const auto& [action, tasks] : all) {
+      for (auto task = tasks.begin(); std::next(task) != tasks.end(); ++task) {
+        before[*std::next(task)].push_back(*task);
+      }
+    }
   }
 
   // Adds the slot memory of the devices that have a limit.
@@ -312,6 +359,7 @@ class TaskMaker {
   const Schedule& schedule_;
   const cost::Topology* const topology_;
   std::vector<uint32_t> task_of_;  // by unit
+  std::map<std::pair<uint32_t, uint32_t>, std::vector<uint32_t>> actions_;  // by number and kind
   TaskList list_;
 };
 

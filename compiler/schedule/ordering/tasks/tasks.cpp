@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 namespace cgraph::schedule {
 namespace {
@@ -57,7 +58,13 @@ std::vector<uint32_t> RankTasks(const Tasks& tasks, std::span<const uint32_t> cl
   };
   std::vector<uint32_t> sorted(tasks.size());
   std::iota(sorted.begin(), sorted.end(), 0);
+  // An action that is open goes on before another opens, the older one first.
+  const auto turn = [&](uint32_t task) {
+    const bool goes_on = tasks.opener[task] != task;
+    return std::pair(classes[task] == 0 ? 0 : goes_on ? 1 : 2, goes_on ? tasks.opener[task] : 0);
+  };
   std::sort(sorted.begin(), sorted.end(), [&](uint32_t a, uint32_t b) {
+    if (turn(a) != turn(b)) return turn(a) < turn(b);
     if (classes[a] != classes[b]) return classes[a] < classes[b];
     for (size_t i = 0; i < std::max(keys[a].size(), keys[b].size()); ++i) {
       if (key(a, i) != key(b, i)) return key(a, i) < key(b, i);

@@ -34,6 +34,9 @@ class Lists {
 struct Queue {
   std::vector<uint32_t> lanes;  // sorted
   std::vector<uint32_t> kinds;  // of calls that rules name: its own, then others that count it
+  // Whether a task is the first of an action of these kinds, and whether it is the last; see
+  // graph::Rules.
+  bool opens = true, closes = true;
 };
 
 // Block: memory that is taken when the task that writes it first starts, and given back when the
@@ -48,7 +51,8 @@ struct Tasks {
   // does; in all other cases predecessors stand before successors.
   std::vector<uint64_t> durations;  // picoseconds
   std::vector<uint32_t> queue;
-  std::vector<uint32_t> actor;  // of the call; kNone: no call that rules may name
+  std::vector<uint32_t> actor;  // of the call, or the first of its action; kNone: rules name none
+  std::vector<uint32_t> opener;  // the first task of its action; itself where it is in none
   Lists predecessors, successors;
   Lists takes, touches;  // blocks
   // Where there are shared resources: by task those that it holds, one as often as tokens of it,
@@ -77,7 +81,7 @@ struct LoopCarriedDependency {
   uint32_t executions;
 };
 
-// LaneLimit: counts starts on one lane; see graph::Limit.
+// LaneLimit: counts actions on one lane; see graph::Limit.
 struct LaneLimit {
   uint32_t minuend, subtrahend;
   bool at_most;
@@ -109,7 +113,8 @@ std::vector<uint64_t> RemainingPaths(const Tasks& tasks);
 // Returns by task the longest path from the start of everything to its end, likewise.
 std::vector<uint64_t> ElapsedPaths(const Tasks& tasks);
 
-// Ranks by class (the least first), then by `keys` (missing ones count as 0), then by the longest
+// Ranks by class (the least first; calls that no rule names have class 0, and of others those whose
+// action is open come before all that open one), then by `keys` (missing ones count as 0), then by the longest
 // remaining path, then by program order.
 std::vector<uint32_t> RankTasks(const Tasks& tasks, std::span<const uint32_t> classes,
                                 const std::vector<std::vector<int64_t>>& keys);
