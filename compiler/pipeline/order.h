@@ -73,11 +73,13 @@ std::string WriteSchedule(const std::string& name, const Order& order);
 // The order that a schedule gives a graph, if the graph is a pipeline.
 //
 // What makes it one: calls of kinds named `forward`, and `backward` or `backward_input` and
-// `backward_weight`, by the names of the graph's rules or else of the methods. Their places are the
-// stages, in the order of the first forwards; the micro-batch is the loop variable `mb`, or else
+// `backward_weight`, by the names of the graph's rules or else of the methods. A cell is an action
+// of the rules, which begins with its first call. Their places are the stages, in the order of the
+// first forwards, those of one action one stage; the micro-batch is the loop variable `mb`, or else
 // the outermost that all of them have and that varies. Devices are ranks, in the order of their
 // places. A graph may have several pipelines side by side, such as the replicas of a model, between
-// whose places no results of forwards go: then the order is that of each, if they have one order.
+// whose places no results of forwards go, or a stage on several devices, each of which uses what the
+// others make: then the order is that of each, if they have one order.
 //
 // With `transfers` both ends of what goes from stage to stage stand between the calls, without idle
 // steps; without, every call is at the first time step that the order lets it have. The status says

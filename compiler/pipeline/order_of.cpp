@@ -47,15 +47,21 @@ class PipelineCalls {
     }
     const StageLinks links = LinksOf(graph, all.actions_);
     std::vector<PipelineCalls> pipelines;
-    for (const std::vector<uint32_t>& stages : Joined(links, all.stages_.size())) {
-      PipelineCalls& one = pipelines.emplace_back(all);
-      CGRAPH_RETURN_IF_ERROR(one.Keep(stages, links));
-      CGRAPH_RETURN_IF_ERROR(one.FindMicrobatches());
+    for (const std::vector<uint32_t>& joined : Joined(links, all.stage_count_)) {
+      for (const std::vector<uint32_t>& stages : Slices(links, joined)) {
+        PipelineCalls& one = pipelines.emplace_back(all);
+        CGRAPH_RETURN_IF_ERROR(one.Keep(stages, links));
+        CGRAPH_RETURN_IF_ERROR(one.FindMicrobatches());
+      }
     }
     return pipelines;
   }
 
   const std::optional<Action>& ActionOf(CallId call) const { return actions_[call.index]; }
+  // The number of a call's action, by which calls are one; kNoAction: it is one by itself.
+  uint32_t NumberOf(CallId call) const {
+    return graph_.rules ? graph_.rules->calls[call.index].action : graph::kNoAction;
+  }
   size_t ranks() const { return ranks_.size(); }
   std::optional<uint32_t> RankOf(DeviceId device) const {
     const auto rank = ranks_.find(device);
@@ -82,16 +88,22 @@ class PipelineCalls {
     return KindOf(call.method);
   }
 
-  // Finds stages and their devices; ranks and micro-batches come later.
+  // Finds stages and their devices; ranks and micro-batches come later. The places of one action of
+  // a forward are one stage.
   void FindKinds() {
+    std::map<uint32_t, uint32_t> stage_of;  // by action
     for (CallId id : graph_.calls.Ids()) {
       const std::optional<Kind> kind = KindOfCall(id);
       if (!kind) continue;
       const graph::Call& call = graph_.calls[id];
       homes_.emplace(call.instance, call.device);
-      if (*kind == Kind::kForward) {
-        stages_.emplace(call.instance, static_cast<uint32_t>(stages_.size()));
-      }
+      if (*kind != Kind::kForward) continue;
+      const auto known = stages_.find(call.instance);
+      uint32_t stage = known == stages_.end() ? stage_count_ : known->second;
+      const uint32_t action = NumberOf(id);
+      if (action != graph::kNoAction) stage = stage_of.emplace(action, stage).first->second;
+      if (known == stages_.end()) stages_.emplace(call.instance, stage);
+      if (stage == stage_count_) ++stage_count_;
     }
     for (CallId id : graph_.calls.Ids()) {
       const std::optional<Kind> kind = KindOfCall(id);
@@ -100,6 +112,27 @@ class PipelineCalls {
       if (stage == stages_.end()) continue;  // without a forward it is of no pipeline
       actions_[id.index] = Action{stage->second, *kind, 0};
     }
+  }
+
+  // The pipelines of joined stages. Stages of which each uses what the other makes are one on
+  // several devices, between which collectives go: each pipeline has one of them.
+  static std::vector<std::vector<uint32_t>> Slices(const StageLinks& links,
+                                                   const std::vector<uint32_t>& joined) {
+    std::vector<std::vector<uint32_t>> groups;
+    for (uint32_t stage : joined) {
+      const auto group = std::find_if(groups.begin(), groups.end(), [&](const auto& others) {
+        return links.count({others[0], stage}) && links.count({stage, others[0]});
+      });
+      if (group != groups.end()) group->push_back(stage);
+      else groups.push_back({stage});
+    }
+    size_t widest = 0;
+    for (const auto& group : groups) widest = std::max(widest, group.size());
+    std::vector<std::vector<uint32_t>> slices(widest);
+    for (size_t i = 0; i < widest; ++i) {
+      for (const auto& group : groups) slices[i].push_back(group[std::min(i, group.size() - 1)]);
+    }
+    return slices;
   }
 
   InstanceId PlaceOf(uint32_t stage) const {
@@ -191,6 +224,7 @@ class PipelineCalls {
   const graph::Graph& graph_;
   std::vector<std::optional<Action>> actions_;  // by call
   std::map<InstanceId, uint32_t> stages_;
+  uint32_t stage_count_ = 0;
   std::map<InstanceId, DeviceId> homes_;
   std::map<DeviceId, uint32_t> ranks_;
 };
@@ -204,6 +238,13 @@ class OrderMaker {
 
   Result<Order> Run() {
     order_.ranks.resize(pipeline_.ranks());
+    for (CallId call : graph_.calls.Ids()) {
+      const uint32_t number = pipeline_.NumberOf(call);
+      if (number == graph::kNoAction || !pipeline_.ActionOf(call)) continue;
+      std::vector<Action>& actions = kinds_[number];
+      const Action& own = *pipeline_.ActionOf(call);
+      if (std::find(actions.begin(), actions.end(), own) == actions.end()) actions.push_back(own);
+    }
     if (transfers_) CGRAPH_RETURN_IF_ERROR(FindEnds());
     for (schedule::UnitId id : schedule_.ExecutionOrder()) {
       const schedule::ScheduleUnit& unit = schedule_.units[id];
@@ -231,7 +272,12 @@ class OrderMaker {
     }
     if (calls.empty()) return Status::Ok();
     std::vector<Action> actions;
-    for (CallId call : calls) actions.push_back(*pipeline_.ActionOf(call));
+    for (CallId call : calls) {
+      for (const Action& action : ActionsOf(call)) {
+        if (made_.insert(action).second) actions.push_back(action);
+      }
+    }
+    if (actions.empty()) return Status::Ok();  // later calls of an action
     std::sort(actions.begin(), actions.end(), [](const Action& a, const Action& b) {
       return a.kind != b.kind ? a.kind < b.kind : a < b;
     });
@@ -242,6 +288,13 @@ class OrderMaker {
     }
     Add(*pipeline_.RankOf(graph_.calls[calls[0]].device), std::move(actions));
     return Status::Ok();
+  }
+
+  // The actions that begin with a call: its own, and those that run as one with it.
+  std::vector<Action> ActionsOf(CallId call) const {
+    const uint32_t number = pipeline_.NumberOf(call);
+    const auto found = kinds_.find(number);
+    return found == kinds_.end() ? std::vector{*pipeline_.ActionOf(call)} : found->second;
   }
 
   // Joins two halves of one backward into a whole one. False: there is no cell for these actions.
@@ -332,6 +385,8 @@ class OrderMaker {
   const PipelineCalls& pipeline_;
   const bool transfers_;
   std::map<StepId, std::vector<std::pair<uint32_t, Action>>> ends_;  // rank and end, by step
+  std::map<uint32_t, std::vector<Action>> kinds_;  // by number: those that run as one
+  std::set<Action> made_;                          // that have a cell
   Order order_;
 };
 

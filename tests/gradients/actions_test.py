@@ -123,6 +123,25 @@ class Test:
                 self.expect(f"{name}, {what}: loss", got[0] == wanted[0], "other bits")
                 self.expect(f"{name}, {what}: weights", got[1] == wanted[1], "other bits")
 
+    def imported(self):
+        """A CSV has a cell for each action, and the schedule that is made of it gives it again."""
+        path = PROGRAMS / "parts.cgraph"
+        cells = ["0F0,0F1,0F2,0F3,,,,0B0,0F4,", "3F0,3B0,3F1,3B1,"]
+        for devices in (1, 2):
+            self.run(self.options.cgc, "compile", "-q", path, "-D", f"T={devices}", "-o",
+                     "parts.cgplan", "--emit", "schedule-csv=given.csv")
+            given = (self.folder / "given.csv").read_text()
+            self.expect("a CSV of actions", all(c in given for c in cells), given)
+            self.run(self.options.cgc, "import-schedule", "given.csv", "-o", "given.cgraph")
+            using = f"using given() with (mb = m, forward = {METHODS})"
+            text = path.read_text()
+            old = f"using one_f_one_b(P, along: s)\n    with (forward = {METHODS})"
+            self.expect("one `using`", text.count(old) == 1)
+            (self.folder / "again.cgraph").write_text("import given\n" + text.replace(old, using))
+            self.run(self.options.cgc, "compile", "-q", "again.cgraph", "-D", f"T={devices}", "-o",
+                     "parts.cgplan", "--emit", "schedule-csv=again.csv")
+            self.expect("the imported order", (self.folder / "again.csv").read_text() == given)
+
     # ---- random programs ---------------------------------------------------------------------
 
     def random_program(self, source):
@@ -237,6 +256,7 @@ def main():
             sys.exit("self-test: a limit that is broken was not found")
         for name in SCHEDULES:
             test.schedule(name)
+        test.imported()
         source = random.Random(options.seed)
         for number in range(options.count):
             test.random_case(number, source)

@@ -537,7 +537,10 @@ void CheckSchedules(ElaborationContext& elaboration) {
       Report(elaboration, Code::kW0502, method.range,
              fmt::format("`{}` has rules about `{}`, which no graph that uses it calls{}",
                          schedule.name, method.name,
-                         near.empty() ? "" : fmt::format(" (did you mean `{}`?)", near)))
+                         near.empty() ? fmt::format("; `with ({} = [NAME, ...])` says which methods "
+                                                    "are meant",
+                                                    schedule.kinds[kind].name)
+                                      : fmt::format(" (did you mean `{}`?)", near)))
           .AddNote(schedule.kinds[kind].range, "the rule");
     }
   }

@@ -156,7 +156,12 @@ class StageCount {
     text += fmt::format("; `{} - {}` is {} on the first of them", parameter_->name,
                         schedule_.locals[schedule_.index].name, stages - first);
     if (last > first) text += fmt::format(" and {} on the last", stages - last);
-    return text + fmt::format(". The pipeline has {}: give {}", Counted(right, "device"), right);
+    text += fmt::format(". The pipeline has {}: give {}", Counted(right, "device"), right);
+    const bool several = stages > 0 && right > stages && right % stages == 0;
+    return several ? text + fmt::format("; or, if each {} of them are one stage, `along: INDEX` "
+                                        "names the index of the places that counts stages",
+                                        right / stages)
+                   : text;
   }
 
   ElaborationContext& elaboration_;
