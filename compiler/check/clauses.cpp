@@ -85,6 +85,77 @@ void TakeClass(Checker& checker, const Method& method) {
   }
 }
 
+// ObjectClauses: what the clauses of a method say of the place's object: `reads object`, `adds
+// object`, `writes object`, `keyed by (mb)`. A state that is called `object` is a state.
+class ObjectClauses {
+ public:
+  ObjectClauses(Checker& checker, const Method& method, const syntax::ExternBody& written)
+      : checker_(checker), method_(method), written_(written) {}
+
+  // Returns the other names of a clause; nothing where it has only named the object.
+  std::optional<std::vector<syntax::Name>> Take(
+      const std::optional<std::vector<syntax::Name>>& names, Effect effect) {
+    if (!names) return std::nullopt;
+    std::vector<syntax::Name> others;
+    for (const syntax::Name& name : *names) {
+      const bool is_state = checker_.state_names.count({method_.actor, name.text}) != 0;
+      if (name.text == kObject && !is_state) Note(effect, name.range);
+      else others.push_back(name);
+    }
+    if (others.empty() && !names->empty()) return std::nullopt;
+    return others;
+  }
+
+  void Resolve(Scope& scope, Extern& native) {
+    const std::optional<std::vector<syntax::Name>> added = Take(written_.adds, Effect::kAdds);
+    for (const syntax::Name& name : added.value_or(std::vector<syntax::Name>())) {
+      checker_.diagnostics.Report(
+          Code::kE0301, name.range,
+          fmt::format("`adds` is about the object: `adds object`; `writes {}` is about a state",
+                      name.text));
+    }
+    if (stated_) native.effect = stated_->first;
+    if (!written_.keys.valid()) return;
+    if (stated_ && stated_->first == Effect::kWrites) Contradict(stated_->second, "`keyed by`");
+    native.effect = Effect::kKeyed;
+    native.keys = KeysOf(scope);
+  }
+
+ private:
+  static constexpr const char* kObject = "object";
+
+  void Note(Effect effect, Range range) {
+    if (stated_) Contradict(range, "another clause");
+    stated_ = {effect, range};
+  }
+  void Contradict(Range range, const char* other) {
+    checker_.diagnostics.Report(
+        Code::kE0404, range,
+        fmt::format("what `{}` does to the object is said twice, here and by {}; it reads, adds or "
+                    "writes it, or keeps something for a key",
+                    method_.name, other));
+  }
+
+  std::vector<ExprId> KeysOf(Scope& scope) {
+    const auto& node = scope.module.file.exprs[written_.keys].node;
+    std::vector<ExprId> keys;
+    const auto add = [&](syntax::ExprId id) {
+      keys.push_back(ResolveInt(scope, id, "a key").id);
+    };
+    if (const auto* tuple = std::get_if<syntax::TupleExpr>(&node)) {
+      for (const syntax::Argument& part : tuple->fields) add(part.value);
+    } else {
+      add(written_.keys);
+    }
+    return keys;
+  }
+
+  Checker& checker_;
+  const Method& method_;
+  const syntax::ExternBody& written_;
+  std::optional<std::pair<Effect, Range>> stated_;
+};
+
 }  // namespace
 
 void ResolveCost(Scope& scope, const std::vector<syntax::Argument>& cost, ExprId& flops,
@@ -114,11 +185,14 @@ void ResolveExtern(Checker& checker, MethodId id) {
   native.library = written.library;
   native.symbol = written.symbol;
   native.range = written.range;
-  if (written.reads) native.reads = StatesOf(checker, method.actor, *written.reads);
-  if (written.writes) native.writes = StatesOf(checker, method.actor, *written.writes);
-  if (!written.reads && !written.writes) {
-    native.writes = checker.program.actors[method.actor].states;
-  }
+  ObjectClauses clauses(checker, method, written);
+  const std::optional<std::vector<syntax::Name>> reads = clauses.Take(written.reads, Effect::kReads);
+  const std::optional<std::vector<syntax::Name>> writes =
+      clauses.Take(written.writes, Effect::kWrites);
+  clauses.Resolve(*checker.method_scopes[id], native);
+  if (reads) native.reads = StatesOf(checker, method.actor, *reads);
+  if (writes) native.writes = StatesOf(checker, method.actor, *writes);
+  if (!reads && !writes) native.writes = checker.program.actors[method.actor].states;
   llvm::erase_if(native.reads, [&](StateId state) {  // what is written is read, too
     return llvm::is_contained(native.writes, state);
   });

@@ -149,6 +149,23 @@ ValueId GraphBuilder::AddCopy(graph::CallId call, graph::Use source, Range range
   return copy;
 }
 
+ValueId GraphBuilder::StatePart(graph::StateId state, int64_t slot, Range range) {
+  const std::map<int64_t, ValueId>& parts = parts_[state];
+  if (const auto part = parts.find(slot); part != parts.end()) return part->second;
+  const graph::Type type{DType::kI64, {{1, {}}}};
+  return AddView(CurrentState(state), slot * type.bytes(), type, range);
+}
+
+void GraphBuilder::WriteStatePart(ValueId id, graph::StateId state, int64_t slot) {
+  NameAsState(id, state);
+  graph::Value& value = graph_.values[id];
+  value.storage = graph::Value::kState;
+  value.state = state;
+  value.offset = slot * value.type.bytes();
+  parts_[state][slot] = id;
+  if (&graph_ != &module_.start) module_.states[state].written = true;
+}
+
 void GraphBuilder::NameAsState(ValueId value, graph::StateId state) {
   graph_.values[value].name = std::string(graph_.values[CurrentState(state)].name);
 }
@@ -161,6 +178,7 @@ void GraphBuilder::Commit(graph::CallId call, graph::StateId state, graph::Use s
   graph_.values[written].storage = graph::Value::kState;
   graph_.values[written].state = state;
   states_[state] = written;
+  parts_.erase(state);
   if (&graph_ != &module_.start) module_.states[state].written = true;
 }
 

@@ -35,6 +35,10 @@ class GraphBuilder {
   // Returns what a state holds now: the value of the last commit in program order, or the value
   // before any.
   graph::ValueId CurrentState(graph::StateId state);
+  // Returns element `slot` of a state of ints, as it is now.
+  graph::ValueId StatePart(graph::StateId state, int64_t slot, Range range);
+  // Makes a value, which an op has just made, what is written into element `slot` of a state.
+  void WriteStatePart(graph::ValueId value, graph::StateId state, int64_t slot);
 
   // Makes a symbol for an input's bounded dimension; its extent comes with the input.
   graph::SymbolId AddInputSymbol(const std::string& name, int64_t bound, Range range);
@@ -63,6 +67,8 @@ class GraphBuilder {
   Budget& budget_;
   std::map<std::pair<DType, std::string>, graph::ValueId> constants_;
   std::map<graph::StateId, graph::ValueId> states_;
+  // Elements of states that were written since all of the state was.
+  std::map<graph::StateId, std::map<int64_t, graph::ValueId>> parts_;
   std::map<std::pair<graph::ValueId, int64_t>, std::vector<graph::ValueId>> views_;
   std::map<std::pair<graph::ValueId, int64_t>, graph::SymbolId> symbols_;
 };

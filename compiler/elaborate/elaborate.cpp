@@ -195,6 +195,7 @@ void ElaborateGraph(ElaborationContext& elaboration, program::GraphId id) {
   GraphBuilder builder(elaboration.module, graph, elaboration.budget);
   llvm::SaveAndRestore<GraphBuilder*> building(elaboration.builder, &builder);
   elaboration.updates.clear();
+  elaboration.object_calls.clear();
   Tape tape;
   llvm::SaveAndRestore<Tape*> recording(elaboration.tape,
                                         elaboration.program.has_gradients ? &tape : nullptr);

@@ -90,6 +90,8 @@ struct ElaborationContext {
   // By StateId, equal where what states begin with is; empty: nothing has asked yet.
   std::vector<std::string> beginnings;
   std::map<graph::InstanceId, Range> updates;  // calls of optimizers in the graph so far
+  // Calls of objects in the graph so far that have keys of their own: see program::Effect.
+  std::map<graph::InstanceId, int64_t> object_calls;
   std::set<graph::InstanceId> updated;         // by any graph
   std::optional<graph::DeviceId> on;  // by the nearest `on`
   int64_t ops_placed = 0;             // by any `on` so far

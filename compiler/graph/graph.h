@@ -76,7 +76,8 @@ struct Value {
   OpId producer;      // kTemporary, and kState after a write
   StateId state;
   std::string constant;
-  // A view: bytes [offset, offset + type.bytes()) of `base`, which is not a view itself.
+  // A view: bytes [offset, offset + type.bytes()) of `base`, which is not a view itself. Without a
+  // base, what `producer` wrote into these bytes of a state.
   ValueId base;
   int64_t offset = 0;
   Range range;
@@ -125,6 +126,7 @@ struct Op {
   DeviceId device;
   bool fails = false;
   bool effect = false;                // kept and ordered although nothing reads it
+  bool exchangeable = false;          // an effect that is ordered only by the states it touches
   bool elementwise = false;           // element i of the result is made of the operands' elements i
   std::vector<FusedStep> steps;       // of an op that Fuse made, else empty
   std::vector<std::pair<int, int>> inplace;  // operand i may be result j's memory

@@ -172,9 +172,17 @@ class GraphValidator {
     if (value.storage == Value::kState) {
       Expect(module_.states.Contains(value.state), id, ": no such state");
       const graph::State& state = module_.states[value.state];
-      Expect(value.type == state.type, id, ": not the state's type");
+      const int64_t end = value.offset + value.type.bytes();
+      Expect(IsPart(value) ? value.offset >= 0 && end <= state.type.bytes() : value.offset == 0, id,
+             ": not the state's type");
       Expect(value.home == module_.instances[state.instance].device, id, ": away from its actor");
     }
+  }
+
+  // Returns whether a value is what was written into a part of a state.
+  bool IsPart(const Value& value) const {
+    return !value.base.valid() && value.producer.valid() &&
+           value.type != module_.states[value.state].type;
   }
 
   // Checks that a value can be read here; a state only by the value that it holds now.
@@ -185,7 +193,7 @@ class GraphValidator {
     const Value& root = Get(root_id);
     Expect(!root.producer.valid() || made_[root_id.index], where, " reads ", id,
            " before it is made");
-    if (root.storage != Value::kState) return;
+    if (root.storage != Value::kState || IsPart(root)) return;
     auto [current, is_new] = current_.try_emplace(root.state, root_id);
     Expect(current->second == root_id, where, " reads a state that has been overwritten");
   }
@@ -221,8 +229,8 @@ class GraphValidator {
       CheckOwner(result, call, id);
       Expect(&graph_ == &module_.start || module_.states[value.state].written, id,
              ": writes a state that is said not to be written");
-      current_[value.state] = result;
       committed_ = true;
+      if (!IsPart(value)) current_[value.state] = result;
     }
   }
 

@@ -174,6 +174,12 @@ class ProgramPrinter {
     };
     print_states(" reads ", native.reads);
     print_states(" writes ", native.writes);
+    constexpr const char* kEffects[] = {"", " reads object", " adds object", " keyed",
+                                        " writes object"};
+    out_ << kEffects[static_cast<size_t>(native.effect)];
+    for (ExprId key : native.keys) {
+      out_ << (key == native.keys.front() ? " by " : ", ") << text.Text(key);
+    }
     if (native.flops.valid()) out_ << " flops " << text.Text(native.flops);
     if (native.bytes.valid()) out_ << " bytes " << text.Text(native.bytes);
     out_ << "\n";

@@ -116,10 +116,21 @@ struct State {
   std::vector<std::string> along;  // indices of places along which the param is a copy
   Range range;
 };
+// Effect: what a method in native code does to the object of its place.
+enum class Effect : uint8_t {
+  kUnstated,  // anything, and to what others see, too: its calls keep program order
+  kReads,     // it reads the object
+  kAdds,      // it adds to the object: such calls may be exchanged with each other
+  kKeyed,     // it reads, and keeps or adds something for a key: of one key calls keep their order
+  kWrites,    // it may change all of the object
+};
+
 // Extern: a method in native code, a function of a library that is named when the plan runs.
 struct Extern {
   std::string library, symbol;        // "libmine.so", "f"
   std::vector<StateId> reads, writes; // states that it is given; those in `writes` it may change
+  Effect effect = Effect::kUnstated;
+  std::vector<ExprId> keys;           // of kKeyed, ints; none: each call has a key of its own
   ExprId flops, bytes;                // may be invalid
   Range range;
 };

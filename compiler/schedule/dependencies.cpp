@@ -94,6 +94,7 @@ void AddEffectOrder(const graph::Graph& graph, const Schedule& schedule, Depende
     for (uint32_t i = 0; i < unit.count; ++i) {
       const Step& step = schedule.steps[StepId(unit.first.index + i)];
       if (step.kind != Step::kCall || !graph.ops[step.op].effect) continue;
+      if (graph.ops[step.op].exchangeable) continue;
       UnitId& before = last[unit.lane.index];
       if (before.valid() && before != id) found.within[id.index].push_back(before);
       if (!before.valid()) first[unit.lane.index] = id;

@@ -263,6 +263,11 @@ class Printer {
       };
       states("reads", native.reads);
       states("writes", native.writes);
+      states("adds", native.adds);
+      if (native.keys.valid()) {
+        Line("keyed by");
+        In([&] { Node(native.keys); });
+      }
       if (native.cost.empty()) return;
       Line("cost");
       In([&] { Arguments(native.cost); });

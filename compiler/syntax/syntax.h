@@ -271,10 +271,12 @@ struct StateDecl {  // state w: f32 = 0, param w: f32 = 0 equal along t
   ExprId value;
   Range range;
 };
-// = extern "libmine.so:f" reads w writes v cost(flops: 2 * n, bytes: 8 * n)
+// = extern "libmine.so:f" reads w writes v keyed by (mb) cost(flops: 2 * n, bytes: 8 * n)
 struct ExternBody {
   std::string library, symbol;
-  std::optional<std::vector<Name>> reads, writes;  // states; neither given: all of the actor's
+  // States, or `object`; no states given: all of the actor's.
+  std::optional<std::vector<Name>> reads, writes, adds;
+  ExprId keys;                                     // keyed by; may be invalid
   std::vector<Argument> cost;                      // flops:, bytes:
   Range range;                                     // of the string
 };

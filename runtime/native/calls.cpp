@@ -128,7 +128,7 @@ std::string MethodCall::WrongBooleans(std::span<const Tensor> outputs) const {
     const std::string which = operands_.results > 1 ? fmt::format("result {}", i) : "its result";
     return fmt::format("{} has {}", which, plan::kWrongBooleans);
   }
-  for (size_t i = 0; i + 1 < written_.size(); ++i) {  // all but the object's number
+  for (size_t i = 0; i < operands_.writes_states(); ++i) {
     if (!is_wrong(outputs[written_[i].output])) continue;
     return fmt::format("its state `{}` has {}", state_names_[operands_.reads + i],
                        plan::kWrongBooleans);
@@ -143,7 +143,7 @@ void MethodCall::Fill(std::span<const Tensor> inputs, std::span<const Tensor> ou
     (i < operands_.arguments ? arguments_ : states_).Add(inputs[i], device);
   }
   for (size_t i = 0; i < operands_.results; ++i) results_.Add(outputs[i], device);
-  for (size_t i = 0; i + 1 < written_.size(); ++i) {  // all but the object's number
+  for (size_t i = 0; i < operands_.writes_states(); ++i) {
     states_.Add(outputs[written_[i].output], device);
   }
 }

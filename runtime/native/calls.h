@@ -39,13 +39,16 @@ class Views {
 
 // MethodOperands: what a method is given, as the attributes of its kernel say it
 // (runtime/base/kinds/native.h). Inputs are the
-// arguments, the states that it reads, those that it writes; outputs the results, then the latter.
+// arguments, the states that it reads, those that it writes, the object's number, which is one of
+// these if it is written; outputs the results, then those that are written.
 struct MethodOperands {
   std::string actor;
   size_t arguments, reads, writes, names, results;
+  bool writes_object;  // its number is the last of `writes`
+  size_t writes_states() const { return writes - (writes_object ? 1 : 0); }
   // Attributes: names, then states (the object's number is not among them), then parameters.
   size_t first_state() const { return kExternHead + names; }
-  size_t first_parameter() const { return first_state() + reads + writes - 1; }
+  size_t first_parameter() const { return first_state() + reads + writes_states(); }
 };
 
 class MethodCall {
@@ -59,7 +62,7 @@ class MethodCall {
   // hold their old values already. False, with `error`, when the call has failed.
   bool Run(const Object* object, std::span<const device::Tensor> inputs,
            std::span<const device::Tensor> outputs, const Where& where, std::string& error);
-  // Returns the states that are written; the last is the number of the object.
+  // Returns the states that are written; the last may be the number of the object.
   std::span<const device::QueueCode::Kept> written() const { return written_; }
 
  private:

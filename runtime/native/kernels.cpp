@@ -48,8 +48,9 @@ class CreateKernel : public device::Kernel {
   bool Run(std::span<const Tensor>, std::span<const Tensor> outputs, void*,
            std::string& error) override {
     const int64_t number = call_->Run({kDLCPU, 0}, objects_, {}, error);
-    if (number != 0) *outputs[0].as<int64_t>() = number;
-    return number != 0;
+    if (number == 0) return false;
+    std::fill_n(outputs[0].as<int64_t>(), outputs[0].dims[0], number);
+    return true;
   }
 
  private:
@@ -105,22 +106,24 @@ class CreateCode : public QueueCode {
 // ---- making them --------------------------------------------------------------------------------
 
 bool IsNumber(const OperandType& type) {
-  return type.dtype == plan::DType::i64 && type.rank == 1 && type.dims[0] == 1 && !type.dynamic[0];
+  return type.dtype == plan::DType::i64 && type.rank == 1 && type.dims[0] >= 1 && !type.dynamic[0];
 }
 bool SameType(const OperandType& a, const OperandType& b) {
   return a.dtype == b.dtype && a.rank == b.rank && std::equal(a.dims, a.dims + a.rank, b.dims);
 }
 
-// Returns whether as many states are written as read to be, of the same types, the last the number
-// of the object.
-bool StatesFit(const Request& request, uint64_t reads, uint64_t writes) {
+// Returns whether as many states are written as read to be, of the same types, and the last operand
+// is the number of the object.
+bool StatesFit(const Request& request, uint64_t reads, uint64_t writes, bool writes_object) {
   const auto& [kernel, attributes, inputs, outputs] = request;
-  if (writes == 0 || writes > outputs.size() || writes > inputs.size() ||
-      reads > inputs.size() - writes) {
+  const uint64_t read_object = writes_object ? 0 : 1;
+  if ((writes_object && writes == 0) || writes > outputs.size() ||
+      inputs.size() < read_object || writes > inputs.size() - read_object ||
+      reads > inputs.size() - read_object - writes) {
     return false;
   }
-  return IsNumber(inputs.back()) &&
-         std::equal(inputs.end() - writes, inputs.end(), outputs.end() - writes, SameType);
+  const auto end = inputs.end() - static_cast<std::ptrdiff_t>(read_object);
+  return IsNumber(inputs.back()) && std::equal(end - writes, end, outputs.end() - writes, SameType);
 }
 
 Result<std::unique_ptr<MethodCall>> MakeMethod(const plan::Kernel& kernel, const Request& request,
@@ -129,19 +132,22 @@ Result<std::unique_ptr<MethodCall>> MakeMethod(const plan::Kernel& kernel, const
   const auto reads = device::IntAttribute(request, attributes::kReads);
   const auto writes = device::IntAttribute(request, attributes::kWrites);
   const auto names = device::IntAttribute(request, attributes::kNames);
-  if (!actor.ok() || !reads.ok() || !writes.ok() || !names.ok() || *reads < 0 || *writes < 0 ||
-      *names < 0 || static_cast<uint64_t>(*names) > request.attributes.size() || !kernel.fails ||
-      !StatesFit(request, *reads, *writes)) {
+  const auto object = device::IntAttribute(request, attributes::kObject);
+  if (!actor.ok() || !reads.ok() || !writes.ok() || !names.ok() || !object.ok() || *reads < 0 ||
+      *writes < 0 || *names < 0 || (*object != 0 && *object != 1) ||
+      static_cast<uint64_t>(*names) > request.attributes.size() || !kernel.fails ||
+      !StatesFit(request, *reads, *writes, *object == 1)) {
     return device::Invalid(request, "its operands are not those of a method in native code");
   }
   const auto size = [](int64_t count) { return static_cast<size_t>(count); };
   MethodOperands operands{
       .actor = *actor,
-      .arguments = request.inputs.size() - size(*reads) - size(*writes),
+      .arguments = request.inputs.size() - size(*reads) - size(*writes) - size(1 - *object),
       .reads = size(*reads),
       .writes = size(*writes),
       .names = size(*names),
       .results = request.outputs.size() - size(*writes),
+      .writes_object = *object == 1,
   };
   if (request.attributes.size() < operands.first_parameter()) {
     return device::Invalid(request, "it lacks names of what a method in native code is given");

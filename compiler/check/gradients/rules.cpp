@@ -101,6 +101,15 @@ void ResolveGradientByAuto(Checker& checker, const syntax::MethodDecl& decl, Met
                     method.name));
   }
   method.native->writes.clear();  // without a clause it would take all states
+  Effect& effect = method.native->effect;
+  if (effect == Effect::kReads || effect == Effect::kAdds) {
+    checker.diagnostics.Report(
+        Code::kE0424, range,
+        fmt::format("`grad by auto` keeps in the object what the gradients of a call need: `{}` is "
+                    "`keyed`, by itself by its calls, or `writes object`",
+                    method.name));
+  }
+  if (effect == Effect::kUnstated) effect = Effect::kKeyed;
 }
 
 // Makes the parts of the tuple at the end of a rule's body the values of the gradients: each is

@@ -8,6 +8,7 @@
 #include "compiler/elaborate/calls/calls.h"
 #include "compiler/elaborate/calls/method_scope.h"
 #include "compiler/elaborate/elaboration_context.h"
+#include "compiler/elaborate/expressions/evaluate.h"
 #include "compiler/elaborate/ops/ops.h"
 #include "compiler/elaborate/places/places.h"
 #include "compiler/elaborate/report.h"
@@ -27,6 +28,8 @@ constexpr int64_t kStepsPerExtern = 16;
 
 // The number of a call that PyTorch differentiates: see kAutogradMark.
 const graph::Type kMarkType{DType::kI64, {}};
+
+const graph::Type kObjectNumber{DType::kI64, {{1, {}}}};
 
 // Returns whether the value is a tree of tensors and nothing else.
 bool IsTensors(const Value& value) {
@@ -75,34 +78,98 @@ std::vector<graph::StateId> LeavesOf(ElaborationContext& elaboration,
   return leaves;
 }
 
+// ObjectPart: which of an object's numbers a call touches. All of them say which object it is; what
+// two calls touch of them says whether one must follow the other.
+struct ObjectPart {
+  bool writes = true;
+  std::optional<int64_t> slot;  // nothing: all of them
+};
+
 // ExternStates: what native code is given behind its arguments.
 struct ExternStates {
   std::vector<graph::StateId> read, written;
-  // The result of the call in which PyTorch went back through this object in this graph. The call
-  // here depends on it: where that one has failed, a step of an optimizer must fail, too.
-  std::optional<graph::ValueId> mark;
+  graph::StateId object;
+  ObjectPart part;
+  // The results of the calls in which PyTorch went back through this object in this graph, of a
+  // call that may change all of it: where one of those has failed, a step of an optimizer must
+  // fail, too.
+  std::vector<graph::ValueId> marks;
 };
 
-ExternStates StatesOf(ElaborationContext& elaboration, graph::InstanceId instance,
+// The number of a call in its graph, of those of the object that have a key of their own; and what
+// the program says a key is.
+constexpr int64_t kOwnKey = 0, kWrittenKey = 1;
+
+// Returns the slot of a key: in the order in which keys appear, and then again from the first,
+// which orders more than need be.
+int64_t SlotOf(ElaborationContext& elaboration, graph::InstanceId instance,
+               std::vector<int64_t> key) {
+  std::map<std::vector<int64_t>, int64_t>& slots =
+      elaboration.places.instances[instance.index].slots;
+  const auto next = static_cast<int64_t>(slots.size()) % kObjectSlots;
+  return slots.emplace(std::move(key), next).first->second;
+}
+
+ObjectPart PartOf(ElaborationContext& elaboration, const program::Method& method, Frame& callee) {
+  using program::Effect;
+  const Effect effect = method.native->effect;
+  if (effect == Effect::kReads) return {.writes = false};
+  if (effect == Effect::kUnstated || effect == Effect::kWrites) return {};
+  std::vector<int64_t> key = {kWrittenKey};
+  for (program::ExprId part : method.native->keys) {
+    key.push_back(EvaluateInt(elaboration, part, callee, "a key").value_or(0));
+  }
+  if (key.size() == 1) key = {kOwnKey, elaboration.object_calls[callee.instance]++};
+  return {.slot = SlotOf(elaboration, callee.instance, std::move(key))};
+}
+
+ExternStates StatesOf(ElaborationContext& elaboration, graph::InstanceId instance, ObjectPart part,
                       std::vector<graph::StateId> read, std::vector<graph::StateId> written) {
-  ExternStates states{std::move(read), std::move(written), {}};
-  states.written.push_back(elaboration.places.instances[instance.index].object);
-  if (elaboration.tape == nullptr) return states;
-  const auto mark = elaboration.tape->marks.find(instance);
-  if (mark != elaboration.tape->marks.end()) states.mark = mark->second;
+  ExternStates states{std::move(read), std::move(written),
+                      elaboration.places.instances[instance.index].object, part, {}};
+  const bool changes_all = part.writes && !part.slot;
+  if (elaboration.tape == nullptr || !changes_all) return states;
+  const auto marks = elaboration.tape->marks.find(instance);
+  if (marks != elaboration.tape->marks.end()) states.marks = marks->second;
   return states;
 }
 
-// Appends the states as operands; those that are written are results, too.
+// Appends the states as operands, the object as the last; those that are written are results, too.
 void AddStates(ElaborationContext& elaboration, const ExternStates& states, Range range,
                graph::Op& out, std::vector<graph::Type>& types) {
   for (graph::StateId state : states.read) {
     out.operands.push_back({ReadState(elaboration, state).value, {}, range});
   }
-  if (states.mark) out.operands.push_back({*states.mark, {}, range});
+  for (graph::ValueId mark : states.marks) out.operands.push_back({mark, {}, range});
   for (graph::StateId state : states.written) {
     types.push_back(elaboration.module.states[state].type);
     out.operands.push_back({ReadState(elaboration, state).value, {}, range});
+  }
+  const graph::Type object = elaboration.module.states[states.object].type;
+  const graph::ValueId value =
+      states.part.slot ? elaboration.builder->StatePart(states.object, *states.part.slot, range)
+                       : ReadState(elaboration, states.object).value;
+  out.operands.push_back({value, {}, range});
+  if (!states.part.writes) return;
+  types.push_back(states.part.slot ? kObjectNumber : object);
+  if (!states.part.slot) return;
+  out.inplace.emplace_back(static_cast<int>(out.operands.size()) - 1,
+                           static_cast<int>(types.size()) - 1);
+}
+
+// Makes the last results the states that the call has written.
+void WriteStates(ElaborationContext& elaboration, const ExternStates& states, graph::OpId id) {
+  const std::vector<graph::ValueId> made = elaboration.builder->graph().ops[id].results;
+  std::vector<graph::StateId> written = states.written;
+  if (states.part.writes) written.push_back(states.object);
+  for (size_t i = 0; i < written.size(); ++i) {
+    const graph::ValueId value = made[made.size() - written.size() + i];
+    if (written[i] == states.object && states.part.slot) {
+      elaboration.builder->WriteStatePart(value, states.object, *states.part.slot);
+      continue;
+    }
+    elaboration.builder->NameAsState(value, written[i]);
+    elaboration.method->pending[written[i]] = Tensor{value};
   }
 }
 
@@ -114,19 +181,21 @@ void AddHead(ElaborationContext& elaboration, const program::Method& method, con
       {attributes::kLibrary, method.native->library},
       {attributes::kSymbol, method.native->symbol + mode},
       {attributes::kActor, elaboration.program.actors[method.actor].name},
-      {attributes::kReads, static_cast<int64_t>(states.read.size() + states.mark.has_value())},
-      {attributes::kWrites, static_cast<int64_t>(states.written.size())},
+      {attributes::kReads, static_cast<int64_t>(states.read.size() + states.marks.size())},
+      {attributes::kWrites, static_cast<int64_t>(states.written.size() + states.part.writes)},
       {attributes::kNames, static_cast<int64_t>(names.size())},
+      {attributes::kObject, static_cast<int64_t>(states.part.writes)},
   };
   static_assert(std::size(head) == kExternHead);
   std::vector<graph::Attribute> all(std::begin(head), std::end(head));
   for (std::string& name : names) all.push_back({attributes::kName, std::move(name)});
   const auto add = [&](graph::StateId state) {
-    const std::string& name = elaboration.module.states[state].name;
-    if (name != kNativeObjectState) all.push_back({attributes::kState, name});
+    all.push_back({attributes::kState, elaboration.module.states[state].name});
   };
   llvm::for_each(states.read, add);
-  if (states.mark) all.push_back({attributes::kState, std::string(kAutogradMark)});
+  for (size_t i = 0; i < states.marks.size(); ++i) {
+    all.push_back({attributes::kState, std::string(kAutogradMark)});
+  }
   llvm::for_each(states.written, add);
   out.attributes.insert(out.attributes.begin(), all.begin(), all.end());
 }
@@ -145,13 +214,15 @@ Value CallExtern(ElaborationContext& elaboration, const program::Method& method,
                  Range site) {
   const program::Extern& native = *method.native;
   if (!Step(elaboration, site, kStepsPerExtern)) return Value();
-  const ExternStates states =
-      StatesOf(elaboration, callee.instance, LeavesOf(elaboration, native.reads, callee, site),
-               LeavesOf(elaboration, native.writes, callee, site));
+  const ExternStates states = StatesOf(elaboration, callee.instance,
+                                       PartOf(elaboration, method, callee),
+                                       LeavesOf(elaboration, native.reads, callee, site),
+                                       LeavesOf(elaboration, native.writes, callee, site));
   graph::Op out;
   out.name = method.name;
   out.kernel = kExternKernel;
   out.fails = out.effect = true;
+  out.exchangeable = native.effect != program::Effect::kUnstated;
   out.range = native.range;
   std::vector<std::string> names;
   for (const program::Parameter& parameter : method.signature.parameters) {
@@ -183,11 +254,7 @@ Value CallExtern(ElaborationContext& elaboration, const program::Method& method,
   const graph::OpId id = elaboration.builder->AddOp(std::move(out), std::move(types));
   const std::vector<graph::ValueId> results = elaboration.builder->graph().ops[id].results;
   llvm::ArrayRef<graph::ValueId> made = results;
-  for (size_t i = 0; i < states.written.size(); ++i) {
-    const graph::ValueId value = made[made.size() - states.written.size() + i];
-    elaboration.builder->NameAsState(value, states.written[i]);
-    scope.pending[states.written[i]] = Tensor{value};
-  }
+  WriteStates(elaboration, states, id);
   if (!method.signature.result.valid()) return Nothing();
   Value result = TakeResults(elaboration, method.signature.result, callee, site, made);
   CallByLabels(elaboration, result);
@@ -214,11 +281,17 @@ std::vector<Tensor> CallAutograd(ElaborationContext& elaboration, const program:
   if (!Step(elaboration, site, kStepsPerExtern)) return {};
   MethodScope& scope = *elaboration.method;
   const graph::Op forward = elaboration.builder->graph().ops[call.forward];
-  const ExternStates states = StatesOf(elaboration, scope.call.instance, {}, {});
+  ObjectPart part;
+  if (const graph::Value& number = elaboration.builder->value(forward.results.back());
+      number.storage == graph::Value::kState) {
+    part.slot = number.offset / kObjectNumber.bytes();  // the key of the forward call
+  }
+  const ExternStates states = StatesOf(elaboration, scope.call.instance, part, {}, {});
   graph::Op out;
   out.name = DerivedName(method.name);
   out.kernel = kExternKernel;
   out.fails = out.effect = true;
+  out.exchangeable = method.native->effect != program::Effect::kUnstated;
   out.range = method.native->range;
   out.device = scope.call.device;
   std::vector<std::string> names;
@@ -243,9 +316,8 @@ std::vector<Tensor> CallAutograd(ElaborationContext& elaboration, const program:
   out.call = CallOf(elaboration, scope);
   const graph::OpId id = elaboration.builder->AddOp(std::move(out), std::move(types));
   const std::vector<graph::ValueId> results = elaboration.builder->graph().ops[id].results;
-  elaboration.builder->NameAsState(results.back(), states.written[0]);
-  scope.pending[states.written[0]] = Tensor{results.back()};
-  elaboration.tape->marks[scope.call.instance] = results[call.types.size()];
+  WriteStates(elaboration, states, id);
+  elaboration.tape->marks[scope.call.instance].push_back(results[call.types.size()]);
   std::vector<Tensor> made;
   for (size_t i = 0; i < call.types.size(); ++i) made.push_back(Tensor{results[i]});
   return made;

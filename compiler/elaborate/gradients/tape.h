@@ -39,8 +39,8 @@ struct Tape {
   // The variables that a gradient is of, where they are params that have copies: the gradients of
   // copies are of one variable.
   std::map<graph::ValueId, std::set<std::string>> variables;
-  // The mark of the last call in which PyTorch went back through an object.
-  std::map<graph::InstanceId, graph::ValueId> marks;
+  // The marks of the calls in which PyTorch went back through an object.
+  std::map<graph::InstanceId, std::vector<graph::ValueId>> marks;
 };
 
 // Calls `visit(tensor)` for every tensor in a tree of lists and tuples, in order.

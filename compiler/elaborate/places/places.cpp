@@ -12,6 +12,7 @@
 #include "compiler/elaborate/types/coerce.h"
 #include "compiler/elaborate/types/dims.h"
 #include "compiler/elaborate/values/make.h"
+#include "llvm/ADT/STLExtras.h"
 #include "runtime/base/kinds/native.h"
 
 namespace cgraph::elaborate {
@@ -103,8 +104,12 @@ void CreateInstance(ElaborationContext& elaboration, program::PlaceId id,
   }
   graph::StateId object;
   if (!actor.library.empty()) {
-    object = elaboration.module.states.Add(
-        {instance_id, kNativeObjectState, {DType::kI64, {{1, {}}}}});
+    const bool stated = llvm::any_of(actor.methods, [&](program::MethodId method) {
+      const std::optional<program::Extern>& native = elaboration.program.methods[method].native;
+      return native && native->effect != program::Effect::kUnstated;
+    });
+    object = elaboration.module.states.Add({instance_id, kNativeObjectState,
+                                            {DType::kI64, {{stated ? kObjectSlots : 1, {}}}}});
     elaboration.module.instances[instance_id].states.push_back(object);
   }
   std::vector<std::pair<std::string, int64_t>> named;

@@ -38,6 +38,7 @@ struct InstanceDetails {
   std::vector<std::pair<std::string, int64_t>> indices;  // of its place
   std::vector<Value> layout;  // per state of the actor: a tree with StateLeaf leaves
   graph::StateId object;      // of native methods; else invalid
+  std::map<std::vector<int64_t>, int64_t> slots = {};  // of the object, by key
   std::optional<Training> training = {};
 };
 

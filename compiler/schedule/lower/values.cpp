@@ -39,7 +39,8 @@ ValueLocationId Values::AtHome(ValueId id, DeviceId device) {
       location = tables_.AddLocation(id, Space::kState, value.home);
       it->second = schedule_.locations[location].buffer;
     } else {
-      location = schedule_.locations.Add({.value = id, .buffer = it->second});
+      location =
+          schedule_.locations.Add({.value = id, .buffer = it->second, .offset = value.offset});
     }
   } else {
     const Space space = facts_.HomeSpace(id);

@@ -325,9 +325,15 @@ ExternBody Builder::BuildExtern(Grammar::ExternBodyContext* context,
       gradient_by = BuildGradientBy(clause->gradientBy());
       continue;
     }
+    if (keyword->getType() == Lexer::KEYED) {
+      node.keys = BuildOperand(clause->operand());
+      continue;
+    }
     std::vector<Name> states;
     for (Grammar::NameContext* name : clause->name()) states.push_back(BuildName(name));
-    (keyword->getType() == Lexer::READS ? node.reads : node.writes) = std::move(states);
+    (keyword->getType() == Lexer::READS    ? node.reads
+     : keyword->getType() == Lexer::WRITES ? node.writes
+                                           : node.adds) = std::move(states);
   }
   return node;
 }

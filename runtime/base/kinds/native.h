@@ -8,26 +8,33 @@
 
 namespace cgraph {
 
-// The state that holds the number of a place's object; no declared name has a space.
+// The state that holds the number of a place's object; no declared name has a space. Where methods
+// say what they do to the object, it holds the number several times: a call that keeps something
+// for a key touches the key's slot, one that adds to the object a slot of its own, one that reads
+// the object reads them all, one that may change it writes them all. So the calls that may not be
+// exchanged are those that touch the same bytes.
 inline constexpr char kNativeObjectState[] = "native object";
+inline constexpr int kObjectSlots = 64;
 
 // The ops that call native code: a method, and what makes the object of a place. These are their
 // attributes, in this order; those arguments that are no tensors follow by the names of their
 // parameters.
 //
-//   extern         library, symbol, actor, reads, writes, names; a `name` for each of `names`
-//                  arguments; a `state` for each that it reads, then for each that it may write,
-//                  but not for the object's number, which is the last of `writes`
+//   extern         library, symbol, actor, reads, writes, names, object; a `name` for each of
+//                  `names` arguments; a `state` for each that it reads, then for each that it may
+//                  write, but not for the object's number: the last operand, and, where `object`
+//                  is 1, the last of `writes`; where it is 0 it is only read, beside `reads`
 //   extern_create  library, symbol, place, methods; a `method`, which is a symbol, `methods` times
 inline constexpr char kExternOp[] = "extern";
 inline constexpr char kExternCreateOp[] = "extern_create";
 // How many attributes there are before those that there are several of.
-inline constexpr size_t kExternHead = 6, kExternCreateHead = 4;
+inline constexpr size_t kExternHead = 7, kExternCreateHead = 4;
 inline constexpr size_t kExternSymbol = 1, kExternNames = 5;  // where these two are
 namespace extern_attributes {
 inline constexpr char kLibrary[] = "library", kSymbol[] = "symbol";
 inline constexpr char kActor[] = "actor", kReads[] = "reads", kWrites[] = "writes";
 inline constexpr char kNames[] = "names", kName[] = "name", kState[] = "state";
+inline constexpr char kObject[] = "object";
 inline constexpr char kPlace[] = "place", kMethods[] = "methods", kMethod[] = "method";
 }  // namespace extern_attributes
 
