@@ -160,7 +160,7 @@ class Pipeline(unittest.TestCase):
 
     def test_natural_loop(self):
         self.assertEqual(self.order(NATURAL, "first"), "F0F1B0F2B1F3B2B3")
-        self.assertEqual(self.makespan(NATURAL), self.makespan(BY_HAND))
+        self.assertAlmostEqual(self.makespan(NATURAL) / self.makespan(BY_HAND), 1, delta=0.001)
         self.same(NATURAL)
         self.same(NATURAL, processes="device")
         self.same(BY_HAND)

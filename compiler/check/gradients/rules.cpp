@@ -89,8 +89,10 @@ void ResolveGradientByAuto(Checker& checker, const syntax::MethodDecl& decl, Met
                                          method.name)));
     return;
   }
-  const auto names_any = [](const std::optional<std::vector<syntax::Name>>& states) {
-    return states && !states->empty();
+  const auto names_any = [&](const std::optional<std::vector<syntax::Name>>& states) {
+    return states && llvm::any_of(*states, [&](const syntax::Name& name) {
+             return checker.state_names.count({method.actor, name.text}) != 0;
+           });
   };
   if (names_any(decl.native->reads) || names_any(decl.native->writes)) {
     checker.diagnostics.Report(
