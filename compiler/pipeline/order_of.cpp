@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "compiler/pipeline/stage_links.h"
 
@@ -273,9 +274,8 @@ class OrderMaker {
     if (calls.empty()) return Status::Ok();
     std::vector<Action> actions;
     for (CallId call : calls) {
-      for (const Action& action : ActionsOf(call)) {
-        if (made_.insert(action).second) actions.push_back(action);
-      }
+      const std::vector<Action> begun = ActionsBegunBy(call);
+      actions.insert(actions.end(), begun.begin(), begun.end());
     }
     if (actions.empty()) return Status::Ok();  // later calls of an action
     std::sort(actions.begin(), actions.end(), [](const Action& a, const Action& b) {
@@ -290,11 +290,12 @@ class OrderMaker {
     return Status::Ok();
   }
 
-  // The actions that begin with a call: its own, and those that run as one with it.
-  std::vector<Action> ActionsOf(CallId call) const {
-    const uint32_t number = pipeline_.NumberOf(call);
-    const auto found = kinds_.find(number);
-    return found == kinds_.end() ? std::vector{*pipeline_.ActionOf(call)} : found->second;
+  // The actions that begin with a call, its own and those that run as one with it; none: it is a
+  // later one of its action.
+  std::vector<Action> ActionsBegunBy(CallId call) {
+    const auto found = kinds_.find(pipeline_.NumberOf(call));
+    if (found == kinds_.end()) return {*pipeline_.ActionOf(call)};
+    return std::exchange(found->second, {});
   }
 
   // Joins two halves of one backward into a whole one. False: there is no cell for these actions.
@@ -385,8 +386,7 @@ class OrderMaker {
   const PipelineCalls& pipeline_;
   const bool transfers_;
   std::map<StepId, std::vector<std::pair<uint32_t, Action>>> ends_;  // rank and end, by step
-  std::map<uint32_t, std::vector<Action>> kinds_;  // by number: those that run as one
-  std::set<Action> made_;                          // that have a cell
+  std::map<uint32_t, std::vector<Action>> kinds_;  // by number: those without a cell, which are one
   Order order_;
 };
 
