@@ -54,13 +54,33 @@ class DataEmitter {
     }
   }
 
+  // Returns by call the number of its action, from 1; 0 for calls that are one by themselves, and
+  // where there are more than a plan can number.
+  std::vector<uint16_t> NumberActions() const {
+    std::vector<uint16_t> numbers(graph_.calls.size(), 0);
+    if (!graph_.rules) return numbers;
+    std::map<uint32_t, uint32_t> calls;  // by action
+    for (const graph::CallRule& rule : graph_.rules->calls) ++calls[rule.action];
+    calls[graph::kNoAction] = 0;
+    std::map<uint32_t, uint16_t> known;
+    for (size_t i = 0; i < numbers.size(); ++i) {
+      const uint32_t action = graph_.rules->calls[i].action;
+      if (calls[action] < 2) continue;
+      const auto next = static_cast<uint16_t>(known.size() < UINT16_MAX ? known.size() + 1 : 0);
+      numbers[i] = known.emplace(action, next).first->second;
+    }
+    return numbers;
+  }
+
   void EmitCalls() {
+    const std::vector<uint16_t> actions = NumberActions();
     for (const graph::Call& call : graph_.calls) {
       const auto first = static_cast<uint32_t>(out_.call_indices.size());
       for (int64_t index : call.indices) out_.call_indices.push_back(static_cast<int32_t>(index));
       out_.calls.emplace_back(call.instance.index, pools_.Name(call.method),
                               pools_.Site(call.site), first,
-                              static_cast<uint16_t>(call.indices.size()));
+                              static_cast<uint16_t>(call.indices.size()),
+                              actions[out_.calls.size()]);
     }
   }
 

@@ -237,22 +237,32 @@ class RuleMaker {
       }
     }
     int64_t next = 0;
+    std::map<DeviceId, InstanceId> lacking;  // places without the index that counts positions
     for (InstanceId id : covered) {
       const DeviceId device = elaboration_.module.instances[id].device;
       if (positions_.count(device)) continue;
-      positions_[device] = use_.along.empty() ? next++ : Along(id);
+      const std::optional<int64_t> position =
+          use_.along.empty() ? std::optional(next++) : Along(id);
+      if (position) positions_[device] = *position;
+      else lacking.emplace(device, id);
+    }
+    for (const auto& [device, id] : lacking) {
+      if (positions_.emplace(device, 0).second) ReportNoIndex(id);  // nor has another place there
     }
   }
 
-  int64_t Along(InstanceId id) {
+  std::optional<int64_t> Along(InstanceId id) const {
     for (const auto& [name, value] : elaboration_.places.instances[id.index].indices) {
       if (name == use_.along) return value;
     }
+    return std::nullopt;
+  }
+  void ReportNoIndex(InstanceId id) {
     Report(elaboration_, Code::kE0533, use_.range,
-           fmt::format("`along: {}`: `{}` is of a place that has no such index", use_.along,
-                       elaboration_.module.instances[id].name))
+           fmt::format("`along: {}`: `{}` is of a place that has no such index, and nor has another "
+                       "place of the rules on its device",
+                       use_.along, elaboration_.module.instances[id].name))
         .AddNote(elaboration_.module.instances[id].range, "the place");
-    return 0;
   }
 
   // Returns the bound on each covered device.

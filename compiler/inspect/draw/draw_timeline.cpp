@@ -32,6 +32,9 @@ struct Bar {
   uint64_t start, active, end;
 };
 
+constexpr double kLeastFrame = 4;  // its width
+constexpr const char* kFrameStyle = "fill=\"none\" stroke=\"#333333\" stroke-width=\"1.2\"";
+
 class TimelineDrawer {
  public:
   TimelineDrawer(const plan::Plan& plan, const plan::Graph& graph, const Simulation& simulation,
@@ -167,6 +170,26 @@ class TimelineDrawer {
       AddBar(bars[i], bars[end - 1], end - i, roomy, y);
       i = end;
     }
+    AddFrames(bars, y);
+  }
+
+  // Frames the bars of one action that stand next to each other.
+  void AddFrames(const std::vector<Bar>& bars, double y) {
+    for (size_t i = 0, end; i < bars.size(); i = end) {
+      const uint32_t action = ActionOf(bars[i]);
+      for (end = i + 1; end < bars.size() && action != 0 && ActionOf(bars[end]) == action &&
+                        bars[end].execution == bars[i].execution;) {
+        ++end;
+      }
+      const double from = axis_.X(bars[i].active), to = axis_.X(bars[end - 1].end);
+      if (end - i < 2 || to - from < kLeastFrame) continue;
+      svg_ += SvgRect(from - 1, y - 1.5, to - from + 2, kBar + 3, kFrameStyle);
+      framed_ = true;
+    }
+  }
+  uint32_t ActionOf(const Bar& bar) const {
+    const uint32_t call = operations_.all[bar.operation].call;
+    return call == plan::kNone ? 0 : graph_.calls[call].action();
   }
 
   std::string ColorOf(const Bar& bar) {
@@ -243,6 +266,7 @@ class TimelineDrawer {
       entries.emplace_back(PaleStyle(waiting_color_),
                            "pale: waits for the other end, or for what it goes through");
     }
+    if (framed_) entries.emplace_back(kFrameStyle, "framed: of one action of the schedule");
     entries.emplace_back(fmt::format("fill=\"{}\" stroke=\"#cccccc\"", kGround), "idle");
     if (numbered_) {
       entries.emplace_back("fill=\"none\"",
@@ -262,6 +286,7 @@ class TimelineDrawer {
   const double width_;  // of the page, as it was asked for; 0: not asked for
   TimeAxis axis_{0, 0, 0};
   std::string waiting_color_;  // of the first bar that waits; "": none does
+  bool framed_ = false;
   std::optional<uint32_t> numbered_;  // a micro-batch of which a bar says nothing but the number
   std::string rows_, svg_;  // from back to front
 };

@@ -29,6 +29,7 @@ class TaskBuilder {
   uint32_t Task(uint32_t queue, uint64_t duration, std::vector<uint32_t> after = {}) {
     tasks_.queue.push_back(queue);
     tasks_.actor.push_back(kNone);
+    tasks_.opener.push_back(static_cast<uint32_t>(before_.size()));
     tasks_.durations.push_back(duration);
     before_.push_back(std::move(after));
     takes_.emplace_back();

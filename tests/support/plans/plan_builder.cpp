@@ -154,7 +154,7 @@ GraphBuilder& GraphBuilder::Method(uint32_t place, const std::string& method, ui
   call_ = static_cast<uint32_t>(graph_->calls.size());
   graph_->calls.emplace_back(place, plan_->Name(method), site,
                              static_cast<uint32_t>(graph_->call_indices.size()),
-                             static_cast<uint16_t>(indices.size()));
+                             static_cast<uint16_t>(indices.size()), uint16_t{0});
   graph_->call_indices.insert(graph_->call_indices.end(), indices.begin(), indices.end());
   return *this;
 }
