@@ -26,6 +26,7 @@
 #include "runtime/command/outcome/wait_graph.h"
 #include "runtime/command/phases.h"
 #include "runtime/command/run/calls.h"
+#include "runtime/command/run/training.h"
 #include "runtime/device/gpus.h"
 #include "runtime/engine/engine.h"
 #include "runtime/engine/states/saved_states.h"
@@ -114,6 +115,7 @@ EngineOptions MakeEngineOptions(const Options& options, const GpuPlacement& plac
 struct Work {
   std::vector<uint32_t> graphs;
   Inputs inputs;
+  Training training;
   Calls calls;
 };
 
@@ -150,14 +152,13 @@ Problem Prepare(plan::Plan& plan, const Options& options, cluster::Peers* machin
   Problem problem = CheckOptions(plan, graphs, options, machines);
   if (!problem.ok()) return problem;
   if (!options.calls.empty()) return Calls::Prepare(plan, options, work.calls);
-  problem = Inputs::Read(plan, *graphs[0], options, work.inputs);
+  // Where nothing is executed, no input is needed.
+  if (options.repeat == 0 && options.inputs.empty() && options.batch.empty()) return {};
+  problem = Training::Prepare(plan, *graphs[0], options, work.inputs, work.training);
   if (!problem.ok()) return problem;
-  const uint64_t slices = work.inputs.executions();
-  uint64_t total = 0;
-  if (!__builtin_mul_overflow(options.repeat, slices, &total)) return {};
-  return {kUsage, fmt::format("-n {}: so many passes over {} are more executions than can be "
-                              "counted",
-                              options.repeat, Counted(slices, "slice"))};
+  if (const auto eval = work.training.eval_graph()) work.graphs.push_back(*eval);
+  placement.notes.push_back(work.inputs.NoteOfLeftOut());
+  return {};
 }
 
 void SayNotes(const Engine& engine, const Options& options, const cluster::Peers* machines,
@@ -171,13 +172,14 @@ void SayNotes(const Engine& engine, const Options& options, const cluster::Peers
   }
 }
 
-// Gives states the values of --load-state.
-Status SetStates(const Options& options, Engine& engine) {
-  if (options.load_state.empty()) return Status::Ok();
-  const auto absent = LoadStates(options.load_state, engine);
-  if (!absent.ok()) return absent.status();
+// Gives states the values of --load-state, and finds where the run goes on.
+Problem SetStates(const Options& options, Engine& engine, Training& training) {
+  if (options.load_state.empty()) return {};
+  StatesMetadata metadata;
+  const auto absent = LoadStates(options.load_state, engine, &metadata);
+  if (!absent.ok()) return ProblemOf(absent.status());
   if (!absent->empty() && !options.quiet) SayOfAbsentStates(options.load_state, *absent);
-  return Status::Ok();
+  return training.GoOn(metadata, options);
 }
 
 // Runs what is asked for, and writes what came of it; returns the exit code. After a time-out the
@@ -190,10 +192,14 @@ ExitCode RunAndConclude(Engine& engine, Work& work, const Options& options,
     report.pop_back();
     return report;
   });
-  signals.OnInterrupt([&engine] { engine.Teardown(); });
+  if (options.training.save_every > 0) {
+    signals.OnInterrupt([&work] { work.training.Stop(); }, Signals::Patience::kForWhole);
+  } else {
+    signals.OnInterrupt([&engine] { engine.Teardown(); });
+  }
 
   if (options.calls.empty()) {
-    Run(engine, work.graphs[0], work.inputs, options, outcome);
+    Run(engine, work.graphs[0], work.inputs, work.training, options, outcome);
   } else {
     work.calls.Run(engine, options, outcome);
   }
@@ -240,8 +246,8 @@ ExitCode Execute(const Options& options, cluster::Peers* machines, Signals& sign
     signals.OnReport(nullptr);
     return Fail(options, problem.code, problem.message);
   };
-  const auto fail_to_load = [&](const Status& status) {
-    const ExitCode code = fail(ProblemOf(status));
+  const auto fail_to_load = [&](const Problem& problem) {
+    const ExitCode code = fail(problem);
     SayNothingRan(options);
     return code;
   };
@@ -270,12 +276,13 @@ ExitCode Execute(const Options& options, cluster::Peers* machines, Signals& sign
       LoadChosen(std::move(loaded.plan), engine_options, processes);
   if (!made.ok()) {
     if (made.status().code() == StatusCode::kTimeout) Say(WriteWaitGraph(options, nullptr));
-    return fail_to_load(made.status());
+    return fail_to_load(ProblemOf(made.status()));
   }
   Engine& engine = **made;
   running = &engine;
   if (!options.quiet) SayNotes(engine, options, machines, std::move(placement.notes));
-  if (const Status ready = SetStates(options, engine); !ready.ok()) return fail_to_load(ready);
+  const Problem ready = SetStates(options, engine, work.training);
+  if (!ready.ok()) return fail_to_load(ready);
   return RunAndConclude(engine, work, options, machines, signals, outcome, processes);
 }
 

@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,6 +24,22 @@ struct GraphCall {
   uint64_t times = 1;
 };
 
+// What a training is, beside executions of a graph: passes over data, states that are saved
+// meanwhile, a log, evaluations.
+struct TrainingOptions {
+  uint64_t epochs = 0;              // passes over the inputs, those of runs before included; 0: -n
+  std::optional<uint64_t> shuffle;  // the seed
+  bool drop_last = false;           // leave out rows that do not fill a slice
+  bool from_start = false;          // whatever the loaded states say of executions before
+  uint64_t save_every = 0;          // executions; 0: only at the end
+  std::vector<std::string> log;     // outputs
+  uint64_t log_every = 0;           // executions; 0: not given
+  std::string eval;                 // a graph; empty: none
+  uint64_t eval_every = 0;          // executions; 0: not given
+
+  bool any() const { return epochs > 0 || save_every > 0 || !log.empty() || !eval.empty(); }
+};
+
 struct Options {
   std::string file;
   bool devices = false;                // list the machine, without FILE
@@ -32,10 +49,11 @@ struct Options {
   NameAndValue until;                  // ends a call: when this output is that number
   std::vector<NameAndValue> inputs, outputs;
   std::vector<std::string> batch;      // inputs that are sliced along dim 0
-  uint64_t repeat = 1;
+  uint64_t repeat = 1;                 // 0: none, only states are written
   bool repeat_given = false;
   bool every = false;                  // outputs of every execution, stacked
   uint64_t warmup = 0;
+  TrainingOptions training;
   EngineOptions engine;                // `profile` and `trace` have flags of their own
   bool timeout_given = false;
   std::vector<std::string> device_map;  // LOGICAL=PHYSICAL,... each; none: the plan's workers

@@ -27,6 +27,7 @@
 #include "runtime/command/discover/discover.h"
 #include "runtime/command/messages.h"
 #include "runtime/command/outcome/wait_graph.h"
+#include "runtime/command/training_flags.h"
 #include "runtime/engine/engine.h"
 
 namespace cgraph::command {
@@ -184,13 +185,15 @@ void AddFlags(CLI::App& app, Options& options, Raw& raw) {
                  "to each execution whole")
       ->take_all()
       ->allow_extra_args(false);
-  app.add_option("-n,--repeat", options.repeat, "execute this many times")
-      ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 40));
+  app.add_option("-n,--repeat", options.repeat,
+                 "execute this many times; 0 writes the initial states to --save-state")
+      ->check(CLI::Range(uint64_t{0}, uint64_t{1} << 40));
   app.add_flag("--every", options.every,
                "give the outputs of every execution, stacked along a new first dimension, instead "
                "of those of the last; with --batch those of every pass over the batch");
   app.add_option("--warmup", options.warmup, "executions before those that are measured")
       ->check(CLI::Range(uint64_t{0}, uint64_t{1} << 40));
+  AddTrainingFlags(app, options.training);
   engine::ForEachOption(options.engine, FlagAdder{app, raw.reads});
   app.add_option("--device-map", options.device_map,
                  "the GPU or core that each logical device is: gpu[0]=cuda:0,gpu[1]=cpu:1, or "
@@ -252,6 +255,8 @@ void AddFlags(CLI::App& app, Options& options, Raw& raw) {
 std::vector<std::string> CompileFlags(const Options& options, const Raw& raw) {
   std::vector<std::string> flags;
   for (const std::string& graph : options.graphs) flags.insert(flags.end(), {"--graph", graph});
+  const std::string& eval = options.training.eval;
+  if (!eval.empty()) flags.insert(flags.end(), {"--graph", eval});
   for (const std::string& define : raw.defines) flags.insert(flags.end(), {"-D", define});
   for (const std::string& folder : raw.import_dirs) flags.insert(flags.end(), {"-I", folder});
   if (!raw.schedule.empty()) flags.insert(flags.end(), {"--schedule", raw.schedule});
@@ -349,7 +354,7 @@ void UnderstandEngine(const CLI::App& app, Options& options) {
   options.engine.trace = !options.trace.empty();
 }
 
-void Understand(Options& options, const Raw& raw) {
+void Understand(const CLI::App& app, Options& options, const Raw& raw) {
   options.inputs = Split(raw.inputs, "--input", "PATH.npy, a number, a list or -");
   options.outputs = SplitOutputs(raw.outputs);
   for (const auto& [name, path] : options.outputs) {
@@ -380,6 +385,7 @@ void Understand(Options& options, const Raw& raw) {
         "other"};
   }
   UnderstandCalls(raw, options);
+  if (const std::string why = UnderstandTraining(app, options); !why.empty()) throw Mistake{why};
   if (!options.is_source()) {
     const std::pair<const char*, bool> of_sources[] = {{"-D", !raw.defines.empty()},
                                                        {"-I", !raw.import_dirs.empty()},
@@ -518,7 +524,7 @@ ParsedOptions ParseOptions(int argc, char** argv) {
     for (const auto& read : raw.reads) read();
     CheckExcluded(app, parsed.options);
     UnderstandEngine(app, parsed.options);
-    Understand(parsed.options, raw);
+    Understand(app, parsed.options, raw);
     parsed.run = true;
   } catch (const CLI::Success& asked) {  // help or version
     app.exit(asked);
@@ -528,7 +534,7 @@ ParsedOptions ParseOptions(int argc, char** argv) {
     const std::string why = AsTyped(UsageText(error.what()), argc, argv);
     parsed.exit_code = Fail(parsed.options, kUsage, why + "\n`cgrun --help` lists the flags");
   } catch (const Mistake& mistake) {
-    parsed.exit_code = Fail(parsed.options, kUsage, mistake.why);
+    parsed.exit_code = Fail(parsed.options, kUsage, AsTyped(mistake.why, argc, argv));
   }
   return parsed;
 }

@@ -10,6 +10,7 @@
 #include "runtime/command/messages.h"
 #include "runtime/command/options.h"
 #include "runtime/command/outcome/outcome.h"
+#include "runtime/command/run/training.h"
 #include "runtime/command/signals.h"
 #include "runtime/engine/engine.h"
 #include "runtime/plan/load.h"
@@ -37,8 +38,10 @@ Problem CheckOptions(const plan::Plan& plan, const std::vector<const plan::Graph
                      const Options& options, const cluster::Peers* machines);
 
 // Executes a graph as often as asked, keeps `inflight` executions in progress, and measures.
-// `graph` is an index into the plan's.
-void Run(Engine& engine, uint32_t graph, Inputs& inputs, const Options& options, Outcome& outcome);
+// `graph` is an index into the plan's; `training` says with which execution the run begins and
+// ends, and what is done in between.
+void Run(Engine& engine, uint32_t graph, Inputs& inputs, Training& training, const Options& options,
+         Outcome& outcome);
 
 }  // namespace cgraph::command
 

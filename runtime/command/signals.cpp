@@ -63,8 +63,9 @@ Signals::~Signals() {
   if (teardown_.joinable()) teardown_.join();
 }
 
-void Signals::OnInterrupt(std::function<void()> end) {
+void Signals::OnInterrupt(std::function<void()> end, Patience patience) {
   std::lock_guard lock(mutex_);
+  patience_ = patience;
   end_ = std::move(end);
   if (interrupted_ && end_) std::exchange(end_, nullptr)();
 }
@@ -111,8 +112,13 @@ void Signals::Loop() {
     } else if (interrupted_ && !told) {
       told = true;
       deadline = Clock::now() + kTeardown;
-      Say("\ninterrupted: waiting for the kernel that runs, or for files, at most 10 seconds; "
-          "interrupt again to end at once\n");
+      Say(patience_ == Patience::kForWhole
+              ? "\ninterrupted: waiting for the executions in flight, and for states to be saved; "
+                "interrupt again to end at once\n"
+              : "\ninterrupted: waiting for the kernel that runs, or for files, at most 10 "
+                "seconds; interrupt again to end at once\n");
+    } else if (interrupted_ && patience_ == Patience::kForWhole) {
+      deadline = Clock::now() + kTeardown;  // of what comes once the states are saved
     } else if (interrupted_) {
       EndNow("\ninterrupted: a kernel that still runs is abandoned\n");
     }

@@ -243,17 +243,30 @@ Result<Array> ReadSized(const File& file, Header header) {
   return Finish(std::move(header), std::move(bytes));
 }
 
-Result<Array> ReadOpen(File& file) {
+// Reads the first bytes of a file, in which its header is.
+Result<std::vector<uint8_t>> ReadPrefix(File& file) {
   const size_t longest = kMagicBytes + 6 + kMaxNpyHeader;
   std::vector<uint8_t> prefix(std::min<uint64_t>(file.size().value_or(longest), longest));
   Result<size_t> count = file.Read(prefix);
   if (!count.ok()) return count.status();
   prefix.resize(*count);
-  Result<Header> header = ParseHeader(prefix);
+  return prefix;
+}
+
+Result<Array> ReadOpen(File& file) {
+  Result<std::vector<uint8_t>> prefix = ReadPrefix(file);
+  if (!prefix.ok()) return prefix.status();
+  Result<Header> header = ParseHeader(*prefix);
   if (!header.ok()) return header.status();
   if (file.size()) return ReadSized(file, std::move(*header));
   const size_t offset = header->offset;
-  return ReadStream(file, std::move(*header), std::span(prefix).subspan(offset));
+  return ReadStream(file, std::move(*header), std::span(*prefix).subspan(offset));
+}
+
+// Says which file it is that is wrong.
+Status Of(const File& file, const Status& status) {
+  if (status.code() != StatusCode::kInvalid) return status;
+  return {status.code(), fmt::format("{}: {}", file.path(), status.message())};
 }
 
 }  // namespace
@@ -270,9 +283,27 @@ Result<Array> ReadNpy(const std::string& path, Patience patience) {
   Result<File> file = File::Open(path, patience);
   if (!file.ok()) return file.status();
   Result<Array> array = ReadOpen(*file);
-  if (array.ok() || array.status().code() != StatusCode::kInvalid) return array;
-  return Status(array.status().code(),
-                fmt::format("{}: {}", file->path(), array.status().message()));
+  if (!array.ok()) return Of(*file, array.status());
+  return array;
+}
+
+Result<NpyRows> NpyRows::Open(const std::string& path) {
+  Result<File> file = File::Open(path);
+  if (!file.ok()) return file.status();
+  if (!file->size()) return Status(StatusCode::kInvalid, fmt::format("{} is no file", path));
+  NpyRows rows(std::move(*file));
+  Result<std::vector<uint8_t>> prefix = ReadPrefix(rows.file_);
+  if (!prefix.ok()) return prefix.status();
+  Result<Header> header = ParseHeader(*prefix);
+  if (!header.ok()) return Of(rows.file_, header.status());
+  const uint64_t there = *rows.file_.size() - header->offset;
+  if (there != header->bytes) return Of(rows.file_, WrongSize(*header, there));
+  rows.dtype_ = header->dtype;
+  rows.offset_ = header->offset;
+  const bool has_rows = !header->dims.empty() && header->dims[0] > 0;
+  rows.row_bytes_ = header->bytes / static_cast<uint64_t>(has_rows ? header->dims[0] : 1);
+  rows.dims_ = std::move(header->dims);
+  return rows;
 }
 
 std::vector<uint8_t> FormatNpyHeader(DType dtype, std::span<const int64_t> dims) {

@@ -36,6 +36,7 @@ struct Stated {
 class HeaderEvents : public nlohmann::json_sax<nlohmann::json> {
  public:
   std::vector<Stated> tensors;
+  Safetensors::Metadata metadata;
   std::string why;  // of a refusal
 
   bool start_object(size_t) override {
@@ -45,7 +46,7 @@ class HeaderEvents : public nlohmann::json_sax<nlohmann::json> {
     return true;
   }
   bool end_object() override {
-    if (--depth_ == 1 && !metadata_) {
+    if (--depth_ == 1 && !in_metadata_) {
       const Stated& tensor = tensors.back();
       if (!tensor.has_dtype || !tensor.has_shape || !tensor.has_offsets) {
         return Refuse(fmt::format("tensor `{}` lacks dtype, shape or data_offsets", tensor.name));
@@ -61,7 +62,10 @@ class HeaderEvents : public nlohmann::json_sax<nlohmann::json> {
     return true;
   }
   bool string(std::string& text) override {
-    if (depth_ == 2 && metadata_) return true;
+    if (depth_ == 2 && in_metadata_) {
+      metadata[key_] = text;
+      return true;
+    }
     if (depth_ != 2 || array_ != nullptr || key_ != "dtype" || tensors.back().has_dtype) {
       return Refuse("it has a text where none belongs");
     }
@@ -70,7 +74,7 @@ class HeaderEvents : public nlohmann::json_sax<nlohmann::json> {
     return true;
   }
   bool start_array(size_t) override {
-    if (depth_ != 2 || metadata_ || array_ != nullptr) {
+    if (depth_ != 2 || in_metadata_ || array_ != nullptr) {
       return Refuse("it has a list where none belongs");
     }
     Stated& tensor = tensors.back();
@@ -112,12 +116,12 @@ class HeaderEvents : public nlohmann::json_sax<nlohmann::json> {
     return false;
   }
   void StartTensor() {
-    metadata_ = key_ == "__metadata__";
-    if (!metadata_) tensors.emplace_back().name = key_;
+    in_metadata_ = key_ == "__metadata__";
+    if (!in_metadata_) tensors.emplace_back().name = key_;
   }
 
   int depth_ = 0;
-  bool metadata_ = false;  // inside __metadata__
+  bool in_metadata_ = false;  // inside __metadata__
   std::string key_;
   std::vector<int64_t>* array_ = nullptr;
   std::set<std::string> names_;
@@ -205,6 +209,7 @@ Status Safetensors::ReadHeader() {
   if (!nlohmann::json::sax_parse(text.begin(), text.end(), &events) || !events.why.empty()) {
     return {StatusCode::kInvalid, "its header is wrong: " + events.why};
   }
+  metadata_ = std::move(events.metadata);
   const uint64_t data = kLengthBytes + length;
   CGRAPH_RETURN_IF_ERROR(CheckOffsets(events.tensors, size - data));
   for (Stated& tensor : events.tensors) {

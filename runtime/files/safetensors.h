@@ -31,6 +31,8 @@ inline constexpr SafetensorsDType kSafetensorsDTypes[] = {
 // tensors are read when asked for.
 class Safetensors {
  public:
+  // What a file says of itself, beside its tensors: names and texts, `__metadata__` of the format.
+  using Metadata = std::map<std::string, std::string>;
   struct Entry {
     plan::DType dtype = plan::DType::f32;
     std::vector<int64_t> dims;
@@ -52,6 +54,7 @@ class Safetensors {
 
   // Returns the tensors whose dtypes the plan has.
   const std::map<std::string, Entry>& entries() const { return entries_; }
+  const Metadata& metadata() const { return metadata_; }
 
   // Returns the error for a tensor that is not there, with the names of those that are.
   Status Missing(const std::string& tensor) const;
@@ -68,6 +71,7 @@ class Safetensors {
   File file_;
   uint64_t header_digest_ = 0;
   std::map<std::string, Entry> entries_;
+  Metadata metadata_;
   std::map<std::string, std::string> foreign_;  // tensors of other dtypes: their dtype
 };
 

@@ -31,8 +31,10 @@ std::string Header(const nlohmann::ordered_json& tensors) {
 }  // namespace
 
 Status AddSafetensors(OutputFiles& files, const std::string& path,
-                      std::span<const NamedTensor> tensors) {
+                      std::span<const NamedTensor> tensors,
+                      const std::map<std::string, std::string>& metadata) {
   nlohmann::ordered_json entries = nlohmann::ordered_json::object();
+  if (!metadata.empty()) entries["__metadata__"] = metadata;
   uint64_t end = 0;
   for (const NamedTensor& tensor : tensors) {
     if (entries.contains(tensor.name)) {

@@ -3,6 +3,7 @@
 #define CGRAPH_RUNTIME_FILES_WRITE_SAFETENSORS_H_
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -21,10 +22,11 @@ struct NamedTensor {
   std::span<const uint8_t> bytes;
 };
 
-// Adds one more file to those that are written together, with the tensors in this order. kInvalid
-// when two have one name.
+// Adds one more file to those that are written together, with the tensors in this order, and what
+// it says of itself (Safetensors::Metadata). kInvalid when two have one name.
 Status AddSafetensors(OutputFiles& files, const std::string& path,
-                      std::span<const NamedTensor> tensors);
+                      std::span<const NamedTensor> tensors,
+                      const std::map<std::string, std::string>& metadata = {});
 
 }  // namespace cgraph::files
 

@@ -264,6 +264,75 @@ graph get() -> bool[2] { return a.get() }
                 with self.assertRaises(cgraph.Error):
                     engine.save_state(os.path.join(folder, "absent", "states.safetensors"))
 
+    def test_metadata(self):
+        """What a file says beside its states: texts, for the program that goes on with them."""
+        said = {"epoch": "3", "": "", "text": 'two\nlines, "quoted", ä, \0'}
+        with tempfile.TemporaryDirectory() as folder, self.engine() as engine:
+            path = os.path.join(folder, "states.safetensors")
+            engine.save_state(path, metadata=said)
+            self.assertEqual(cgraph.read_metadata(os.fsencode(path)), said)
+            self.assertEqual(engine.load_state(path), [])
+            engine.save_state(path)
+            self.assertEqual(cgraph.read_metadata(path), {})
+            for wrong in ({"a": 3}, {3: "a"}, {"a": b"b"}, {"a": "\udc80"}, {"a": None}):
+                with self.assertRaisesRegex(cgraph.InputError, "is none; write a number as"):
+                    engine.save_state(path, metadata=wrong)
+            self.assertEqual(cgraph.read_metadata(path), {})
+            with self.assertRaises(cgraph.FileNotFoundError) as raised:
+                cgraph.read_metadata(path + "x")
+            self.assertEqual(raised.exception.filename, path + "x")
+            with self.assertRaisesRegex(cgraph.InputError, "is no .safetensors file"):
+                cgraph.read_metadata(__file__)
+
+    def test_command_goes_on(self):
+        """A shuffled training by a loop, and the same by cgrun: each goes on with the other's
+        file."""
+        program = ("import std.tensor\nactor A() {\n  state w: f32[3] = zeros()\n"
+                   "  method f(x: f32[4, 3]) -> f32 {\n    w = w * 0.7 + sum(x, dim: 0)\n"
+                   "    return sum(w)\n  }\n}\nplace a = A() on cpu[0]\n"
+                   "graph step(x: f32[4, 3]) -> f32 { return a.f(x) }\n")
+        rows = np.random.default_rng(1).standard_normal((20, 3)).astype(np.float32)
+        plan = cgraph.compile(program)
+        with tempfile.TemporaryDirectory() as folder:
+            def path(name):
+                return os.path.join(folder, name)
+
+            def loop(begin, end, to, of=None):
+                with cgraph.Engine(plan, processes=self.processes) as engine:
+                    if of:
+                        self.assertEqual(engine.load_state(of), [])
+                        self.assertEqual(cgraph.read_metadata(of)["cgraph.executions"],
+                                         str(5 * begin))
+                    for epoch in range(begin, end):
+                        order = np.asarray(cgraph.permutation(20, seed=6, epoch=epoch))
+                        for some in order.reshape(5, 4):
+                            engine.step(x=rows[some])
+                    engine.save_state(to, metadata={
+                        "cgraph.executions": str(5 * end), "cgraph.executions_of_epoch": "5",
+                        "cgraph.graph": "step", "cgraph.rows": "20",
+                        "cgraph.rows_of_execution": "4", "cgraph.shuffle": "6"})
+
+            def command(epochs, to, *flags):
+                cgrun = os.path.join(os.path.dirname(cgraph.__file__), "bin", "cgrun")
+                subprocess.run([cgrun, "-q", path("p.cgplan"), "--input", f"x={path('x.npy')}",
+                                "--batch", "x", "--epochs", str(epochs), "--shuffle", "6",
+                                "--save-state", to, *flags],
+                               check=True, timeout=60, stdout=subprocess.DEVNULL)
+
+            plan.save(path("p.cgplan"))
+            np.save(path("x.npy"), rows)
+            loop(0, 4, path("loop.safetensors"))
+            command(4, path("command.safetensors"))
+            loop(0, 1, path("1.safetensors"))
+            command(3, path("3.safetensors"), "--load-state", path("1.safetensors"))
+            loop(3, 4, path("4.safetensors"), of=path("3.safetensors"))
+            files = [open(path(f"{name}.safetensors"), "rb") for name in ("loop", "command", "4")]
+            saved_bytes = [file.read() for file in files]
+            for file in files:
+                file.close()
+            self.assertEqual(saved_bytes[0], saved_bytes[1])
+            self.assertEqual(saved_bytes[0], saved_bytes[2])
+
     def test_command_reads_it(self):
         with tempfile.TemporaryDirectory() as folder:
             path, plan = os.path.join(folder, "s.safetensors"), os.path.join(folder, "p.cgplan")

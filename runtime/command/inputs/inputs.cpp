@@ -1,18 +1,23 @@
 #include "runtime/command/inputs/inputs.h"
 
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
 #include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "runtime/base/permutation.h"
 #include "runtime/base/text.h"
 #include "runtime/plan/kinds.h"
 #include "runtime/plan/print.h"
 
 namespace cgraph::command {
 namespace {
+
+// A batched file of this size or more is not read as a whole: it may be larger than the memory.
+constexpr uint64_t kLargeFile = uint64_t{1} << 30;
 
 std::string PortText(const plan::Plan& plan, const plan::Graph& graph, const plan::Port& port) {
   return fmt::format("{}: {}", port.name, plan::TypeText(plan, graph, port.value));
@@ -90,10 +95,28 @@ Result<files::Array> ReadValue(const std::string& name, const std::string& value
                 literal.status().message() + ", nor a file, whose name ends in .npy");
 }
 
+// Reads a value or, of a large file that is batched, its type alone: its rows are read from `file`
+// when they are wanted.
+Result<files::Array> ReadOrOpen(const plan::Port& port, plan::DType dtype, const std::string& value,
+                                bool batched, Patience patience,
+                                std::optional<files::NpyRows>& file) {
+  std::error_code error;
+  const bool large = batched && value.ends_with(".npy") &&
+                     std::filesystem::is_regular_file(value, error) &&
+                     std::filesystem::file_size(value, error) >= kLargeFile && !error;
+  if (!large) return ReadValue(port.name, value, dtype, patience);
+  Result<files::NpyRows> opened = files::NpyRows::Open(value);
+  if (!opened.ok()) return opened.status();
+  file = std::move(*opened);
+  return files::Array{file->dtype(), file->dims(), {}};
+}
+
 Problem ReadOne(const plan::Plan& plan, const plan::Graph& graph, const plan::Port& port,
-                const std::string& value, bool batched, Patience patience, files::Array& array) {
+                const std::string& value, bool batched, Patience patience, files::Array& array,
+                std::optional<files::NpyRows>& file) {
   const plan::Value& type = graph.values[port.value];
-  Result<files::Array> read = ReadValue(port.name, value, type.dtype(), patience);
+  Result<files::Array> read =
+      ReadOrOpen(port, type.dtype(), value, batched, patience, file);
   if (!read.ok()) {
     return {IsFile(value) ? ExitCodeOf(read.status().code()) : kUsage,
             fmt::format("input {}: {}", PortText(plan, graph, port), read.status().message())};
@@ -127,7 +150,7 @@ const plan::Port* FindPort(const plan::Graph& graph, const std::string& name) {
 
 // Checks that every name is a port's and that every port has its input.
 Problem CheckNames(const plan::Plan& plan, const plan::Graph& graph, const Options& options,
-                   std::span<const std::string> fed) {
+                   std::span<const std::string> fed, const std::string& prefix) {
   const auto unknown = [&](const char* flag, const std::string& name) {
     std::vector<std::string> names;
     for (const auto& port : graph.inputs) names.push_back(port->name);
@@ -155,7 +178,8 @@ Problem CheckNames(const plan::Plan& plan, const plan::Graph& graph, const Optio
     if (is_input(port->name) || std::count(fed.begin(), fed.end(), port->name) > 0) continue;
     missing.push_back(PortText(plan, graph, *port));
     const bool scalar = graph.values[port->value].rank() == 0;
-    flags.push_back(fmt::format("--input {}={}", port->name, scalar ? "NUMBER" : "PATH.npy"));
+    flags.push_back(
+        fmt::format("--input {}{}={}", prefix, port->name, scalar ? "NUMBER" : "PATH.npy"));
   }
   if (!missing.empty()) {
     return {kUsage, fmt::format("graph {} needs the input{} {}; give {}", graph.name,
@@ -172,17 +196,21 @@ Problem CheckNames(const plan::Plan& plan, const plan::Graph& graph, const Optio
 }  // namespace
 
 Problem Inputs::Read(const plan::Plan& plan, const plan::Graph& graph, const Options& options,
-                     Inputs& inputs, std::span<const std::string> fed) {
-  if (Problem problem = CheckNames(plan, graph, options, fed); !problem.ok()) return problem;
+                     Inputs& inputs, std::span<const std::string> fed, const std::string& prefix) {
+  Problem named = CheckNames(plan, graph, options, fed, prefix);
+  if (!named.ok()) return named;
   for (const auto& [name, value] : options.inputs) {
     Given& given = inputs.given_.emplace_back();
     given.name = name;
     given.batched = std::count(options.batch.begin(), options.batch.end(), name) > 0;
     Problem problem = ReadOne(plan, graph, *FindPort(graph, name), value, given.batched,
-                              options.engine.timeout, given.array);
+                              options.engine.timeout, given.array, given.file);
     if (!problem.ok()) return problem;
     given.dims = given.array.dims;
+    if (given.batched) given.collected.resize(graph.inflight);
   }
+  inputs.seed_ = options.training.shuffle;
+  inputs.is_batched_ = !options.batch.empty();
   return options.batch.empty() ? Problem{} : inputs.Cut(plan, graph, options);
 }
 
@@ -212,29 +240,82 @@ Problem Inputs::Cut(const plan::Plan& plan, const plan::Graph& graph, const Opti
                                     PortText(plan, graph, port))};
     }
     const bool whole = rows_ > 0 && rows_ % per_slice_ == 0;
-    if (!whole && dim.symbol() == plan::kNone) {
+    const bool cut = options.training.drop_last && rows_ > per_slice_;
+    if (!whole && !cut && dim.symbol() == plan::kNone) {
       return {kFailure, fmt::format("--batch {}: {} cannot be cut into slices of {}; declare a "
-                                    "bounded dimension, as n <= {}, for the last one",
-                                    name, Counted(rows_, "row"), per_slice_, per_slice_)};
+                                    "bounded dimension, as n <= {}, for the last one{}",
+                                    name, Counted(rows_, "row"), per_slice_, per_slice_,
+                                    rows_ > per_slice_ ? ", or leave it out, by --drop-last" : "")};
     }
   }
-  executions_ = rows_ == 0 ? 1 : static_cast<size_t>((rows_ + per_slice_ - 1) / per_slice_);
+  if (rows_ == 0) return {};
+  executions_ = static_cast<size_t>((rows_ + per_slice_ - 1) / per_slice_);
+  if (options.training.drop_last && rows_ > per_slice_) {
+    executions_ = static_cast<size_t>(rows_ / per_slice_);
+  }
+  for (Given& given : given_) {
+    const std::span<const int64_t> dims = given.array.dims;
+    if (given.batched) given.row_bytes = *plan::TensorBytes(given.array.dtype, dims.subspan(1));
+  }
   return {};
 }
 
-std::span<const Input> Inputs::Slice(size_t i) {
+int64_t Inputs::RowsOf(uint64_t execution) const {
+  const auto first = static_cast<int64_t>(execution % executions_) * per_slice_;
+  return std::min(per_slice_, rows_ - first);
+}
+
+std::string Inputs::NoteOfLeftOut() const {
+  const int64_t left_out = rows_ - static_cast<int64_t>(executions_) * per_slice_;
+  if (left_out <= 0) return "";
+  return fmt::format("--drop-last leaves out {} of {} in each epoch{}", left_out,
+                     Counted(rows_, "row"), seed_ ? ", not always the same" : ", the last");
+}
+
+Result<std::span<const Input>> Inputs::Slice(uint64_t execution) {
+  if (!is_batched_ && !slice_.empty()) return std::span<const Input>(slice_);  // always the same
+  if (seed_) Shuffle(execution / executions_);
+  const auto first = static_cast<int64_t>(execution % executions_) * per_slice_;
   slice_.clear();
   for (Given& given : given_) {
     const uint8_t* data = given.array.bytes.data();
     if (given.batched) {
-      const int64_t first = static_cast<int64_t>(i) * per_slice_;
-      const size_t row = rows_ == 0 ? 0 : given.array.bytes.size() / static_cast<size_t>(rows_);
-      data += row * static_cast<size_t>(first);
       given.dims[0] = std::min(per_slice_, rows_ - first);
+      data += given.row_bytes * static_cast<uint64_t>(first);
+      if (seed_ || given.file) {
+        std::vector<uint8_t>& to = given.collected[execution % given.collected.size()];
+        CGRAPH_RETURN_IF_ERROR(Collect(given, first, given.dims[0], to));
+        data = to.data();
+      }
     }
     slice_.push_back({given.name, data, given.array.dtype, given.dims, /*lent=*/true});
   }
-  return slice_;
+  return std::span<const Input>(slice_);
+}
+
+void Inputs::Shuffle(uint64_t epoch) {
+  if (epoch == epoch_ && !order_.empty()) return;
+  order_ = Permutation(rows_, *seed_, epoch);
+  epoch_ = epoch;
+}
+
+// Copies rows of an input, those at these places of the order, or of the file.
+Status Inputs::Collect(const Given& given, int64_t first, int64_t rows,
+                       std::vector<uint8_t>& to) const {
+  const uint64_t width = given.row_bytes;
+  to.reserve(1);  // an input has an address, even if it has no bytes
+  to.resize(static_cast<uint64_t>(rows) * width);
+  if (!seed_) return given.file->Read(first, to);
+  for (int64_t i = 0; i < rows; ++i) {
+    const int64_t row = order_[static_cast<size_t>(first + i)];
+    const std::span<uint8_t> out = std::span(to).subspan(static_cast<uint64_t>(i) * width, width);
+    if (given.file) {
+      CGRAPH_RETURN_IF_ERROR(given.file->Read(row, out));
+    } else if (width > 0) {
+      std::memcpy(out.data(), given.array.bytes.data() + static_cast<uint64_t>(row) * width, width);
+    }
+  }
+  return Status::Ok();
 }
 
 }  // namespace cgraph::command

@@ -39,13 +39,23 @@ std::vector<std::string> OutputFilesOf(const Options& options) {
   return files;
 }
 
-// Says that the outputs in these files, and states, are not written, and why.
-void SayOfLostResults(const Options& options, std::vector<std::string> files,
-                      std::string_view why) {
-  if (!options.save_state.empty()) files.push_back(options.save_state);
+void SayNotWritten(const Options& options, const std::vector<std::string>& files,
+                  std::string_view why) {
   if (options.quiet || files.empty()) return;
   Say(fmt::format("cgrun: note: {} {} not written, since {}\n", fmt::join(files, ", "),
                   files.size() == 1 ? "is" : "are", why));
+}
+
+// Says that the outputs in these files, and states, are not written, and why. States that the run
+// has saved meanwhile are still there; `saved`: after how many executions.
+void SayOfLostResults(const Options& options, std::vector<std::string> files, std::string_view why,
+                      uint64_t saved) {
+  if (!options.save_state.empty() && saved == 0) files.push_back(options.save_state);
+  if (!options.quiet && saved > 0) {
+    Say(fmt::format("cgrun: note: {} has the states after {}\n", options.save_state,
+                    Counted(saved, "execution")));
+  }
+  SayNotWritten(options, files, why);
 }
 
 ExitCode ReportFailures(const Options& options, const Measurements& measured) {
@@ -102,7 +112,7 @@ Status WriteFiles(const Options& options, const Outcome& outcome, const Measured
   CGRAPH_RETURN_IF_ERROR(outcome.results.Add(files, options.outputs));
   if (run != nullptr) CGRAPH_RETURN_IF_ERROR(AddMeasurements(files, options, *run, ended));
   if (run != nullptr && ended.empty() && !options.save_state.empty()) {
-    const auto note = AddStates(files, options.save_state, run->engine);
+    const auto note = AddStates(files, options.save_state, run->engine, outcome.states_metadata);
     if (!note.ok()) return note.status();
     if (!note->empty() && !options.quiet) Say(fmt::format("cgrun: note: {}\n", *note));
   }
@@ -209,11 +219,29 @@ std::string WeightsText(const char* verb, uint64_t bytes) {
   return bytes == 0 ? "" : fmt::format(", {} {} of weights", verb, BytesText(bytes));
 }
 
-ExitCode ConcludeInterrupted(const Options& options, const Measurements& measured,
-                             const Measured* run) {
+// Writes the states of a run that saves them meanwhile, too: those after its last whole execution.
+// Returns after how many executions there are saved ones now.
+uint64_t SaveInterrupted(const Options& options, const Outcome& outcome, Engine& engine) {
+  const bool whole = outcome.over && outcome.status.ok() && outcome.measurements.errors == 0;
+  if (!whole || outcome.saved == outcome.made) return outcome.saved;
+  const auto note = SaveStates(options.save_state, engine, outcome.states_metadata);
+  if (!note.ok()) {
+    Report(options, note.status());
+    return outcome.saved;
+  }
+  if (!note->empty() && !options.quiet) Say(fmt::format("cgrun: note: {}\n", *note));
+  return outcome.made;
+}
+
+ExitCode ConcludeInterrupted(const Options& options, const Outcome& outcome, const Measured* run) {
+  uint64_t saved = outcome.saved;
+  // States come first: a kill may follow.
+  if (options.training.save_every > 0 && run != nullptr) {
+    saved = SaveInterrupted(options, outcome, run->engine);
+  }
   WriteMeasurements(options, run, plan::kRunInterrupted);
-  SayOfLostResults(options, OutputFilesOf(options), "the run was interrupted");
-  const std::string executions = EndedEarlyText(measured);
+  SayOfLostResults(options, OutputFilesOf(options), "the run was interrupted", saved);
+  const std::string executions = EndedEarlyText(outcome.measurements);
   return Fail(options, kInterrupted,
               fmt::format("interrupted{}{}", executions.empty() ? "" : "; ", executions));
 }
@@ -224,7 +252,7 @@ ExitCode Conclude(const Options& options, const Outcome& outcome,
                   const std::function<bool()>& interrupted, const Measured* run) {
   const Measurements& measured = outcome.measurements;
   ExitCode code = kSuccess;
-  if (interrupted()) return ConcludeInterrupted(options, measured, run);
+  if (interrupted()) return ConcludeInterrupted(options, outcome, run);
   Status ended = outcome.status;
   if (!ended.ok()) {
     const std::string executions = EndedEarlyText(measured);
@@ -241,16 +269,19 @@ ExitCode Conclude(const Options& options, const Outcome& outcome,
     // A run in which executions have failed writes what it has.
     SayOfLostResults(options,
                      ended.ok() ? outcome.results.Absent(options.outputs) : OutputFilesOf(options),
-                     "the run has failed");
+                     "the run has failed", outcome.saved);
   }
   if (ended.ok()) {
     ended = WriteFiles(options, outcome, run, failed ? plan::kRunFailed : "", interrupted);
-    if (!ended.ok() && interrupted()) return ConcludeInterrupted(options, measured, run);
+    if (!ended.ok() && interrupted()) return ConcludeInterrupted(options, outcome, run);
     if (!ended.ok()) {
       code = Report(options, ended);
-      SayOfLostResults(options, OutputFilesOf(options), "not all files could be written");
+      SayOfLostResults(options, OutputFilesOf(options), "not all files could be written",
+                       outcome.saved);
     } else if (failed && run != nullptr) {
       SayOfFailedRun(options, plan::kRunFailed);
+    } else if (measured.wanted == 0) {
+      SayNotWritten(options, outcome.results.Absent(options.outputs), "nothing was executed");
     }
   } else {
     WriteMeasurements(options, run, plan::kRunFailed);
@@ -277,7 +308,7 @@ ExitCode Conclude(const Options& options, const Outcome& outcome,
 
 void SayNothingRan(const Options& options) {
   SayUnwritten(options);
-  SayOfLostResults(options, OutputFilesOf(options), "no execution was begun");
+  SayOfLostResults(options, OutputFilesOf(options), "no execution was begun", 0);
 }
 
 void SayUnwritten(const Options& options) {

@@ -37,14 +37,16 @@ std::string EndedEarlyText(const Measurements& m) {
                                : fmt::format(", the {} {} are lost", which, m.lost()));
 }
 
+std::string RateText(double per_second) {
+  return per_second < 100 ? fmt::format("{:.3g}", per_second) : fmt::format("{:.0f}", per_second);
+}
+
 std::string SummaryText(const Measurements& m) {
-  // A slow rate is printed with three digits, as 2.44 executions/s.
-  const double rate = m.per_second();
   const std::string lost = m.lost() == 0 ? "" : fmt::format("{} lost, ", m.lost());
   std::string text =
       fmt::format("{}, {}, {}{}, {} executions/s", Counted(m.executions, "execution"),
                   Counted(m.errors, "error"), lost, TimeText(m.wall_ns * 1000),
-                  rate < 100 ? fmt::format("{:.3g}", rate) : fmt::format("{:.0f}", rate));
+                  RateText(m.per_second()));
   if (m.latencies.count() > 0) {
     text +=
         fmt::format("; latency p50 {}, p90 {}, p99 {}, max {}",

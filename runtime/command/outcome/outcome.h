@@ -12,6 +12,7 @@
 #include "runtime/base/status.h"
 #include "runtime/command/outcome/latencies.h"
 #include "runtime/command/outcome/results.h"
+#include "runtime/engine/states/saved_states.h"
 
 namespace cgraph::command {
 
@@ -50,11 +51,17 @@ struct Outcome {
   Status status;      // why the run ended early; a failed execution of several is only counted
   Measurements measurements;
   Results results;    // the outputs of the last pass, or of all executions
+  // Executions that were made, by runs before, too; and after how many --save-every has written
+  // states, 0: it has not.
+  uint64_t made = 0, saved = 0;
+  StatesMetadata states_metadata;  // of states that are saved when the run is over
 };
 
 // Says of a run that has ended early which of its executions are complete and which are lost, as
 // "37 of 100 executions are complete, the next 2 are lost"; "" of a run of one execution.
 std::string EndedEarlyText(const Measurements& measurements);
+// Returns a rate with three digits at least, as 2.44 or 15538.
+std::string RateText(double per_second);
 // "29 executions, 0 errors, 1.2 s, ...".
 std::string SummaryText(const Measurements& measurements);
 nlohmann::ordered_json SummaryJson(const Measurements& measurements);

@@ -19,15 +19,6 @@ bool HasPort(const std::vector<std::unique_ptr<plan::Port>>& ports, const std::s
                      [&](const auto& port) { return port->name == name; });
 }
 
-// Returns the name that an --input has in a graph, `by` for `step.by` of the graph `step`; empty:
-// the graph has no such input.
-std::string NameIn(const plan::Graph& graph, const std::string& name) {
-  if (HasPort(graph.inputs, name)) return name;
-  if (!name.starts_with(graph.name + ".")) return "";
-  const std::string own = name.substr(graph.name.size() + 1);
-  return HasPort(graph.inputs, own) ? own : "";
-}
-
 // Returns the --input that a graph gets for a port: the one that names the graph, else the one that
 // does not; null for none.
 const NameAndValue* InputOf(const plan::Graph& graph, const std::string& port,
@@ -38,17 +29,6 @@ const NameAndValue* InputOf(const plan::Graph& graph, const std::string& port,
     if (found == nullptr || found->first == port) found = &input;
   }
   return found;
-}
-
-// Returns the options as they are for one graph: the inputs that it has.
-Options For(const plan::Graph& graph, const Options& options) {
-  Options own = options;
-  own.inputs.clear();
-  for (const auto& port : graph.inputs) {
-    const NameAndValue* const input = InputOf(graph, port->name, options);
-    if (input != nullptr) own.inputs.emplace_back(port->name, input->second);
-  }
-  return own;
 }
 
 // Checks that each --input is read: a call has such an input, and gets no other one for it, neither
@@ -111,6 +91,28 @@ Problem WithOwnInput(Problem problem, const plan::Graph& graph,
 
 }  // namespace
 
+std::string NameIn(const plan::Graph& graph, const std::string& name) {
+  if (HasPort(graph.inputs, name)) return name;
+  if (!name.starts_with(graph.name + ".")) return "";
+  const std::string own = name.substr(graph.name.size() + 1);
+  return HasPort(graph.inputs, own) ? own : "";
+}
+
+Options OptionsOf(const plan::Graph& graph, const Options& options) {
+  Options own = options;
+  own.inputs.clear();
+  own.batch.clear();
+  for (const auto& port : graph.inputs) {
+    const NameAndValue* const input = InputOf(graph, port->name, options);
+    if (input != nullptr) own.inputs.emplace_back(port->name, input->second);
+  }
+  for (const std::string& name : options.batch) {
+    const std::string in_graph = NameIn(graph, name);
+    if (!in_graph.empty()) own.batch.push_back(in_graph);
+  }
+  return own;
+}
+
 Problem Calls::Prepare(const plan::Plan& plan, const Options& options, Calls& calls) {
   std::vector<const plan::Graph*> graphs;  // by call
   for (const GraphCall& wanted : options.calls) {
@@ -127,7 +129,7 @@ Problem Calls::Prepare(const plan::Plan& plan, const Options& options, Calls& ca
   std::vector<std::string> fed;  // outputs of the calls before
   for (size_t i = 0; i < graphs.size(); ++i) {
     Problem problem =
-        Inputs::Read(plan, *graphs[i], For(*graphs[i], options), calls.calls_[i].inputs, fed);
+        Inputs::Read(plan, *graphs[i], OptionsOf(*graphs[i], options), calls.calls_[i].inputs, fed);
     if (!problem.ok()) return WithOwnInput(std::move(problem), *graphs[i], graphs, options);
     for (const auto& port : graphs[i]->outputs) fed.push_back(port->name);
   }
@@ -185,7 +187,9 @@ Status Calls::RunCall(Engine& engine, const Options& options, Call& call, Outcom
 
 Result<Outputs> Calls::Execute(Engine& engine, Call& call) {
   std::vector<Input> inputs;
-  for (const Input& read : call.inputs.Slice(0)) {
+  const auto slice = call.inputs.Slice(0);
+  if (!slice.ok()) return slice.status();
+  for (const Input& read : *slice) {
     if (given_.count(std::string(read.name)) == 0) inputs.push_back(read);
   }
   for (const std::string& port : call.ports) {

@@ -28,6 +28,13 @@ inline uint64_t NsSince(Clock::time_point start) {
       std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start).count());
 }
 
+// Returns the name that an --input has in a graph, `by` for `step.by` of the graph `step`; empty:
+// the graph has no such input.
+std::string NameIn(const plan::Graph& graph, const std::string& name);
+// Returns the options as they are for one graph of several: the inputs that it has, of which one
+// that names the graph comes first, by their names there.
+Options OptionsOf(const plan::Graph& graph, const Options& options);
+
 class Calls {
  public:
   // Finds the graphs of --call and reads their inputs. An input may be left out where an earlier

@@ -49,21 +49,29 @@ class Progress {
 
 class Runner {
  public:
-  Runner(Engine& engine, uint32_t graph, Inputs& inputs, const Options& options, Outcome& outcome)
-      : engine_(engine), graph_(graph), inputs_(inputs), options_(options), outcome_(outcome) {
+  Runner(Engine& engine, uint32_t graph, Inputs& inputs, Training& training,
+         const Options& options, Outcome& outcome)
+      : engine_(engine),
+        graph_(graph),
+        inputs_(inputs),
+        training_(training),
+        options_(options),
+        outcome_(outcome) {
     inflight_ = engine.plan().graphs[graph]->inflight;
     if (options.engine.inflight > 0) inflight_ = std::min(inflight_, options.engine.inflight);
   }
 
   void Run() {
-    total_ = options_.repeat * inputs_.executions();
-    outcome_.measurements.wanted = total_;
-    Status status = Pass(options_.warmup, false);
+    total_ = training_.total();
+    outcome_.measurements.wanted = total_ - training_.first();
+    Status status = Pass(0, options_.warmup, false);
     const Clock::time_point start = Clock::now();
     const bool warm = status.ok();
     if (warm) {
       if (options_.warmup > 0) engine_.ForgetMeasurements();
-      status = Pass(total_, true);
+      training_.Begin(engine_, options_, outcome_);
+      status = Pass(training_.first(), total_, true);
+      training_.End(training_.first() + outcome_.measurements.executions);
     }
     std::lock_guard lock(outcome_.mutex);
     if (warm) outcome_.measurements.wall_ns = NsSince(start);
@@ -78,18 +86,31 @@ class Runner {
     Clock::time_point start;
   };
 
-  Status Pass(uint64_t count, bool measured) {
-    Progress progress(count, options_.quiet || !measured);
-    for (uint64_t i = 0; i < count; ++i) {
+  // Makes the executions from `first` to before `end`.
+  Status Pass(uint64_t first, uint64_t end, bool measured) {
+    // Lines of a log say as much, and would stand behind it.
+    const bool has_lines = !options_.training.log.empty() || !options_.training.eval.empty();
+    Progress progress(end, options_.quiet || !measured || has_lines);
+    for (uint64_t i = first; i < end; ++i) {
       if (pending_.size() >= inflight_) CGRAPH_RETURN_IF_ERROR(Finish(measured));
+      if (training_.stopped()) break;
       const Clock::time_point start = Clock::now();
-      Result<Execution> execution =
-          engine_.Execute(graph_, inputs_.Slice(i % inputs_.executions()));
+      const auto inputs = inputs_.Slice(i);
+      if (!inputs.ok()) return inputs.status();
+      Result<Execution> execution = engine_.Execute(graph_, *inputs);
       if (!execution.ok()) return execution.status();
       pending_.push_back({std::move(*execution), i, start});
       if (measured) CountBegun();
       progress.Update(i);
+      if (measured && training_.IsDue(i + 1)) {
+        CGRAPH_RETURN_IF_ERROR(FinishAll(measured));
+        CGRAPH_RETURN_IF_ERROR(training_.Between(i + 1));
+      }
     }
+    return FinishAll(measured);
+  }
+
+  Status FinishAll(bool measured) {
     while (!pending_.empty()) CGRAPH_RETURN_IF_ERROR(Finish(measured));
     return Status::Ok();
   }
@@ -117,6 +138,7 @@ class Runner {
       return Tolerated(outputs.status(), oldest.index);
     }
     measurements.latencies.Add(latency);
+    training_.Took(oldest.index + 1, *outputs);
     const bool kept = options_.every || oldest.index + inputs_.executions() >= total_;
     return kept ? outcome_.results.Add(*outputs) : Status::Ok();
   }
@@ -140,12 +162,17 @@ class Runner {
       return {status.code(), fmt::format("{}\nin execution {} of {}; --every leaves no gap",
                                          status.message(), index + 1, total_)};
     }
+    if (options_.training.any()) {
+      return {status.code(),
+              fmt::format("{}\nin execution {} of {}", status.message(), index + 1, total_)};
+    }
     return options_.repeat > 1 ? Status::Ok() : status;
   }
 
   Engine& engine_;
   const uint32_t graph_;
   Inputs& inputs_;
+  Training& training_;
   const Options& options_;
   Outcome& outcome_;
   uint32_t inflight_ = 1;
@@ -155,8 +182,9 @@ class Runner {
 
 }  // namespace
 
-void Run(Engine& engine, uint32_t graph, Inputs& inputs, const Options& options, Outcome& outcome) {
-  Runner(engine, graph, inputs, options, outcome).Run();
+void Run(Engine& engine, uint32_t graph, Inputs& inputs, Training& training, const Options& options,
+         Outcome& outcome) {
+  Runner(engine, graph, inputs, training, options, outcome).Run();
 }
 
 }  // namespace cgraph::command

@@ -99,7 +99,8 @@ std::string NoteOf(const std::string& path, const std::vector<Engine::Snapshot::
 
 }  // namespace
 
-Result<std::vector<std::string>> LoadStates(const std::string& path, Engine& engine) {
+Result<std::vector<std::string>> LoadStates(const std::string& path, Engine& engine,
+                                            StatesMetadata* metadata) {
   auto file = files::Safetensors::Open(path);
   if (!file.ok()) return file.status();
   CGRAPH_RETURN_IF_ERROR(CheckFits(path, **file, engine));
@@ -109,28 +110,37 @@ Result<std::vector<std::string>> LoadStates(const std::string& path, Engine& eng
     tensor = {name, entry.dtype, entry.dims, std::vector<uint8_t>(entry.bytes)};
     CGRAPH_RETURN_IF_ERROR((*file)->Read(name, {}, {}, tensor.bytes));
   }
+  if (metadata != nullptr) *metadata = (*file)->metadata();
   auto absent = engine.RestoreSnapshot(tensors);
   const StatusCode code = absent.status().code();
   if (code != StatusCode::kInvalid && code != StatusCode::kFailed) return absent;
   return Status(code, fmt::format("{}: {}", path, absent.status().message()));
 }
 
-Result<std::string> SaveStates(const std::string& path, Engine& engine) {
+Result<StatesMetadata> ReadStatesMetadata(const std::string& path) {
+  auto file = files::Safetensors::Open(path);
+  if (!file.ok()) return file.status();
+  return (*file)->metadata();
+}
+
+Result<std::string> SaveStates(const std::string& path, Engine& engine,
+                               const StatesMetadata& metadata) {
   OutputFiles files;
-  auto note = AddStates(files, path, engine);
+  auto note = AddStates(files, path, engine, metadata);
   if (!note.ok()) return note;
   CGRAPH_RETURN_IF_ERROR(files.Commit());
   return note;
 }
 
-Result<std::string> AddStates(OutputFiles& files, const std::string& path, Engine& engine) {
+Result<std::string> AddStates(OutputFiles& files, const std::string& path, Engine& engine,
+                              const StatesMetadata& metadata) {
   const auto snapshot = engine.TakeSnapshot();
   if (!snapshot.ok()) return snapshot.status();
   std::vector<files::NamedTensor> tensors;
   for (const auto& [name, dtype, dims, bytes] : snapshot->tensors) {
     tensors.push_back({name, dtype, dims, bytes});
   }
-  CGRAPH_RETURN_IF_ERROR(files::AddSafetensors(files, path, tensors));
+  CGRAPH_RETURN_IF_ERROR(files::AddSafetensors(files, path, tensors, metadata));
   return NoteOf(path, snapshot->unsaved);
 }
 

@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <nanobind/stl/map.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -126,12 +127,12 @@ void WriteOne(EngineHandle& handle, const std::string& place, const std::string&
 }
 
 // Returns a note about the file; it may be empty.
-nb::object SaveAll(EngineHandle& handle, const std::string& path) {
+nb::object SaveAll(EngineHandle& handle, const std::string& path, const StatesMetadata& metadata) {
   Engine& engine = handle.Use();
   handle.AwaitRest();
   const auto note = [&] {
     const WithoutGil unlocked;
-    return SaveStates(path, engine);
+    return SaveStates(path, engine, metadata);
   }();
   RaiseUnless(note.status(), handle);
   return TextOf(*note);
@@ -165,6 +166,17 @@ std::vector<std::string> LoadAll(EngineHandle& handle, const std::string& path) 
   return *absent;
 }
 
+// Raises cgraph.Error where the file cannot be read, InputError where it is none of states.
+StatesMetadata ReadMetadata(const std::string& path) {
+  const auto metadata = [&] {
+    const WithoutGil unlocked;
+    return ReadStatesMetadata(path);
+  }();
+  if (metadata.ok()) return *metadata;
+  const bool is_wrong = metadata.status().code() == StatusCode::kInvalid;
+  Raise(is_wrong ? "InputError" : "Error", metadata.status().message());
+}
+
 }  // namespace
 
 void BindStates(nb::module_& module) {
@@ -175,6 +187,7 @@ void BindStates(nb::module_& module) {
   module.def("object_bytes", &ObjectBytes);
   module.attr("OBJECT") = fmt::format(".{}", kNativeObjectState);
   module.def("load_states", &LoadAll);
+  module.def("read_metadata", &ReadMetadata);
 }
 
 }  // namespace cgraph::python

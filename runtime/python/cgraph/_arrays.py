@@ -3,6 +3,22 @@ import operator
 import struct
 
 from cgraph import _runtime
+from cgraph.errors import InputError
+
+
+def permutation(rows, *, seed, epoch=0):
+    """The order in which the epoch, from 0 on, of a shuffled training takes so many rows: an array
+    i64[rows] of 0 to rows - 1. It is that of `cgrun --shuffle SEED`, the same on all machines."""
+    given = {"rows": (rows, 2**48), "seed": (seed, 2**64), "epoch": (epoch, 2**64)}
+    for name, (number, end) in given.items():
+        try:
+            fits = 0 <= operator.index(number) < end
+        except TypeError:
+            fits = False
+        if not fits:
+            raise InputError(f"`permutation` takes `{name}` as a whole number from 0 to {end - 1}, "
+                             f"and was given {number!r}")
+    return _runtime.permutation(*(operator.index(number) for number, _ in given.values()))
 
 
 def _numpy(array):

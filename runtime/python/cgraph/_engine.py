@@ -124,10 +124,12 @@ class Engine:
         an assignment. Executions must not be in flight then."""
         return States(self._runtime)
 
-    def save_state(self, path):
+    def save_state(self, path, *, metadata=None):
         """Writes all states, and what objects in native code and Python can save, as their
         state_dict() says, into a .safetensors file, whole or not at all. Warns of objects that
-        cannot be saved. Raises ExecutionError where saving one fails."""
+        cannot be saved. Raises ExecutionError where saving one fails. `metadata` is what the file
+        says beside that, names and texts, which read_metadata() returns: {"epoch": "3"}."""
+        metadata = _metadata(metadata)
         path = os.fsdecode(path)
         if not path.endswith(".safetensors"):
             name, ending = os.path.splitext(path)
@@ -136,7 +138,7 @@ class Engine:
             raise InputError(f"states are written as .safetensors; name the file "
                              f"{name}.safetensors")
         with absent_file(os.path.dirname(path)):
-            note = _runtime.save_states(self._runtime, path)
+            note = _runtime.save_states(self._runtime, path, metadata)
         if note:
             import warnings
             warnings.warn(note, RuntimeWarning, stacklevel=2)
@@ -228,6 +230,18 @@ def _library(given):
         said = f"`libraries=[{path!r}]`: {problem}"
         raise PlanError(said) if os.path.exists(path) else PlanFileNotFoundError(said, path)
     return path if path.startswith("python:") else os.path.abspath(path)
+
+
+def _metadata(given):
+    """What a file of states says of itself, as a dict of texts."""
+    given = dict(given or {})
+    for word in (*given, *given.values()):
+        try:
+            word.encode()
+        except (AttributeError, UnicodeEncodeError):
+            raise InputError(f"`metadata` is of names and texts, and {word!r} is none; write a "
+                             "number as str(number), anything else as json.dumps() does") from None
+    return given
 
 
 def _rank_program(libraries, processes):

@@ -89,6 +89,13 @@ def read_objects(path):
     return found
 
 
+def read_metadata(path):
+    """What a file of Engine.save_state() or `cgrun --save-state` says beside its states, names and
+    texts: the `metadata` that it was given, of cgrun where a run was in its data."""
+    with absent_file(path):
+        return _runtime.read_metadata(os.fsdecode(path))
+
+
 def _opened(path):
     try:
         return open(path, "rb")

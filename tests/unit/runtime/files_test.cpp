@@ -5,6 +5,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -13,8 +15,10 @@
 #include <catch2/catch.hpp>
 #include <fmt/format.h>
 
+#include "runtime/base/permutation.h"
 #include "runtime/files/npy.h"
 #include "runtime/files/safetensors.h"
+#include "runtime/files/write_safetensors.h"
 #include "runtime/plan/kinds.h"
 
 namespace cgraph::files {
@@ -259,6 +263,66 @@ TEST_CASE("npy from files and pipes", "[npy]") {
   CHECK(through_pipe(good + "y").status().message().find("more bytes follow") != std::string::npos);
 }
 
+TEST_CASE("npy by rows", "[npy]") {
+  const Folder folder;
+  const std::string path = folder.Write("good.npy", F4("(3, 2)", "abcdefghijklmnopqrstuvwx"));
+  const auto rows = NpyRows::Open(path);
+  REQUIRE(rows.ok());
+  CHECK(rows->dtype() == DType::f32);
+  CHECK(rows->dims() == std::vector<int64_t>{3, 2});
+  CHECK(rows->row_bytes() == 8);
+  std::string two(16, ' ');
+  const auto out = std::span(reinterpret_cast<uint8_t*>(two.data()), two.size());
+  REQUIRE(rows->Read(1, out).ok());
+  CHECK(two == "ijklmnopqrstuvwx");
+  REQUIRE(rows->Read(0, out.first(8)).ok());
+  CHECK(two == "abcdefghqrstuvwx");
+  CHECK(rows->Read(3, {}).ok());
+  std::filesystem::resize_file(path, std::filesystem::file_size(path) - 1);
+  CHECK(rows->Read(0, out).ok());
+  CHECK(rows->Read(1, out).message() ==
+        fmt::format("{} has become shorter while it was read", path));
+  CHECK(NpyRows::Open(path).status().message() ==
+        fmt::format("{}: its header promises 24 bytes of elements, and 23 follow", path));
+  CHECK(NpyRows::Open(folder.Write("no.npy", "abc")).status().message().find(
+            "no.npy: it is no .npy file") != std::string::npos);
+  CHECK(NpyRows::Open(folder / "missing.npy").status().code() == StatusCode::kNotFound);
+  CHECK(NpyRows::Open("/dev/zero").status().code() == StatusCode::kInvalid);
+  for (const char* shape : {"(0, 2)", "(3, 0)", "()"}) {
+    const auto empty = NpyRows::Open(
+        folder.Write("empty.npy", F4(shape, std::string_view(shape) == "()" ? "abcd" : "")));
+    REQUIRE(empty.ok());
+    CHECK(empty->row_bytes() == (std::string_view(shape) == "()" ? 4 : 0));
+  }
+}
+
+// What an epoch's rows are is written down in documents, and in files that say where a run was.
+TEST_CASE("orders of rows are the same for ever") {
+  CHECK(Permutation(10, 7, 0) == std::vector<int64_t>{6, 1, 8, 3, 0, 2, 9, 4, 5, 7});
+  CHECK(Permutation(0, 7, 0).empty());
+  CHECK(Permutation(1, 7, 3) == std::vector<int64_t>{0});
+  std::vector<std::vector<int64_t>> seen;
+  for (const uint64_t seed : {uint64_t{0}, uint64_t{1}, UINT64_MAX}) {
+    for (uint64_t epoch = 0; epoch < 5; ++epoch) {
+      std::vector<int64_t> order = Permutation(1000, seed, epoch);
+      CHECK(std::count(seen.begin(), seen.end(), order) == 0);
+      seen.push_back(order);
+      std::sort(order.begin(), order.end());
+      for (int64_t i = 0; i < 1000; ++i) REQUIRE(order[static_cast<size_t>(i)] == i);
+    }
+  }
+  // Each row is at each place about as often as at any other: 24,000 orders of four rows, of which
+  // each place should have each row 6,000 times, with a deviation of 67.
+  int64_t at[4][4] = {};
+  for (uint64_t epoch = 0; epoch < 24000; ++epoch) {
+    const std::vector<int64_t> order = Permutation(4, 5, epoch);
+    for (size_t place = 0; place < 4; ++place) ++at[place][order[place]];
+  }
+  for (const auto& place : at) {
+    for (const int64_t count : place) CHECK(std::abs(count - 6000) < 5 * 67);
+  }
+}
+
 namespace {
 
 Status WriteNpy(const std::string& path, DType dtype, std::span<const int64_t> dims,
@@ -357,6 +421,29 @@ TEST_CASE("safetensors that Python wrote", "[safetensors]") {
              .ok());
   CHECK(!(*file)->Read("fc1.weight", std::vector<int64_t>{0}, std::vector<int64_t>{1}, part).ok());
   CHECK(!(*file)->Read("fc1.weight", {}, {}, part).ok());
+}
+
+TEST_CASE("safetensors: what a file says of itself", "[safetensors]") {
+  const Folder folder;
+  const std::string path = folder / "said.safetensors";
+  const uint8_t bytes[] = {1, 2, 3, 4};
+  const NamedTensor tensor{"a", DType::u8, {4}, bytes};
+  for (const Safetensors::Metadata& said :
+       {Safetensors::Metadata{}, {{"epoch", "3"}}, {{"\"quoted\"", "two\nlines"}, {"", ""}}}) {
+    OutputFiles files;
+    REQUIRE(AddSafetensors(files, path, {&tensor, 1}, said).ok());
+    REQUIRE(files.Commit().ok());
+    const auto file = Safetensors::Open(path);
+    REQUIRE(file.ok());
+    CHECK((*file)->metadata() == said);
+    CHECK((*file)->entries().size() == 1);
+  }
+  const auto open = [&](const std::string& header) {
+    return Safetensors::Open(folder.Write("good.safetensors", Safe(header, "")));
+  };
+  CHECK((*open(R"({"__metadata__": {"a": "1", "a": "2"}})"))->metadata().at("a") == "2");
+  CHECK(!open(R"({"__metadata__": {"a": 1}})").ok());
+  CHECK(!open(R"({"__metadata__": {"a": {"b": "c"}}})").ok());
 }
 
 TEST_CASE("safetensors headers", "[safetensors]") {

@@ -11,6 +11,7 @@
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
+#include "runtime/base/permutation.h"
 #include "runtime/device/tensor.h"
 #include "runtime/native/dlpack_types.h"
 #include "runtime/plan/kinds.h"
@@ -275,8 +276,25 @@ Array OfBytes(std::string_view dtype, const std::vector<int64_t>& shape, const n
   return Array(std::move(copied));
 }
 
+// Returns the order in which an epoch takes its rows, an i64[rows].
+Array OrderOfRows(int64_t rows, uint64_t seed, uint64_t epoch) {
+  auto copied = std::make_shared<CopiedTensor>();
+  {
+    const WithoutGil unlocked;
+    const std::vector<int64_t> order = Permutation(rows, seed, epoch);
+    const auto* from = reinterpret_cast<const uint8_t*>(order.data());
+    copied->bytes.assign(from, from + order.size() * sizeof(int64_t));
+  }
+  copied->tensor.dtype = plan::DType::i64;
+  copied->tensor.rank = 1;
+  copied->tensor.dims[0] = rows;
+  copied->tensor.data = copied->bytes.data();
+  return Array(std::move(copied));
+}
+
 void BindArray(nb::module_& module) {
   module.def("array_of_bytes", &OfBytes);
+  module.def("permutation", &OrderOfRows);
   nb::class_<Array>(module, "Array", nb::type_slots(slots), nb::is_final(),
                     nb::is_weak_referenceable(),
                     "A result of an execution, in the memory that the execution wrote it into, "
