@@ -186,9 +186,8 @@ void ResolveExtern(Checker& checker, MethodId id) {
   native.symbol = written.symbol;
   native.range = written.range;
   ObjectClauses clauses(checker, method, written);
-  const std::optional<std::vector<syntax::Name>> reads = clauses.Take(written.reads, Effect::kReads);
-  const std::optional<std::vector<syntax::Name>> writes =
-      clauses.Take(written.writes, Effect::kWrites);
+  const auto reads = clauses.Take(written.reads, Effect::kReads);
+  const auto writes = clauses.Take(written.writes, Effect::kWrites);
   clauses.Resolve(*checker.method_scopes[id], native);
   if (reads) native.reads = StatesOf(checker, method.actor, *reads);
   if (writes) native.writes = StatesOf(checker, method.actor, *writes);

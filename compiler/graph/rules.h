@@ -44,8 +44,8 @@ struct Kind {
 };
 
 // Limit: `limit A - B <= e` holds openers of A back while starting one would break the inequality,
-// which counts A that are open or closed, and B that are closed; `limit A - B >= e` holds openers of
-// B back, and counts A closed and B opened, until all A on the device are closed.
+// which counts A that are open or closed, and B that are closed; `limit A - B >= e` holds openers
+// of B back, and counts A closed and B opened, until all A on the device are closed.
 struct Limit {
   uint32_t minuend, subtrahend;  // kinds
   bool at_most;

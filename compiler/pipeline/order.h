@@ -78,8 +78,8 @@ std::string WriteSchedule(const std::string& name, const Order& order);
 // first forwards, those of one action one stage; the micro-batch is the loop variable `mb`, or else
 // the outermost that all of them have and that varies. Devices are ranks, in the order of their
 // places. A graph may have several pipelines side by side, such as the replicas of a model, between
-// whose places no results of forwards go, or a stage on several devices, each of which uses what the
-// others make: then the order is that of each, if they have one order.
+// whose places no results of forwards go, or a stage on several devices, each of which uses what
+// the others make: then the order is that of each, if they have one order.
 //
 // With `transfers` both ends of what goes from stage to stage stand between the calls, without idle
 // steps; without, every call is at the first time step that the order lets it have. The status says

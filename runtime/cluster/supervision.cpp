@@ -30,8 +30,8 @@ namespace {
 
 // Of the message in which rank 0 says where it listens.
 constexpr uint32_t kAddressTag = 1;
-// What a rank says when it ends. Rank 0 ends in order when it is "over"; when it "ends" otherwise it
-// has said why.
+// What a rank says when it ends. Rank 0 ends in order when it is "over"; when it "ends" otherwise
+// it has said why.
 constexpr std::string_view kEnds = "ends", kOver = "over";
 // What rank 0 sends rank 1 every so often, and for how many times that nothing may come.
 constexpr std::string_view kLives = "\n";

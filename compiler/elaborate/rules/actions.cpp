@@ -65,7 +65,8 @@ class Dependences {
       for (; next.valid() && next < own.front(); next = OpId(next.index + 1)) {
         if (UsesReached(next)) reached_[next.index] = visit_;
       }
-      const bool uses = std::any_of(own.begin(), own.end(), [&](OpId op) { return UsesReached(op); });
+      const bool uses =
+          std::any_of(own.begin(), own.end(), [&](OpId op) { return UsesReached(op); });
       if (!met.emplace(call.instance, call.method).second && !uses) return false;
       for (OpId op : own) reached_[op.index] = visit_;
       next = OpId(own.front().index + 1);

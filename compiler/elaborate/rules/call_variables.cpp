@@ -62,7 +62,8 @@ std::optional<CallVariables::Turn> CallVariables::MicrobatchOf(const graph::Call
 std::optional<int64_t> CallVariables::MicrobatchNumber(const graph::Call& call) {
   if (is_wrong_) return std::nullopt;
   if (use_.per.value.valid()) {
-    const std::optional<int64_t> number = Evaluated(call, use_.per, elaboration_.program.exprs[use_.per.value].range, "`per`");
+    const Range per = elaboration_.program.exprs[use_.per.value].range;
+    const std::optional<int64_t> number = Evaluated(call, use_.per, per, "`per`");
     is_wrong_ = !number;
     return number;
   }

@@ -15,6 +15,7 @@
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/rules/actions.h"
 #include "compiler/elaborate/rules/call_variables.h"
+#include "compiler/elaborate/rules/native_calls.h"
 #include "compiler/elaborate/rules/stages.h"
 #include "compiler/elaborate/rules/tables.h"
 #include "runtime/base/text.h"
@@ -25,51 +26,6 @@ namespace {
 using graph::CallId;
 using graph::DeviceId;
 using graph::InstanceId;
-
-// Returns the method of a call where it is native code that says nothing of what it does to its
-// object; null: it is none, or says it.
-const program::Method* UnstatedMethod(const ElaborationContext& elaboration,
-                                      const graph::Call& call) {
-  const program::ActorId actor = elaboration.places.instances[call.instance.index].actor;
-  const std::string& name = call.forward_method.empty() ? call.method : call.forward_method;
-  const program::MethodId id = FindMethod(elaboration.program, actor, name);
-  if (!id.valid()) return nullptr;
-  const program::Method& method = elaboration.program.methods[id];
-  const bool is_unstated = method.native && method.native->effect == program::Effect::kUnstated;
-  return is_unstated ? &method : nullptr;
-}
-
-// Warns, once for an actor, where the calls of a place are several actions and keep program order
-// whatever the rules say.
-void WarnOfNativeCode(ElaborationContext& elaboration, const graph::Graph& graph,
-                      const graph::Rules& rules) {
-  std::map<InstanceId, std::set<uint32_t>> actions;
-  std::map<InstanceId, std::map<std::string, const program::Method*>> unstated;
-  for (CallId id : graph.calls.Ids()) {
-    const graph::Call& call = graph.calls[id];
-    if (rules.calls[id.index].kind == graph::kNoKind) continue;
-    actions[call.instance].insert(rules.calls[id.index].action);
-    const program::Method* method = UnstatedMethod(elaboration, call);
-    if (method != nullptr) unstated[call.instance].emplace(method->name, method);
-  }
-  std::set<program::ActorId> warned;
-  for (const auto& [instance, methods] : unstated) {
-    const program::ActorId actor = elaboration.places.instances[instance.index].actor;
-    if (actions[instance].size() < 2 || !warned.insert(actor).second) continue;
-    std::vector<std::string> names;
-    for (const auto& [name, method] : methods) names.push_back("`" + name + "`");
-    const bool one = names.size() == 1;
-    Report(elaboration, Code::kW0511, rules.range,
-           fmt::format("`{}` cannot change the order of the calls of `{}`: {} {} native code that "
-                       "may do anything to {} object, so all calls of the place keep program "
-                       "order; `keyed by (mb)`, `adds object`, `reads object` or `writes object` "
-                       "behind `extern` says what {}",
-                       rules.name, elaboration.module.instances[instance].name,
-                       fmt::join(names, " and "), one ? "is" : "are", one ? "its" : "their",
-                       one ? "it does" : "they do"))
-        .AddNote(methods.begin()->second->native->range, "the method");
-  }
-}
 
 class RuleMaker {
  public:
@@ -259,7 +215,7 @@ class RuleMaker {
   }
   void ReportNoIndex(InstanceId id) {
     Report(elaboration_, Code::kE0533, use_.range,
-           fmt::format("`along: {}`: `{}` is of a place that has no such index, and nor has another "
+           fmt::format("`along: {}`: `{}` is of a place that has no such index, nor has another "
                        "place of the rules on its device",
                        use_.along, elaboration_.module.instances[id].name))
         .AddNote(elaboration_.module.instances[id].range, "the place");
@@ -538,8 +494,8 @@ std::string KindName(const ElaborationContext& elaboration, const graph::Call& c
   return elaboration.module.instances[call.instance].actor + "." + call.method;
 }
 
-// Makes the kinds of all calls of places. Beside a pipeline what a place does once, as an update, is
-// of none: it waits for all micro-batches.
+// Makes the kinds of all calls of places. Beside a pipeline what a place does once, as an update,
+// is of none: it waits for all micro-batches.
 graph::Rules Automatic(ElaborationContext& elaboration, const program::Using& use,
                        const graph::Graph& graph) {
   graph::Rules rules;
@@ -594,10 +550,10 @@ void CheckSchedules(ElaborationContext& elaboration) {
       Report(elaboration, Code::kW0502, method.range,
              fmt::format("`{}` has rules about `{}`, which no graph that uses it calls{}",
                          schedule.name, method.name,
-                         near.empty() ? fmt::format("; `with ({} = [NAME, ...])` says which methods "
-                                                    "are meant",
-                                                    schedule.kinds[kind].name)
-                                      : fmt::format(" (did you mean `{}`?)", near)))
+                         near.empty()
+                             ? fmt::format("; `with ({} = [NAME, ...])` says which are meant",
+                                           schedule.kinds[kind].name)
+                             : fmt::format(" (did you mean `{}`?)", near)))
           .AddNote(schedule.kinds[kind].range, "the rule");
     }
   }

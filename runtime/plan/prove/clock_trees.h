@@ -5,10 +5,10 @@
 // for all lanes and no lane is longer, so a larger number is a later instruction, and to take a
 // clock some rounds back is one subtraction for all lanes: a number at the root of the tree.
 //
-// A leaf has 16 numbers, an inner node 16 trees, each with the rounds by which it is taken back. The
-// numbers have 32 bits: a proof of a large plan takes most of its memory here. Nodes are counted by
-// their uses, freed with the last, and never change while there is a second; only a root that is a
-// leaf changes at all: in a graph of up to 16 lanes.
+// A leaf has 16 numbers, an inner node 16 trees, each with the rounds by which it is taken back.
+// The numbers have 32 bits: a proof of a large plan takes most of its memory here. Nodes are
+// counted by their uses, freed with the last, and never change while there is a second; only a root
+// that is a leaf changes at all: in a graph of up to 16 lanes.
 #ifndef CGRAPH_RUNTIME_PLAN_PROVE_CLOCK_TREES_H_
 #define CGRAPH_RUNTIME_PLAN_PROVE_CLOCK_TREES_H_
 

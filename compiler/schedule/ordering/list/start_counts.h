@@ -1,6 +1,6 @@
-// StartCounts: how many actions of each kind are open or closed on each lane, and how many are still
-// to close: the numbers that limits compare. A task of an action's last call closes it when it
-// starts.
+// StartCounts: how many actions of each kind are open or closed on each lane, and how many are
+// still to close: the numbers that limits compare. The task of an action's last call closes it when
+// it starts.
 #ifndef CGRAPH_COMPILER_SCHEDULE_ORDERING_LIST_START_COUNTS_H_
 #define CGRAPH_COMPILER_SCHEDULE_ORDERING_LIST_START_COUNTS_H_
 

@@ -113,9 +113,9 @@ std::vector<uint64_t> RemainingPaths(const Tasks& tasks);
 // Returns by task the longest path from the start of everything to its end, likewise.
 std::vector<uint64_t> ElapsedPaths(const Tasks& tasks);
 
-// Ranks by class (the least first; calls that no rule names have class 0, and of others those whose
-// action is open come before all that open one), then by `keys` (missing ones count as 0), then by the longest
-// remaining path, then by program order.
+// Ranks by class (the least first; calls that no rules name have class 0, and of others those whose
+// action is open come before all that open one), then by `keys` (missing ones count as 0), then by
+// the longest remaining path, then by program order.
 std::vector<uint32_t> RankTasks(const Tasks& tasks, std::span<const uint32_t> classes,
                                 const std::vector<std::vector<int64_t>>& keys);
 
