@@ -107,6 +107,7 @@ struct Route {
 // Builtin: functions that are part of the language rather than of the library.
 enum class Builtin : uint8_t {
   kZip,
+  kItems,       // items(weights): pairs of a field's name and the field
   kLen,
   kGrad,        // grad(loss, of: stage, from: gy): the label says which argument it is
   kUpdateAll,   // update_all(places, gradients, rate: r)
@@ -173,6 +174,7 @@ struct Comprehension {
   };
   ExprId element;
   std::vector<Clause> clauses;
+  bool makes_tuple = false;  // else a list
 };
 struct If { ExprId condition, then_value, else_value; };
 struct Cast {
@@ -254,10 +256,15 @@ struct IfStatement {
   std::vector<StatementId> then_body, else_body;
 };
 struct Return { ExprId value; };
-struct Assign {  // v = e, v[i][j] = e, state = e, state += e
+struct Assign {  // v = e, v[i].up = e, state = e, state += e
+  struct Part {         // [i], or .up
+    ExprId subscript;   // invalid: a field
+    std::string field;  // by name
+    Range range;        // of the subscript, or of the name
+  };
   LocalId local;  // either a var
   StateId state;  // or a state of the method's actor
-  std::vector<ExprId> subscripts;  // one per index: v[i][j] has two
+  std::vector<Part> parts;  // from outside in: v[i].up has two; none: the whole is assigned
   std::optional<BinaryOperator> compound;
   ExprId value;
 };

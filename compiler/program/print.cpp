@@ -334,7 +334,10 @@ class ProgramPrinter {
   }
   void PrintStatement(const TextPrinter& text, const Assign& node, int depth) {
     Line(depth) << (node.local.valid() ? text.Name(node.local) : program_.states[node.state].name);
-    for (ExprId id : node.subscripts) out_ << "[" << text.Text(id) << "]";
+    for (const Assign::Part& part : node.parts) {
+      if (part.subscript.valid()) out_ << "[" << text.Text(part.subscript) << "]";
+      else out_ << "." << part.field;
+    }
     out_ << " " << (node.compound ? Spelling(*node.compound) : "") << "= " << text.Text(node.value)
          << "\n";
   }

@@ -302,7 +302,10 @@ class Validator {
     } else {
       UseState(context, node.state);
     }
-    Walk(context, node.subscripts);
+    for (const Assign::Part& part : node.parts) {
+      PROGRAM_CHECK(part.subscript.valid() == part.field.empty(), "a part that is not one thing");
+      OptionalExpr(context, part.subscript);
+    }
     Walk(context, node.value);
   }
   void Visit(const Context& context, const Evaluate& node) { Walk(context, node.call); }
