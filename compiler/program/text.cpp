@@ -143,12 +143,12 @@ std::string TextPrinter::NodeText(const DeviceRef& node) const {
 }
 
 std::string TextPrinter::NodeText(const Comprehension& node) const {
-  std::string text = "[" + Text(node.element);
+  std::string text = (node.makes_tuple ? "(" : "[") + Text(node.element);
   for (const Comprehension::Clause& clause : node.clauses) {
     text += " for " + Pattern(clause.pattern, clause.tuple_pattern) + " in " + Text(clause.list);
     if (clause.condition.valid()) text += " if " + Text(clause.condition);
   }
-  return text + "]";
+  return text + (node.makes_tuple ? ")" : "]");
 }
 
 std::string TextPrinter::NodeText(const Index& node) const {

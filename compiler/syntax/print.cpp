@@ -372,7 +372,7 @@ class Printer {
     for (ExprId item : node.items) Part("", item);
   }
   void PrintExpr(const Comprehension& node) {
-    Line("comprehension");
+    Line(node.makes_tuple ? "comprehension of a tuple" : "comprehension");
     Part("", node.element);
     In([&] {
       for (const Comprehension::Clause& clause : node.clauses) {

@@ -128,7 +128,7 @@ struct TupleExpr {  // (a, b), (only: a), (); `(a)` is no tuple: it is its inner
 struct ListExpr {
   std::vector<ExprId> items;
 };
-struct Comprehension {  // [element for pattern in list if condition ...]
+struct Comprehension {  // [element for pattern in list if condition ...], or in parentheses
   struct Clause {
     std::vector<Name> pattern;
     bool tuple_pattern = false;
@@ -137,6 +137,7 @@ struct Comprehension {  // [element for pattern in list if condition ...]
   };
   ExprId element;
   std::vector<Clause> clauses;
+  bool makes_tuple = false;  // in parentheses
 };
 struct IfExpr {
   ExprId condition, then_value, else_value;

@@ -98,7 +98,7 @@ program::LocalId DeclareLocal(Scope& scope, const syntax::Name& name, StaticType
 
 std::vector<program::LocalId> DeclarePattern(Scope& scope, const std::vector<syntax::Name>& names,
                                              bool tuple, Range range, const StaticType& type,
-                                             bool is_var);
+                                             bool is_var, const char* mend = "");
 
 // Its parameters come first, its states are in scope.
 void InheritActor(Scope& scope, program::ActorId actor);

@@ -82,6 +82,9 @@ class Builder {
                         const std::vector<Grammar::ModifierContext*>& modifiers);
   ExprId BuildTuple(Grammar::TupleContext* context);
   ExprId BuildList(Grammar::ListContext* context);
+  ExprId BuildComprehension(Grammar::ExprContext* element,
+                            const std::vector<Grammar::ComprehensionContext*>& clauses, Range range,
+                            bool makes_tuple);
   ExprId BuildLiteral(Grammar::LiteralContext* context);
   ExprId BuildNumber(antlr4::Token* token);
   ExprId BuildString(antlr4::Token* token);
