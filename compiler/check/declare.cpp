@@ -34,6 +34,20 @@ class Declarer {
     AddName(decl.name, {id, decl.name.range});
   }
 
+  void Visit(const syntax::TypeDecl& decl, Range) {
+    const NamedTypeId id = AddRow(checker_.program.named_types, checker_.named_types, decl);
+    checker_.named_type_progress.Add(Checker::Progress::kNew);
+    const bool is_known = decl.name.text == "int" || decl.name.text == "float" ||
+                          decl.name.text == "str" || decl.name.text == "bytes";
+    if (is_known) {
+      checker_.diagnostics.Report(
+          Code::kE0318, decl.name.range,
+          fmt::format("`{}` is a type of the language; choose another name", decl.name.text));
+      return;
+    }
+    AddName(decl.name, {id, decl.name.range});
+  }
+
   void Visit(const syntax::FnDecl& decl, Range) {
     AddFunction(decl.name, {AddRow(checker_.program.fns, checker_.fns, decl), decl.name.range,
                             decl.deprecated.valid()});

@@ -37,6 +37,8 @@ struct Subject {
   const char* role = "";
   const std::string* name = nullptr;
   Range declared;
+  program::TypeId whole = {};  // the named type of which this is a field
+  size_t field = 0;
 };
 
 // DeferredDim: one dimension whose declared size waits until all parameters are bound.

@@ -132,7 +132,7 @@ std::string Describe(const ElaborationContext& elaboration, const Value& value) 
 
 std::string Declared(const ElaborationContext& elaboration, program::TypeId type,
                      const Frame& frame) {
-  return program::TextPrinter(elaboration.program, frame.signature, frame.names).Text(type);
+  return program::TextPrinter(elaboration.program, frame.signature, frame.names).Meaning(type);
 }
 
 std::string Declared(const ElaborationContext& elaboration, program::ExprId dim,
@@ -140,11 +140,19 @@ std::string Declared(const ElaborationContext& elaboration, program::ExprId dim,
   return program::TextPrinter(elaboration.program, frame.signature, frame.names).Text(dim);
 }
 
-std::string Describe(const ElaborationContext&, const Subject& subject, const Frame& frame) {
+std::string Describe(const ElaborationContext& elaboration, const Subject& subject,
+                     const Frame& frame) {
   std::string text = subject.role;
   if (subject.name) text += fmt::format(" `{}`", *subject.name);
   if (!frame.subject.empty()) text += fmt::format(" of `{}`", frame.subject);
   if (!frame.update.empty()) text += fmt::format(", by which {},", frame.update);
+  if (subject.whole.valid()) {
+    const auto& type = std::get<program::TupleType>(elaboration.program.types[subject.whole].node);
+    const std::string& name = type.fields[subject.field].name;
+    text += fmt::format(", field {} of {},",
+                        name.empty() ? std::to_string(subject.field) : "`" + name + "`",
+                        Declared(elaboration, subject.whole, frame));
+  }
   return text;
 }
 

@@ -26,6 +26,7 @@ CGRAPH_ID(LocalId, "local")        // a parameter, let, var, loop variable: of o
 CGRAPH_ID(DimVariableId, "dim")    // of one Signature
 CGRAPH_ID(GenericId, "generic")    // of one Signature
 CGRAPH_ID(ConstId, "const")
+CGRAPH_ID(NamedTypeId, "type")
 CGRAPH_ID(TransportId, "transport")
 CGRAPH_ID(OpId, "op")
 CGRAPH_ID(FnId, "fn")
@@ -81,6 +82,7 @@ struct TupleType {
 struct Type {
   std::variant<TensorType, CompileTimeType, ListType, TupleType> node;
   Range range;
+  std::string name = {};  // that of a type which a file declares, as written: "Layer(64)"
 };
 
 enum class DTypeBound : uint8_t { kAny, kNumber, kFloat, kInt };
@@ -256,7 +258,7 @@ struct IfStatement {
   std::vector<StatementId> then_body, else_body;
 };
 struct Return { ExprId value; };
-struct Assign {  // v = e, v[i].up = e, state = e, state += e
+struct Assign {         // v = e, v[i].up = e, state = e, state += e
   struct Part {         // [i], or .up
     ExprId subscript;   // invalid: a field
     std::string field;  // by name

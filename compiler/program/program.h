@@ -66,6 +66,15 @@ struct Const {
   Table<LocalId, Local> locals;  // of comprehensions in the value
   Range range;
 };
+// type Layer(d: int) = (up: f32[d, d], bias: f32[d]): what uses of the name stand for, over its own
+// parameters. A use has a type of its own, with its arguments in it.
+struct NamedType {
+  std::string name;
+  std::vector<Parameter> parameters;  // ints
+  Table<LocalId, Local> locals;       // the parameters, then what comprehensions bind
+  TypeId type;
+  Range range;
+};
 // transport fast = shm(capacity: 4)
 struct NamedTransport {
   std::string name;
@@ -312,6 +321,7 @@ struct Program {
   Table<TypeId, Type> types;
 
   Table<ConstId, Const> consts;
+  Table<NamedTypeId, NamedType> named_types;
   Table<TransportId, NamedTransport> transports;
   Table<OpId, Op> ops;
   Table<FnId, Fn> fns;

@@ -40,6 +40,11 @@ class Validator {
       OptionalType(context, c.type);
       Walk(context, c.value);
     }
+    for (const NamedType& named : program_.named_types) {
+      const Context context{nullptr, &named.locals, ActorId()};
+      ValidateParameters(context, named.parameters);
+      Walk(context, named.type);
+    }
     for (const NamedTransport& transport : program_.transports) {
       Walk(Context{nullptr, &transport.locals, ActorId()}, transport.options);
     }

@@ -39,9 +39,10 @@ StaticType ElementOf(Scope& scope, const Value& list) {
   const char* mend = type.kind == StaticType::kInt      ? "; a range is written 0..n"
                      : type.kind == StaticType::kTensor ? "; `for i in 0..n` and x[i] take its rows"
                                                     : "";
-  scope.Report(Code::kE0416, scope.program.exprs[list.id].range,
-               fmt::format("`for` goes over a list, a tuple, a range or an array of places; this is {}{}",
-                           scope.Describe(type), mend));
+  scope.Report(
+      Code::kE0416, scope.program.exprs[list.id].range,
+      fmt::format("`for` goes over a list, a tuple, a range or an array of places; this is {}{}",
+                  scope.Describe(type), mend));
   return StaticType();
 }
 

@@ -142,9 +142,9 @@ TypeId TypeOfField(Scope& scope, const TupleType& tuple, const Assign::Part& par
     if (!literal) return TypeId();
     const auto count = static_cast<int64_t>(tuple.fields.size());
     if (literal->value >= 0 && literal->value < count) return tuple.fields[literal->value].type;
-    scope.Report(Code::kE0418, part.range,
-                 fmt::format("the tuple has {}; there is no {}", Counted(count, "field"),
-                             literal->value));
+    scope.Report(
+        Code::kE0418, part.range,
+        fmt::format("the tuple has {}; there is no {}", Counted(count, "field"), literal->value));
     return TypeId();
   }
   std::vector<std::string> names;
@@ -203,8 +203,8 @@ std::optional<Statement> ResolveAssign(Scope& scope, const syntax::Assign& node,
   if (node.compound) {
     assign.compound = *node.compound;
     StaticType before = assign.state.valid() && assign.parts.empty()
-                        ? StaticOf(scope.program, scope.program.states[assign.state].type)
-                        : StaticType();
+                            ? StaticOf(scope.program, scope.program.states[assign.state].type)
+                            : StaticType();
     given = BinaryType(scope, *assign.compound, before, given, range);
   }
   if (assign.state.valid() && assign.parts.empty()) {

@@ -82,7 +82,8 @@ Value Items(ElaborationContext& elaboration, const Actual& actual, Range range) 
   std::vector<Value> pairs;
   for (size_t i = 0; i < items->size(); ++i) {
     const bool has_name = !names.empty() && !names[i].empty();
-    Value key = has_name ? MakeString(elaboration, range, names[i]) : Value(static_cast<int64_t>(i));
+    Value key =
+        has_name ? MakeString(elaboration, range, names[i]) : Value(static_cast<int64_t>(i));
     pairs.push_back(MakeTuple(elaboration, range, {}, {std::move(key), (*items)[i]}));
   }
   return tuple == nullptr ? MakeList(elaboration, range, std::move(pairs))

@@ -192,9 +192,9 @@ void AssignState(ElaborationContext& elaboration, const program::Assign& s, Fram
     Actual left{"", ReadStates(elaboration, range, *target.layout), range};
     right.value = ApplyOperator(elaboration, *s.compound, left, right, {frame, range, {}});
   }
-  Value value = Coerce(elaboration, right.value, target.type, owner,
-                       {"state", target.is_of_tuple ? &target.path : &state.name, state.range},
-                       right.range);
+  Value value =
+      Coerce(elaboration, right.value, target.type, owner,
+             {"state", target.is_of_tuple ? &target.path : &state.name, state.range}, right.range);
   if (!value.poisoned()) StoreState(elaboration, *target.layout, value, range);
 }
 

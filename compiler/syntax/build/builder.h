@@ -27,6 +27,7 @@ class Builder {
  private:
   // build_declarations.cpp
   ImportDecl BuildImport(Grammar::ImportDeclContext* context);
+  TypeDecl BuildTypeDecl(Grammar::TypeDeclContext* context);
   TransportDecl BuildTransport(Grammar::TransportDeclContext* context);
   FnDecl BuildFn(Grammar::FnDeclContext* context);
   OpDecl BuildOp(Grammar::OpDeclContext* context);
@@ -61,6 +62,7 @@ class Builder {
 
   // build_types.cpp
   TypeId BuildType(Grammar::TypeContext* context);
+  TypeId BuildNamedType(Grammar::TypeContext* context);
   TypeId BuildTupleType(Grammar::TypeContext* context);
   std::vector<Dim> BuildDims(Grammar::DimsContext* context);
   Name BuildName(Grammar::NameContext* context);
