@@ -242,6 +242,15 @@ void FindOperatorOps(Checker& checker) {
     program.update_op = FindOp(checker, "update", missing);
     program.sqrt_op = FindOp(checker, "sqrt", missing);
   }
+  const std::pair<NumberFunction, const char*> kFunctions[] = {
+      {NumberFunction::kSquareRoot, "sqrt"}, {NumberFunction::kExp, "exp"},
+      {NumberFunction::kLog, "log"},         {NumberFunction::kPow, "pow"},
+      {NumberFunction::kMinimum, "minimum"}, {NumberFunction::kMaximum, "maximum"},
+  };
+  for (auto [function, name] : kFunctions) {
+    const OpId id = FindOp(checker, name, missing);
+    if (id.valid()) program.ops[id].on_numbers = function;
+  }
   if (missing.empty() || checker.names_missing) return;
   checker.diagnostics.Report(
       Code::kE0317, Range{checker.tensor->file.source, 0, 0},

@@ -92,6 +92,8 @@ struct Gradient {
   std::vector<StatementId> body;  // before `of` is evaluated
   Range range;
 };
+// NumberFunction: an op of std.tensor that is a function of compile-time numbers, too.
+enum class NumberFunction : uint8_t { kSquareRoot, kExp, kLog, kPow, kMinimum, kMaximum };
 struct Op {
   std::string name;
   Signature signature;
@@ -99,6 +101,7 @@ struct Op {
   ExprId where;                  // may be invalid
   ExprId flops, bytes;           // may be invalid
   std::string kernel;
+  std::optional<NumberFunction> on_numbers;
   std::vector<int> takes;        // the parameters that the kernel is given, in order; empty: all
   std::string effect;            // empty: none
   int inplace = -1;              // index of the parameter that may be overwritten
