@@ -72,6 +72,8 @@ struct Frame {
   std::vector<std::optional<BoundDType>> generics;
   std::vector<bool> rigid;  // dimension variables that the parameters bound: hints do not rebind
   std::vector<DeferredDim> deferred;
+  bool takes_extents =
+      false;  // of a fn: an int that its result has as a dimension may be an extent
   graph::InstanceId instance;  // whose state `StateRef` means
   const std::vector<Value>* slots = nullptr;  // of an optimizer's update: the layouts of its slots
   std::optional<Value> result;  // what `return` gave

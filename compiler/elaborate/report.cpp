@@ -4,6 +4,7 @@
 
 #include "compiler/base/limits.h"
 #include "compiler/elaborate/elaboration_context.h"
+#include "compiler/elaborate/types/dims.h"
 #include "compiler/graph/graph.h"
 #include "compiler/graph/names.h"
 #include "compiler/program/text.h"
@@ -105,13 +106,10 @@ std::string Text(const ElaborationContext& elaboration, const graph::Type& type)
 }
 
 std::string LateText(const ElaborationContext& elaboration, const Value& value) {
-  const Tensor* tensor = value.As<Tensor>();
-  if (tensor == nullptr) return "";
-  for (const graph::Symbol& symbol : elaboration.builder->graph().symbols) {
-    if (symbol.extent != tensor->value) continue;
-    return fmt::format("`{}` is known only while running (at most {})", symbol.name, symbol.bound);
-  }
-  return "";
+  const std::optional<graph::Dim> dim = DimOfExtent(elaboration, value);
+  if (!dim) return "";
+  return fmt::format("`{}` is known only while running (at most {})",
+                     elaboration.builder->graph().symbols[dim->symbol].name, dim->extent);
 }
 
 std::string LateText(const ElaborationContext& elaboration, llvm::ArrayRef<graph::Dim> dims) {
