@@ -234,6 +234,7 @@ void FindOperatorOps(Checker& checker) {
   program.cast_op = FindOp(checker, "cast", missing);
   program.stack_op = FindOp(checker, "stack", missing);
   program.copy_op = FindOp(checker, "copy", missing);
+  program.permute_op = FindOp(checker, "permute", missing);
   if (program.has_gradients) {
     program.zeros_op = FindOp(checker, "zeros", missing);
     program.ones_op = FindOp(checker, "ones", missing);

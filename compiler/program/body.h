@@ -206,6 +206,9 @@ struct CallCollective {
   ExprId values;  // a list, one value per participant; of broadcast and scatter one value
   ExprId root;    // of reduce and gather; may be invalid: 0
   ExprId places;  // of broadcast, scatter and barrier
+  // The dimensions that are divided and put together; invalid: dimension 0.
+  ExprId dim;                    // for both
+  ExprId split_dim, concat_dim;  // of all_to_all
 };
 // CallMethod: the receiver is a place, known when it is evaluated; `name` is looked up in its actor
 // then. Check has already looked it up where it could tell the actor.

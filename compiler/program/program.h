@@ -342,6 +342,7 @@ struct Program {
   // They are always there, whether or not the file imports std.tensor.
   std::map<BinaryOperator, OpId> operator_ops;
   OpId negate_op, not_op, cast_op, stack_op, copy_op;
+  OpId permute_op;  // what collectives over another dimension than the first are made with
   // What gradients are put together with, where the program asks for one; else invalid.
   bool has_gradients = false;
   OpId zeros_op, ones_op, sum_to_op, shaped_op, update_op, sqrt_op;

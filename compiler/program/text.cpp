@@ -203,6 +203,9 @@ std::string TextPrinter::NodeText(const CallCollective& node) const {
   if (node.reduction) texts.push_back(ReductionName(*node.reduction));
   if (node.root.valid()) texts.push_back("root: " + Text(node.root));
   if (node.places.valid()) texts.push_back((places_only ? "" : "to: ") + Text(node.places));
+  if (node.dim.valid()) texts.push_back("dim: " + Text(node.dim));
+  if (node.split_dim.valid()) texts.push_back("split_dim: " + Text(node.split_dim));
+  if (node.concat_dim.valid()) texts.push_back("concat_dim: " + Text(node.concat_dim));
   return TraitsOf(node.kind).name + ("(" + llvm::join(texts, ", ") + ")");
 }
 
