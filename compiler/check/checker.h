@@ -17,9 +17,9 @@ namespace cgraph::check {
 
 // A top-level name of a file. Ops and fns may share one: the first of them has the others.
 struct Symbol {
-  std::variant<program::ConstId, program::TransportId, program::OpId, program::FnId,
-               program::ActorId, program::OptimizerId, program::PlaceId, program::GraphId,
-               program::ScheduleId, program::TopologyId>
+  std::variant<program::ConstId, program::NamedTypeId, program::TransportId, program::OpId,
+               program::FnId, program::ActorId, program::OptimizerId, program::PlaceId,
+               program::GraphId, program::ScheduleId, program::TopologyId>
       node;
   Range range;
   bool deprecated = false;  // it is not suggested
@@ -88,6 +88,7 @@ struct Checker {
   bool names_missing = false;
 
   Table<program::ConstId, Written<syntax::ConstDecl>> consts;
+  Table<program::NamedTypeId, Written<syntax::TypeDecl>> named_types;
   Table<program::TransportId, Written<syntax::TransportDecl>> transports;
   Table<program::OpId, Written<syntax::OpDecl>> ops;
   Table<program::FnId, Written<syntax::FnDecl>> fns;
@@ -111,6 +112,14 @@ struct Checker {
   };
   Table<program::OptimizerId, OptimizerScopes> optimizer_scopes;
   Table<program::GraphId, std::unique_ptr<Scope>> graph_scopes;
+
+  // How far the definition of a named type is resolved: one that is open stands for itself.
+  enum class Progress : uint8_t { kNew, kOpen, kDone };
+  Table<program::NamedTypeId, Progress> named_type_progress;
+  int named_type_depth = 0;      // uses in definitions that are being resolved
+  Range named_type_use;          // the outermost of them
+  int64_t named_type_parts = 0;  // the types and arguments that uses have stood for
+  bool named_type_limit_met = false;
 
   Table<program::ConstId, StaticType> const_types;
   // The consts that the value of a const names.

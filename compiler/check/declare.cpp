@@ -34,6 +34,20 @@ class Declarer {
     AddName(decl.name, {id, decl.name.range});
   }
 
+  void Visit(const syntax::TypeDecl& decl, Range) {
+    const NamedTypeId id = AddRow(checker_.program.named_types, checker_.named_types, decl);
+    checker_.named_type_progress.Add(Checker::Progress::kNew);
+    const bool is_known = decl.name.text == "int" || decl.name.text == "float" ||
+                          decl.name.text == "str" || decl.name.text == "bytes";
+    if (is_known) {
+      checker_.diagnostics.Report(
+          Code::kE0318, decl.name.range,
+          fmt::format("`{}` is a type of the language; choose another name", decl.name.text));
+      return;
+    }
+    AddName(decl.name, {id, decl.name.range});
+  }
+
   void Visit(const syntax::FnDecl& decl, Range) {
     AddFunction(decl.name, {AddRow(checker_.program.fns, checker_.fns, decl), decl.name.range,
                             decl.deprecated.valid()});
@@ -220,6 +234,7 @@ void FindOperatorOps(Checker& checker) {
   program.cast_op = FindOp(checker, "cast", missing);
   program.stack_op = FindOp(checker, "stack", missing);
   program.copy_op = FindOp(checker, "copy", missing);
+  program.permute_op = FindOp(checker, "permute", missing);
   if (program.has_gradients) {
     program.zeros_op = FindOp(checker, "zeros", missing);
     program.ones_op = FindOp(checker, "ones", missing);
@@ -227,6 +242,15 @@ void FindOperatorOps(Checker& checker) {
     program.shaped_op = FindOp(checker, "shaped", missing);
     program.update_op = FindOp(checker, "update", missing);
     program.sqrt_op = FindOp(checker, "sqrt", missing);
+  }
+  const std::pair<NumberFunction, const char*> kFunctions[] = {
+      {NumberFunction::kSquareRoot, "sqrt"}, {NumberFunction::kExp, "exp"},
+      {NumberFunction::kLog, "log"},         {NumberFunction::kPow, "pow"},
+      {NumberFunction::kMinimum, "minimum"}, {NumberFunction::kMaximum, "maximum"},
+  };
+  for (auto [function, name] : kFunctions) {
+    const OpId id = FindOp(checker, name, missing);
+    if (id.valid()) program.ops[id].on_numbers = function;
   }
   if (missing.empty() || checker.names_missing) return;
   checker.diagnostics.Report(

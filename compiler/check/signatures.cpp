@@ -107,6 +107,7 @@ void GraphSignature(Checker& checker, GraphId id) {
 
 void ResolveSignatures(Checker& checker) {
   Program& program = checker.program;
+  for (NamedTypeId id : program.named_types.Ids()) ResolveNamedType(checker, id);
   for (ConstId id : program.consts.Ids()) {
     const auto& [module, decl] = checker.consts[id];
     if (!decl->type.valid()) continue;

@@ -37,6 +37,8 @@ struct Subject {
   const char* role = "";
   const std::string* name = nullptr;
   Range declared;
+  program::TypeId whole = {};  // the named type of which this is a field
+  size_t field = 0;
 };
 
 // DeferredDim: one dimension whose declared size waits until all parameters are bound.
@@ -70,6 +72,8 @@ struct Frame {
   std::vector<std::optional<BoundDType>> generics;
   std::vector<bool> rigid;  // dimension variables that the parameters bound: hints do not rebind
   std::vector<DeferredDim> deferred;
+  bool takes_extents =
+      false;  // of a fn: an int that its result has as a dimension may be an extent
   graph::InstanceId instance;  // whose state `StateRef` means
   const std::vector<Value>* slots = nullptr;  // of an optimizer's update: the layouts of its slots
   std::optional<Value> result;  // what `return` gave

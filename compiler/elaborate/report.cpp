@@ -4,6 +4,7 @@
 
 #include "compiler/base/limits.h"
 #include "compiler/elaborate/elaboration_context.h"
+#include "compiler/elaborate/types/dims.h"
 #include "compiler/graph/graph.h"
 #include "compiler/graph/names.h"
 #include "compiler/program/text.h"
@@ -105,13 +106,10 @@ std::string Text(const ElaborationContext& elaboration, const graph::Type& type)
 }
 
 std::string LateText(const ElaborationContext& elaboration, const Value& value) {
-  const Tensor* tensor = value.As<Tensor>();
-  if (tensor == nullptr) return "";
-  for (const graph::Symbol& symbol : elaboration.builder->graph().symbols) {
-    if (symbol.extent != tensor->value) continue;
-    return fmt::format("`{}` is known only while running (at most {})", symbol.name, symbol.bound);
-  }
-  return "";
+  const std::optional<graph::Dim> dim = DimOfExtent(elaboration, value);
+  if (!dim) return "";
+  return fmt::format("`{}` is known only while running (at most {})",
+                     elaboration.builder->graph().symbols[dim->symbol].name, dim->extent);
 }
 
 std::string LateText(const ElaborationContext& elaboration, llvm::ArrayRef<graph::Dim> dims) {
@@ -132,7 +130,7 @@ std::string Describe(const ElaborationContext& elaboration, const Value& value) 
 
 std::string Declared(const ElaborationContext& elaboration, program::TypeId type,
                      const Frame& frame) {
-  return program::TextPrinter(elaboration.program, frame.signature, frame.names).Text(type);
+  return program::TextPrinter(elaboration.program, frame.signature, frame.names).Meaning(type);
 }
 
 std::string Declared(const ElaborationContext& elaboration, program::ExprId dim,
@@ -140,11 +138,19 @@ std::string Declared(const ElaborationContext& elaboration, program::ExprId dim,
   return program::TextPrinter(elaboration.program, frame.signature, frame.names).Text(dim);
 }
 
-std::string Describe(const ElaborationContext&, const Subject& subject, const Frame& frame) {
+std::string Describe(const ElaborationContext& elaboration, const Subject& subject,
+                     const Frame& frame) {
   std::string text = subject.role;
   if (subject.name) text += fmt::format(" `{}`", *subject.name);
   if (!frame.subject.empty()) text += fmt::format(" of `{}`", frame.subject);
   if (!frame.update.empty()) text += fmt::format(", by which {},", frame.update);
+  if (subject.whole.valid()) {
+    const auto& type = std::get<program::TupleType>(elaboration.program.types[subject.whole].node);
+    const std::string& name = type.fields[subject.field].name;
+    text += fmt::format(", field {} of {},",
+                        name.empty() ? std::to_string(subject.field) : "`" + name + "`",
+                        Declared(elaboration, subject.whole, frame));
+  }
   return text;
 }
 

@@ -26,6 +26,7 @@ CGRAPH_ID(LocalId, "local")        // a parameter, let, var, loop variable: of o
 CGRAPH_ID(DimVariableId, "dim")    // of one Signature
 CGRAPH_ID(GenericId, "generic")    // of one Signature
 CGRAPH_ID(ConstId, "const")
+CGRAPH_ID(NamedTypeId, "type")
 CGRAPH_ID(TransportId, "transport")
 CGRAPH_ID(OpId, "op")
 CGRAPH_ID(FnId, "fn")
@@ -81,6 +82,7 @@ struct TupleType {
 struct Type {
   std::variant<TensorType, CompileTimeType, ListType, TupleType> node;
   Range range;
+  std::string name = {};  // that of a type which a file declares, as written: "Layer(64)"
 };
 
 enum class DTypeBound : uint8_t { kAny, kNumber, kFloat, kInt };
@@ -107,6 +109,7 @@ struct Route {
 // Builtin: functions that are part of the language rather than of the library.
 enum class Builtin : uint8_t {
   kZip,
+  kItems,       // items(weights): pairs of a field's name and the field
   kLen,
   kGrad,        // grad(loss, of: stage, from: gy): the label says which argument it is
   kUpdateAll,   // update_all(places, gradients, rate: r)
@@ -173,6 +176,7 @@ struct Comprehension {
   };
   ExprId element;
   std::vector<Clause> clauses;
+  bool makes_tuple = false;  // else a list
 };
 struct If { ExprId condition, then_value, else_value; };
 struct Cast {
@@ -202,6 +206,9 @@ struct CallCollective {
   ExprId values;  // a list, one value per participant; of broadcast and scatter one value
   ExprId root;    // of reduce and gather; may be invalid: 0
   ExprId places;  // of broadcast, scatter and barrier
+  // The dimensions that are divided and put together; invalid: dimension 0.
+  ExprId dim;                    // for both
+  ExprId split_dim, concat_dim;  // of all_to_all
 };
 // CallMethod: the receiver is a place, known when it is evaluated; `name` is looked up in its actor
 // then. Check has already looked it up where it could tell the actor.
@@ -254,10 +261,15 @@ struct IfStatement {
   std::vector<StatementId> then_body, else_body;
 };
 struct Return { ExprId value; };
-struct Assign {  // v = e, v[i][j] = e, state = e, state += e
+struct Assign {         // v = e, v[i].up = e, state = e, state += e
+  struct Part {         // [i], or .up
+    ExprId subscript;   // invalid: a field
+    std::string field;  // by name
+    Range range;        // of the subscript, or of the name
+  };
   LocalId local;  // either a var
   StateId state;  // or a state of the method's actor
-  std::vector<ExprId> subscripts;  // one per index: v[i][j] has two
+  std::vector<Part> parts;  // from outside in: v[i].up has two; none: the whole is assigned
   std::optional<BinaryOperator> compound;
   ExprId value;
 };

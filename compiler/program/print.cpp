@@ -27,6 +27,7 @@ class ProgramPrinter {
     // Items are printed in the order of the text, whatever their kind.
     std::vector<std::pair<uint32_t, std::function<void()>>> items;
     Collect(program_.consts, items, [this](const Const& c) { PrintConst(c); });
+    Collect(program_.named_types, items, [this](const NamedType& t) { PrintNamedType(t); });
     Collect(program_.transports, items, [this](const NamedTransport& t) { PrintTransport(t); });
     Collect(program_.ops, items, [this](const Op& o) { PrintOp(o); });
     Collect(program_.fns, items, [this](const Fn& f) { PrintFn(f); });
@@ -87,6 +88,12 @@ class ProgramPrinter {
     TextPrinter text(program_, nullptr, &c.locals);
     std::string type = c.type.valid() ? ": " + text.Text(c.type) : "";
     out_ << "const " << c.name << type << " = " << text.Text(c.value) << "\n";
+  }
+
+  void PrintNamedType(const NamedType& t) {
+    const TextPrinter text(program_, nullptr, &t.locals);
+    const std::string parameters = t.parameters.empty() ? "" : ParametersText(text, t.parameters);
+    out_ << "type " << t.name << parameters << " = " << text.Text(t.type) << "\n";
   }
 
   void PrintTransport(const NamedTransport& t) {
@@ -346,7 +353,12 @@ class ProgramPrinter {
   }
   void PrintStatement(const TextPrinter& text, const Assign& node, int depth) {
     Line(depth) << (node.local.valid() ? text.Name(node.local) : program_.states[node.state].name);
-    for (ExprId id : node.subscripts) out_ << "[" << text.Text(id) << "]";
+    for (const Assign::Part& part : node.parts) {
+      if (part.subscript.valid())
+        out_ << "[" << text.Text(part.subscript) << "]";
+      else
+        out_ << "." << part.field;
+    }
     out_ << " " << (node.compound ? Spelling(*node.compound) : "") << "= " << text.Text(node.value)
          << "\n";
   }
@@ -386,7 +398,7 @@ void Print(const Program& program, llvm::raw_ostream& out) {
 }
 
 std::string TypeText(const Program& program, const Signature& signature, TypeId type) {
-  return TextPrinter(program, &signature, LocalsOf(program, signature)).Text(type);
+  return TextPrinter(program, &signature, LocalsOf(program, signature)).Expanded(type);
 }
 
 }  // namespace cgraph

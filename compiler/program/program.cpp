@@ -8,6 +8,8 @@ namespace cgraph::program {
 const char* Spelling(Builtin builtin) {
   switch (builtin) {
     case Builtin::kZip: return "zip";
+    case Builtin::kItems:
+      return "items";
     case Builtin::kLen: return "len";
     case Builtin::kGrad: return "grad";
     case Builtin::kUpdateAll: return "update_all";

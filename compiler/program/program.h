@@ -66,6 +66,15 @@ struct Const {
   Table<LocalId, Local> locals;  // of comprehensions in the value
   Range range;
 };
+// type Layer(d: int) = (up: f32[d, d], bias: f32[d]): what uses of the name stand for, over its own
+// parameters. A use has a type of its own, with its arguments in it.
+struct NamedType {
+  std::string name;
+  std::vector<Parameter> parameters;  // ints
+  Table<LocalId, Local> locals;       // the parameters, then what comprehensions bind
+  TypeId type;
+  Range range;
+};
 // transport fast = shm(capacity: 4)
 struct NamedTransport {
   std::string name;
@@ -83,6 +92,8 @@ struct Gradient {
   std::vector<StatementId> body;  // before `of` is evaluated
   Range range;
 };
+// NumberFunction: an op of std.tensor that is a function of compile-time numbers, too.
+enum class NumberFunction : uint8_t { kSquareRoot, kExp, kLog, kPow, kMinimum, kMaximum };
 struct Op {
   std::string name;
   Signature signature;
@@ -90,6 +101,7 @@ struct Op {
   ExprId where;                  // may be invalid
   ExprId flops, bytes;           // may be invalid
   std::string kernel;
+  std::optional<NumberFunction> on_numbers;
   std::vector<int> takes;        // the parameters that the kernel is given, in order; empty: all
   std::string effect;            // empty: none
   int inplace = -1;              // index of the parameter that may be overwritten
@@ -327,6 +339,7 @@ struct Program {
   Table<TypeId, Type> types;
 
   Table<ConstId, Const> consts;
+  Table<NamedTypeId, NamedType> named_types;
   Table<TransportId, NamedTransport> transports;
   Table<OpId, Op> ops;
   Table<FnId, Fn> fns;
@@ -344,6 +357,7 @@ struct Program {
   // They are always there, whether or not the file imports std.tensor.
   std::map<BinaryOperator, OpId> operator_ops;
   OpId negate_op, not_op, cast_op, stack_op, copy_op;
+  OpId permute_op;  // what collectives over another dimension than the first are made with
   // What gradients are put together with, where the program asks for one; else invalid.
   bool has_gradients = false;
   OpId zeros_op, ones_op, sum_to_op, shaped_op, update_op, sqrt_op;

@@ -1,5 +1,8 @@
 #include "compiler/program/text.h"
 
+#include <set>
+#include <utility>
+
 #include <fmt/format.h>
 
 #include "llvm/ADT/STLExtras.h"
@@ -65,25 +68,58 @@ std::string TextPrinter::Text(const std::vector<Dim>& dims) const {
   return "[" + llvm::join(texts, ", ") + "]";
 }
 
-std::string TextPrinter::Text(TypeId id) const {
-  return std::visit(
-      llvm::makeVisitor(
-          [&](const TensorType& t) {
-            // `bool` as the type of a parameter would be the compile-time one.
-            bool scalar_bool = t.dtype == DType::kBool && t.dims.empty();
-            return (t.dtype ? std::string(DTypeName(*t.dtype)) : Name(t.generic)) +
-                   (scalar_bool ? "[]" : Text(t.dims));
-          },
-          [&](const CompileTimeType& t) { return std::string(Spelling(t.kind)); },
-          [&](const ListType& t) { return "[" + Text(t.element) + "; " + Text(t.length) + "]"; },
-          [&](const TupleType& t) {
-            std::vector<std::string> fields;
-            for (const TupleType::Field& field : t.fields) {
-              fields.push_back((field.name.empty() ? "" : field.name + ": ") + Text(field.type));
-            }
-            return "(" + llvm::join(fields, ", ") + ")";
-          }),
-      program_.types[id].node);
+std::string TextPrinter::Text(TypeId id) const { return Text(id, Names::kShort); }
+
+std::string TextPrinter::Expanded(TypeId id) const { return Text(id, Names::kNone); }
+
+std::string TextPrinter::Meaning(TypeId id) const {
+  std::vector<TypeId> named;
+  std::set<std::string> known;
+  ListNamed(id, known, named);
+  std::string text = Text(id);
+  const char* before = " where ";
+  for (TypeId part : named) {
+    if (part != id) text += std::exchange(before, ", ") + program_.types[part].name;
+    text += " = " + Text(part, Names::kOfParts);
+  }
+  return text;
+}
+
+// Lists the named types in a type, each name once, from outside in.
+void TextPrinter::ListNamed(TypeId id, std::set<std::string>& known,
+                            std::vector<TypeId>& named) const {
+  const Type& type = program_.types[id];
+  if (!type.name.empty() && known.insert(type.name).second) named.push_back(id);
+  if (const auto* list = std::get_if<ListType>(&type.node)) ListNamed(list->element, known, named);
+  if (const auto* tuple = std::get_if<TupleType>(&type.node)) {
+    for (const TupleType::Field& field : tuple->fields) ListNamed(field.type, known, named);
+  }
+}
+
+std::string TextPrinter::Text(TypeId id, Names names) const {
+  const Type& type = program_.types[id];
+  if (names == Names::kShort && !type.name.empty()) return type.name;
+  const Names of_parts = names == Names::kNone ? Names::kNone : Names::kShort;
+  return std::visit(llvm::makeVisitor(
+                        [&](const TensorType& t) {
+                          // `bool` as the type of a parameter would be the compile-time one.
+                          bool scalar_bool = t.dtype == DType::kBool && t.dims.empty();
+                          return (t.dtype ? std::string(DTypeName(*t.dtype)) : Name(t.generic)) +
+                                 (scalar_bool ? "[]" : Text(t.dims));
+                        },
+                        [&](const CompileTimeType& t) { return std::string(Spelling(t.kind)); },
+                        [&](const ListType& t) {
+                          return "[" + Text(t.element, of_parts) + "; " + Text(t.length) + "]";
+                        },
+                        [&](const TupleType& t) {
+                          std::vector<std::string> fields;
+                          for (const TupleType::Field& field : t.fields) {
+                            fields.push_back((field.name.empty() ? "" : field.name + ": ") +
+                                             Text(field.type, of_parts));
+                          }
+                          return "(" + llvm::join(fields, ", ") + ")";
+                        }),
+                    type.node);
 }
 
 // ---- expressions --------------------------------------------------------------------------------
@@ -143,12 +179,12 @@ std::string TextPrinter::NodeText(const DeviceRef& node) const {
 }
 
 std::string TextPrinter::NodeText(const Comprehension& node) const {
-  std::string text = "[" + Text(node.element);
+  std::string text = (node.makes_tuple ? "(" : "[") + Text(node.element);
   for (const Comprehension::Clause& clause : node.clauses) {
     text += " for " + Pattern(clause.pattern, clause.tuple_pattern) + " in " + Text(clause.list);
     if (clause.condition.valid()) text += " if " + Text(clause.condition);
   }
-  return text + "]";
+  return text + (node.makes_tuple ? ")" : "]");
 }
 
 std::string TextPrinter::NodeText(const Index& node) const {
@@ -167,6 +203,9 @@ std::string TextPrinter::NodeText(const CallCollective& node) const {
   if (node.reduction) texts.push_back(ReductionName(*node.reduction));
   if (node.root.valid()) texts.push_back("root: " + Text(node.root));
   if (node.places.valid()) texts.push_back((places_only ? "" : "to: ") + Text(node.places));
+  if (node.dim.valid()) texts.push_back("dim: " + Text(node.dim));
+  if (node.split_dim.valid()) texts.push_back("split_dim: " + Text(node.split_dim));
+  if (node.concat_dim.valid()) texts.push_back("concat_dim: " + Text(node.concat_dim));
   return TraitsOf(node.kind).name + ("(" + llvm::join(texts, ", ") + ")");
 }
 

@@ -5,6 +5,7 @@
 #ifndef CGRAPH_COMPILER_PROGRAM_TEXT_H_
 #define CGRAPH_COMPILER_PROGRAM_TEXT_H_
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -21,12 +22,17 @@ class TextPrinter {
 
   std::string Text(ExprId id) const;
   std::string Text(const Route& route) const;  // "nccl", "fast"
-  std::string Text(TypeId id) const;
+  std::string Text(TypeId id) const;           // "[Layer; 4]"
+  std::string Meaning(TypeId id) const;        // "[Layer; 4] where Layer = (f32[8, 8], f32[8])"
+  std::string Expanded(TypeId id) const;       // "[(f32[8, 8], f32[8]); 4]"
   std::string Text(const std::vector<Argument>& arguments) const;  // without parentheses
   std::string Name(LocalId id) const;
   std::string Pattern(const std::vector<LocalId>& pattern, bool tuple) const;
 
  private:
+  enum class Names : uint8_t { kShort, kOfParts, kNone };  // which named types stay names
+  std::string Text(TypeId id, Names names) const;
+  void ListNamed(TypeId id, std::set<std::string>& known, std::vector<TypeId>& named) const;
   std::string Text(const Dim& dim) const;
   std::string Text(const std::vector<Dim>& dims) const;
   std::string Name(DimVariableId id) const;

@@ -40,6 +40,11 @@ class Validator {
       OptionalType(context, c.type);
       Walk(context, c.value);
     }
+    for (const NamedType& named : program_.named_types) {
+      const Context context{nullptr, &named.locals, ActorId()};
+      ValidateParameters(context, named.parameters);
+      Walk(context, named.type);
+    }
     for (const NamedTransport& transport : program_.transports) {
       Walk(Context{nullptr, &transport.locals, ActorId()}, transport.options);
     }
@@ -72,7 +77,7 @@ class Validator {
       PROGRAM_CHECK(program_.ops.Contains(id), std::string("no op for operator ") + Spelling(op));
     }
     for (OpId id : {program_.negate_op, program_.not_op, program_.cast_op, program_.stack_op,
-                    program_.copy_op}) {
+                    program_.copy_op, program_.permute_op}) {
       PROGRAM_CHECK(program_.ops.Contains(id), "an op that the language needs is missing");
     }
   }
@@ -304,7 +309,10 @@ class Validator {
     } else {
       UseState(context, node.state);
     }
-    Walk(context, node.subscripts);
+    for (const Assign::Part& part : node.parts) {
+      PROGRAM_CHECK(part.subscript.valid() == part.field.empty(), "a part that is not one thing");
+      OptionalExpr(context, part.subscript);
+    }
     Walk(context, node.value);
   }
   void Visit(const Context& context, const Evaluate& node) { Walk(context, node.call); }
@@ -438,6 +446,12 @@ class Validator {
     if (traits.from != CollectiveTraits::kNobody) Walk(context, node.values);
     if (node.root.valid()) Walk(context, node.root);
     if (node.places.valid()) Walk(context, node.places);
+    const bool moves = traits.divides() || traits.joins();
+    PROGRAM_CHECK(moves || !node.dim.valid(), "a dimension of a collective that keeps them");
+    PROGRAM_CHECK(node.split_dim.valid() == node.concat_dim.valid(), "one of two dimensions");
+    OptionalExpr(context, node.dim);
+    OptionalExpr(context, node.split_dim);
+    OptionalExpr(context, node.concat_dim);
   }
   void Visit(const Context& context, const CallMethod& node) {
     PROGRAM_CHECK(!node.name.empty(), "a call of a method without a name");

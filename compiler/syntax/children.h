@@ -64,7 +64,12 @@ void ForEachChild(const Type& type, Visit visit) {
     for (const Dim& dim : list) visit(dim.expr);
   };
   std::visit(llvm::makeVisitor([&](const TensorType& node) { dims(node.dims); },
-                               [&](const NamedType& node) { dims(node.dims); },
+                               [&](const NamedType& node) {
+                                 dims(node.dims);
+                                 for (const Argument& argument : node.arguments) {
+                                   visit(argument.value);
+                                 }
+                               },
                                [&](const ListType& node) {
                                  visit(node.element);
                                  visit(node.length);

@@ -64,6 +64,7 @@ bool StartsItem(size_t type) {
   switch (type) {
     case Lexer::IMPORT:
     case Lexer::CONST:
+    case Lexer::TYPE:
     case Lexer::TRANSPORT:
     case Lexer::FN:
     case Lexer::OP:

@@ -56,6 +56,11 @@ class Printer {
     Part("type", node.type);
     Part("", node.value);
   }
+  void PrintItem(const TypeDecl& node) {
+    Line("type " + node.name.text);
+    In([&] { Parameters(node.parameters); });
+    Part("", node.type);
+  }
   void PrintItem(const TransportDecl& node) {
     Line("transport " + node.name.text + " = " + node.base.text);
     In([&] { Arguments(node.arguments); });
@@ -291,8 +296,10 @@ class Printer {
     Dims(node.dims);
   }
   void PrintType(const NamedType& node) {
-    Line("type " + node.name.text + (node.has_dims && node.dims.empty() ? "[]" : ""));
+    Line("type " + (node.qualifier ? node.qualifier->text + "." : "") + node.name.text +
+         (node.has_dims && node.dims.empty() ? "[]" : ""));
     Dims(node.dims);
+    In([&] { Arguments(node.arguments); });
   }
   void PrintType(const syntax::ListType& node) {
     Line("list type");
@@ -377,7 +384,7 @@ class Printer {
     for (ExprId item : node.items) Part("", item);
   }
   void PrintExpr(const Comprehension& node) {
-    Line("comprehension");
+    Line(node.makes_tuple ? "comprehension of a tuple" : "comprehension");
     Part("", node.element);
     In([&] {
       for (const Comprehension::Clause& clause : node.clauses) {

@@ -43,10 +43,19 @@ struct TensorType {  // f32, f32[], f32[2, 3]
   std::vector<Dim> dims;
   bool has_dims = false;  // brackets were written: as a parameter, `bool` and `bool[]` differ
 };
-struct NamedType {  // T[*s] in signatures, a compile-time kind (int, str), never an actor
+struct Argument {
+  std::optional<Name> label;
+  ExprId value;
+};
+// T[*s] in signatures, a compile-time kind (int, str), a type that a file declares: Layer(64),
+// model.Layer(64); never an actor.
+struct NamedType {
+  std::optional<Name> qualifier;  // an imported file
   Name name;
   std::vector<Dim> dims;
   bool has_dims = false;
+  std::vector<Argument> arguments;
+  bool has_arguments = false;  // parentheses were written
 };
 struct ListType {  // [T; 4]
   TypeId element;
@@ -68,11 +77,6 @@ struct Type {
 };
 
 // ---- expressions --------------------------------------------------------------------------------
-
-struct Argument {
-  std::optional<Name> label;
-  ExprId value;
-};
 
 struct IntLiteral {
   int64_t value;
@@ -128,7 +132,7 @@ struct TupleExpr {  // (a, b), (only: a), (); `(a)` is no tuple: it is its inner
 struct ListExpr {
   std::vector<ExprId> items;
 };
-struct Comprehension {  // [element for pattern in list if condition ...]
+struct Comprehension {  // [element for pattern in list if condition ...], or in parentheses
   struct Clause {
     std::vector<Name> pattern;
     bool tuple_pattern = false;
@@ -137,6 +141,7 @@ struct Comprehension {  // [element for pattern in list if condition ...]
   };
   ExprId element;
   std::vector<Clause> clauses;
+  bool makes_tuple = false;  // in parentheses
 };
 struct IfExpr {
   ExprId condition, then_value, else_value;
@@ -223,6 +228,11 @@ struct ConstDecl {
   Name name;
   TypeId type;  // may be invalid
   ExprId value;
+};
+struct TypeDecl {  // type Layer(d: int) = (up: f32[d, d], bias: f32[d])
+  Name name;
+  std::vector<Parameter> parameters;
+  TypeId type;
 };
 struct TransportDecl {  // transport fast = nccl(protocol: "LL")
   Name name;
@@ -400,8 +410,8 @@ struct TopologyDecl {
 };
 
 struct Item {
-  std::variant<ImportDecl, ConstDecl, TransportDecl, FnDecl, OpDecl, ActorDecl, OptimizerDecl,
-               PlaceDecl, GraphDecl, ScheduleDecl, TopologyDecl>
+  std::variant<ImportDecl, ConstDecl, TypeDecl, TransportDecl, FnDecl, OpDecl, ActorDecl,
+               OptimizerDecl, PlaceDecl, GraphDecl, ScheduleDecl, TopologyDecl>
       node;
   Range range;
 };

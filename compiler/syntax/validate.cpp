@@ -110,6 +110,10 @@ class Validator {
     Maybe(node.type);
     (*this)(node.value);
   }
+  void Roots(const TypeDecl& node) {
+    Signature(node.parameters, {});
+    (*this)(node.type);
+  }
   void Roots(const TransportDecl& node) { Arguments(node.arguments); }
   void Roots(const FnDecl& node) {
     Signature(node.parameters, node.result);

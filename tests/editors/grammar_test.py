@@ -20,8 +20,8 @@ EDITORS = ROOT / "editors"
 # Comments, strings, words and numbers, however the editor sees them.
 WORD = re.compile(r"/\*.*?(?:\*/|\Z)|//[^\n]*|\"(?:[^\"\\\n]|\\.)*\"?|[A-Za-z_]\w*|[0-9][\w.]*",
                   re.S)
-DECLARES = re.compile(r"^\s*(actor|optimizer|method|fn|op|graph|place|state|param|const) (\w+)",
-                      re.M)
+DECLARES = re.compile(
+    r"^\s*(actor|optimizer|method|fn|op|graph|place|state|param|const|type) (\w+)", re.M)
 
 
 def kinds_of_words():

@@ -255,7 +255,6 @@ fn f(x: f32[n]) -> f32[n] { let y = x  x = y  y = x  N = 2  n = 3  for i in 0..2
 //^ E0412 only elements of a list
 }
 fn f() { var v = [(a: 1)]  v[0].a = 2  v[0, 1] = 2  v[0] = (a: 3) }
-//^ E0412 only a `var`, a state
 //^ E0412 one subscript at a time)",
     R"(fn f(n: int) -> int { }
 //^ E0413 `f` declares a result
@@ -421,6 +420,58 @@ graph step(x: f32[4]) -> f32[4] using eager with (back = backward) {
   prefer forward > backward
   prefer backward > forward
 //^ E0429 `forward`
+})",
+    // named types, and tuples
+    R"(const D = 4
+type Layer(d: int) = (up: f32[d, D], bias: f32[d])
+type Loop = (Loop, f32)
+//^ E0326 `Loop` stands for itself
+type Open = f32[rows, D]
+//^ E0310 `rows` is neither a const nor a parameter of the type
+type Idle(d: int) = f32[D]
+//^ E0424 no dimension and no length of `Idle`
+type Layer = f32
+//^ E0302 `Layer` is declared twice)",
+    R"(type A = (f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)
+type B = (A, A, A, A, A, A, A, A, A, A)
+type C = (B, B, B, B, B, B, B, B, B, B)
+type D = (C, C, C, C, C, C, C, C, C, C)
+type E = (D, D, D, D, D, D, D, D, D, D)
+//^ E0327 more than 100000 types)",
+    R"(type Layer(d: int) = (up: f32[d, 4], bias: f32[d])
+fn f(x: Layer, y: Layer(4, 5), z: int(4), u: Missing(4), v: Layer(d: 2.0)) -> Layer(3) {
+//^ E0401 Layer(d)
+//^ E0401 Layer(d)
+//^ E0304 `int` takes no arguments
+//^ E0304 `Missing` is not a type
+//^ E0420 a compile-time float
+  let w = Layer
+//^ E0305 `Layer` is a type
+  return Layer(3)
+//^ E0306 `Layer` is a type
+})",
+    R"(import std.tensor
+actor A() {
+  state w: (up: f32[4], bias: f32[2], xs: [f32; 2]) = (ones(), ones(), [1.0, 2.0])
+  method m(x: f32[4]) {
+    w.down = x
+//^ E0313 no field `down`
+    w[3] = x
+//^ E0418 there is no 3
+    w.up.x = x
+//^ E0412 a tensor has no fields
+    w.xs.x = x
+//^ E0412 have numbers
+    w.up[0] = x
+//^ E0412 `w.up = update_row(w.up, row, at: i)`
+    let t = (up: x, bias: x)
+    for (name, v) in t { }
+//^ E0417 items(t)
+    let y = (v for v in t).down
+//^ E0313 no field `down`
+    let z = items(t, 1)
+//^ E0402 `items` takes 1 argument
+  }
 })",
 };
 

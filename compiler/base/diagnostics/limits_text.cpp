@@ -32,6 +32,8 @@ std::string CodeExplanation(Code code) {
       {"{kMaxOperands}", std::to_string(kMaxOperands)},
       {"{kMaxInflight}", std::to_string(kMaxInflight)},
       {"{kMaxRank}", std::to_string(kMaxRank)},
+      {"{kMaxNamedTypeDepth}", std::to_string(kMaxNamedTypeDepth)},
+      {"{kMaxNamedTypeParts}", std::to_string(kMaxNamedTypeParts)},
       {"{kMaxTensorBytes}", PowerOfTwo(kMaxTensorBytes)},
       {"{kDevices}", DevicesText("and")},
       {"{kMaxDeviceIndex}", std::to_string(kMaxDeviceIndex)},

@@ -151,7 +151,7 @@ StaticType CheckArguments(Scope& scope, Arguments& given, const Callee& callee, 
       scope
           .Report(mismatch->code, at,
                   fmt::format("{} takes `{}` as {}, and this is {}{}{}", callee.what,
-                              parameter.name, text.Text(parameter.type), scope.Describe(type),
+                              parameter.name, text.Meaning(parameter.type), scope.Describe(type),
                               reason.empty() ? "" : ": " + reason,
                               parameter.axis == AxisRole::kNone ? "" : callee.mend))
           .AddNote(parameter.range, "the parameter");

@@ -121,6 +121,10 @@ Value CallSymbol(Scope& scope, const syntax::CallExpr& node, const Symbol& symbo
   } else if (const auto* place = std::get_if<PlaceId>(&symbol.node)) {
     what = scope.program.places[*place].indices.empty() ? "a place" : "an array of places";
     mend = "; call one of its methods" + MethodsText(scope, scope.program.places[*place], name);
+  } else if (std::holds_alternative<NamedTypeId>(symbol.node)) {
+    what = "a type";
+    mend = "; a value of it is written as the tuple, list or tensor that it stands for, and " +
+           name + " behind its name, let x: " + name + " = ...";
   } else if (std::holds_alternative<OptimizerId>(symbol.node)) {
     what = "an optimizer";
     mend = "; it stands after `trained by` at a place";

@@ -7,6 +7,7 @@
 #include "compiler/check/calls/arguments.h"
 #include "compiler/check/expressions/resolve.h"
 #include "compiler/check/scope/scope.h"
+#include "llvm/ADT/STLExtras.h"
 
 namespace cgraph::check {
 
@@ -29,6 +30,58 @@ std::pair<size_t, size_t> CountsOf(Builtin builtin) {
   }
 }
 
+bool HasNames(const StaticType& tuple) {
+  return llvm::any_of(tuple.names, [](const std::string& name) { return !name.empty(); });
+}
+
+StaticType TupleOf(std::vector<StaticType> parts) {
+  std::vector<std::string> names(parts.size());
+  return StaticType::Tuple(std::move(parts), std::move(names));
+}
+
+// Returns what zip(xs, ys) is: where one of them is a tuple, a tuple of pairs with its names.
+StaticType ZipType(Scope& scope, const Arguments& given) {
+  std::vector<StaticType> elements;
+  const StaticType* tuple = nullptr;  // the first with names, else the first
+  bool all_known = true;
+  for (size_t i = 0; i < given.types.size(); ++i) {
+    const StaticType& type = given.types[i];
+    all_known &= type.known();
+    elements.push_back(ElementOf(scope, {given.arguments[i].value, type}));
+    if (type.kind != StaticType::kTuple) continue;
+    if (tuple == nullptr || (!HasNames(*tuple) && HasNames(type))) tuple = &type;
+  }
+  if (tuple == nullptr) {
+    return all_known ? StaticType::List(TupleOf(std::move(elements))) : StaticType();
+  }
+  std::vector<StaticType> parts;
+  for (size_t field = 0; field < tuple->parts.size(); ++field) {
+    std::vector<StaticType> pair = elements;
+    for (size_t i = 0; i < pair.size(); ++i) {
+      const StaticType& type = given.types[i];
+      if (type.kind == StaticType::kTuple && field < type.parts.size()) pair[i] = type.parts[field];
+    }
+    parts.push_back(TupleOf(std::move(pair)));
+  }
+  return StaticType::Tuple(std::move(parts), tuple->names);
+}
+
+// Returns what items(xs) is: of a tuple a tuple of pairs with its names, of a list a list of pairs.
+StaticType ItemsType(Scope& scope, const Arguments& given) {
+  const StaticType& type = given.types[0];
+  const StaticType element = ElementOf(scope, {given.arguments[0].value, type});
+  if (!type.known()) return type;
+  if (type.kind != StaticType::kTuple) {
+    return StaticType::List(TupleOf({StaticType::Of(StaticType::kInt), element}));
+  }
+  std::vector<StaticType> parts;
+  for (size_t i = 0; i < type.parts.size(); ++i) {
+    const StaticType::Kind key = type.names[i].empty() ? StaticType::kInt : StaticType::kStr;
+    parts.push_back(TupleOf({StaticType::Of(key), type.parts[i]}));
+  }
+  return StaticType::Tuple(std::move(parts), type.names);
+}
+
 StaticType BuiltinType(Scope& scope, Builtin builtin, const Arguments& given, Range range) {
   const auto [least, most] = CountsOf(builtin);
   if (given.types.size() < least || given.types.size() > most) {
@@ -45,14 +98,10 @@ StaticType BuiltinType(Scope& scope, Builtin builtin, const Arguments& given, Ra
                              scope.Describe(given.types[i])));
   };
   switch (builtin) {
-    case Builtin::kZip: {
-      std::vector<StaticType> elements;
-      for (size_t i = 0; i < given.types.size(); ++i) {
-        elements.push_back(ElementOf(scope, {given.arguments[i].value, given.types[i]}));
-      }
-      std::vector<std::string> names(elements.size());
-      return StaticType::List(StaticType::Tuple(std::move(elements), std::move(names)));
-    }
+    case Builtin::kZip:
+      return ZipType(scope, given);
+    case Builtin::kItems:
+      return ItemsType(scope, given);
     case Builtin::kLen:
       if (given.types[0].kind != StaticType::kPlaces && given.types[0].kind != StaticType::kTuple) {
         expect(0, StaticType::kList,
@@ -119,6 +168,7 @@ StaticType BuiltinType(Scope& scope, Builtin builtin, const Arguments& given, Ra
 
 std::optional<Builtin> FindBuiltin(const std::string& name) {
   static const std::map<std::string, Builtin> kBuiltins = {{"zip", Builtin::kZip},
+                                                           {"items", Builtin::kItems},
                                                            {"len", Builtin::kLen},
                                                            {"grad", Builtin::kGrad},
                                                            {"update_all", Builtin::kUpdateAll},

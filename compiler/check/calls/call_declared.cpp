@@ -88,6 +88,21 @@ std::string MendOf(const Scope& scope, const Op& op, const Arguments& given) {
   return of_two ? fmt::format("; `{}imum(a, b)` is of two", op.name) : "";
 }
 
+// Returns the type of a function of numbers whose arguments may all be compile-time numbers;
+// nothing of other ops, and where an argument is none.
+std::optional<StaticType> NumberType(const Op& op, const Arguments& given) {
+  if (!op.on_numbers || given.types.empty()) return std::nullopt;
+  bool all_ints = true, all_known = true;
+  for (const StaticType& type : given.types) {
+    if (type.known() && !type.is_number()) return std::nullopt;
+    all_known &= type.known();
+    all_ints &= type.kind == StaticType::kInt;
+  }
+  if (!all_known) return StaticType();
+  const bool keeps_ints = given.types.size() == 2;  // pow, minimum and maximum
+  return StaticType::Of(all_ints && keeps_ints ? StaticType::kInt : StaticType::kFloat);
+}
+
 }  // namespace
 
 Value ResolveOpCall(Scope& scope, const syntax::CallExpr& node, OpId id, Range range) {
@@ -96,6 +111,15 @@ Value ResolveOpCall(Scope& scope, const syntax::CallExpr& node, OpId id, Range r
   call.op = id;
   if (node.type_argument.valid()) call.type_argument = ResolveTypeArgument(scope, node, op);
   Arguments given = ResolveArguments(scope, node.arguments);
+  const bool reduces = op.name == "max" || op.name == "min";
+  if (reduces && given.types.size() == 2 && given.arguments[1].label.empty() &&
+      given.types[0].is_number() && given.types[1].is_number()) {
+    scope.Report(Code::kE0406, range,
+                 fmt::format("`{0}` is the {0}imum of a tensor, and these are two numbers; "
+                             "`{0}imum(a, b)` is of two",
+                             op.name));
+    return scope.Poison(range);
+  }
   Callee callee{"op `" + op.name + "`", &op.signature.parameters, &op.signature, &op.locals,
                 op.range, MendOf(scope, op, given)};
   StaticType type = CheckArguments(scope, given, callee, range);
@@ -103,6 +127,7 @@ Value ResolveOpCall(Scope& scope, const syntax::CallExpr& node, OpId id, Range r
   WarnOfDeprecated(scope, node, {op.name, *module, decl->deprecated, decl->parameters}, given,
                    range);
   if (call.type_argument.valid()) type = scope.Declared(call.type_argument);
+  if (const auto number = NumberType(op, given)) type = *number;
   call.arguments = std::move(given.arguments);
   return scope.Make(std::move(call), range, std::move(type));
 }

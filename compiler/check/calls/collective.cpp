@@ -14,26 +14,37 @@ using namespace program;
 
 namespace {
 
+constexpr const char* kSplitDim = "split_dim";
+constexpr const char* kConcatDim = "concat_dim";
+
 // Returns the parameters in the order in which they may be given without a label.
 std::vector<std::string> ParametersOf(const CollectiveTraits& traits) {
   if (traits.from == CollectiveTraits::kNobody) return {"places"};
-  if (traits.from == CollectiveTraits::kRoot) return {"x", "to"};
   std::vector<std::string> names = {"xs"};
+  if (traits.from == CollectiveTraits::kRoot) names = {"x", "to"};
   if (traits.reduces) names.push_back("reduction");
-  if (traits.to == CollectiveTraits::kRoot) names.push_back("root");
+  if (traits.from == CollectiveTraits::kEach && traits.to == CollectiveTraits::kRoot) {
+    names.push_back("root");
+  }
+  if (traits.divides() && traits.joins()) names.insert(names.end(), {kSplitDim, kConcatDim});
+  if (traits.divides() || traits.joins()) names.push_back(kDimParameter);
   return names;
 }
 
-// Says how values are joined or divided along another dimension than 0; nothing where a collective
-// does neither.
-std::string OtherDimText(const CollectiveTraits& traits) {
-  if (traits.joins()) {
-    return "; parts of N participants are joined along dimension 0, and along dimension D by "
-           "`concat(split(y, parts: N, dim: 0), dim: D)` of a result";
-  }
-  if (!traits.divides()) return "";
-  return "; dimension 0 is divided among N participants, and dimension D where "
-         "`concat(split(x, parts: N, dim: D), dim: 0)` is given";
+bool MayBeLeftOut(const std::string& name) {
+  return name == "root" || name == kDimParameter || name == kSplitDim || name == kConcatDim;
+}
+
+// Returns the label here of one that other libraries write; empty where there is none.
+std::string LabelHere(const CollectiveTraits& traits, const std::string& theirs) {
+  if (theirs == "op" && traits.reduces) return "reduction";
+  const bool exchanges = traits.divides() && traits.joins();
+  if (exchanges && theirs == "split_axis") return kSplitDim;
+  if (exchanges && theirs == "concat_axis") return kConcatDim;
+  const bool moves = traits.divides() || traits.joins();
+  const bool is_dim = theirs == "axis" || theirs == "gather_dim" || theirs == "scatter_dim" ||
+                      theirs == "scatter_dimension" || theirs == kConcatDim || theirs == kSplitDim;
+  return moves && is_dim ? kDimParameter : "";
 }
 
 // Returns the argument of each parameter, -1 for none; reports mismatches.
@@ -56,11 +67,13 @@ std::vector<int> DistributeCollective(Scope& scope, const syntax::CallExpr& node
             scope.Report(Code::kE0403, at,
                          fmt::format("`{}` has no parameter `{}`; it takes {}", traits.name,
                                      argument.label->text, fmt::join(names, ", ")));
-        if (traits.reduces && argument.label->text == "op") {
+        const std::string here = LabelHere(traits, argument.label->text);
+        if (here == "reduction") {
           diagnostic.message += "; the reduction is written `reduction: sum`, or `sum` alone";
-          diagnostic.AddFix(at, "reduction");
-        } else if (argument.label->text == kDimParameter || argument.label->text == "axis") {
-          diagnostic.message += OtherDimText(traits);
+          diagnostic.AddFix(at, here);
+        } else if (!here.empty()) {
+          diagnostic.message += fmt::format(" (here it is `{}`)", here);
+          diagnostic.AddFix(at, here);
         } else {
           scope.checker.Suggest(diagnostic, at, argument.label->text, names);
         }
@@ -76,7 +89,7 @@ std::vector<int> DistributeCollective(Scope& scope, const syntax::CallExpr& node
     }
   }
   for (size_t i = 0; complete && i < names.size(); ++i) {
-    if (argument_of[i] >= 0 || names[i] == "root") continue;
+    if (argument_of[i] >= 0 || MayBeLeftOut(names[i])) continue;
     scope.Report(Code::kE0401, range,
                  fmt::format("`{}` takes `{}`, which is not given{}", traits.name, names[i],
                              names[i] == "reduction" ? ": sum, prod, min, max or avg" : ""));
@@ -145,6 +158,7 @@ Value ResolveCollective(Scope& scope, const syntax::CallExpr& node, CollectiveKi
                     "it: actors know nothing of each other{}",
                     traits.name, IndexedElements(kind)));
   }
+  const std::vector<std::string> names = ParametersOf(traits);
   const std::vector<int> argument_of = DistributeCollective(scope, node, traits, range);
   CallCollective call{.kind = kind};
   bool whole = true;
@@ -183,8 +197,22 @@ Value ResolveCollective(Scope& scope, const syntax::CallExpr& node, CollectiveKi
       whole &= call.reduction.has_value();
     }
   }
-  if (traits.from == Traits::kEach && traits.to == Traits::kRoot && argument_of.back() >= 0) {
-    call.root = ResolveInt(scope, node.arguments[argument_of.back()].value, "the root").id;
+  const auto resolve_int = [&](const std::string& name, const char* what) {
+    const size_t i = std::find(names.begin(), names.end(), name) - names.begin();
+    if (i == names.size() || argument_of[i] < 0) return ExprId();
+    return ResolveInt(scope, node.arguments[argument_of[i]].value, what).id;
+  };
+  call.root = resolve_int("root", "the root");
+  call.dim = resolve_int(kDimParameter, "a dimension's number");
+  call.split_dim = resolve_int(kSplitDim, "a dimension's number");
+  call.concat_dim = resolve_int(kConcatDim, "a dimension's number");
+  const bool has_one = call.split_dim.valid() || call.concat_dim.valid();
+  const bool has_both = call.split_dim.valid() && call.concat_dim.valid();
+  if (has_one && (!has_both || call.dim.valid())) {
+    scope.Report(
+        has_both ? Code::kE0404 : Code::kE0401, range,
+        fmt::format("`{}` takes `split_dim` and `concat_dim`, or `dim` for both", traits.name));
+    return scope.Poison(range);
   }
   if (!whole) return scope.Poison(range);
   if (!fits)

@@ -13,11 +13,12 @@ using namespace program;
 namespace {
 
 // Returns whether the name has another meaning than a device: a value's, or that of a declaration
-// other than a topology's, which is no value.
+// other than a topology's or a type's, which are no values.
 bool HasOtherMeaning(const Module& module, const std::string& name) {
   const auto means = [&](const Module& in) {
     const auto found = in.names.find(name);
-    return found != in.names.end() && !std::holds_alternative<TopologyId>(found->second.node);
+    return found != in.names.end() && !std::holds_alternative<TopologyId>(found->second.node) &&
+           !std::holds_alternative<NamedTypeId>(found->second.node);
   };
   return means(module) || llvm::any_of(module.imports, [&](const Import& import) {
            return import.unqualified && means(*import.module);

@@ -17,6 +17,11 @@ StaticType ElementOf(Scope& scope, const Value& list) {
   switch (type.kind) {
     case StaticType::kUnknown: return StaticType();
     case StaticType::kList: return type.parts[0];
+    case StaticType::kTuple: {
+      StaticType element = type.parts.empty() ? StaticType() : type.parts[0];
+      for (const StaticType& part : type.parts) element = Join(element, part);
+      return element;
+    }
     case StaticType::kPlaces:
       if (type.indices == 1) {
         StaticType place = StaticType::Of(StaticType::kPlace);
@@ -34,10 +39,17 @@ StaticType ElementOf(Scope& scope, const Value& list) {
   const char* mend = type.kind == StaticType::kInt      ? "; a range is written 0..n"
                      : type.kind == StaticType::kTensor ? "; `for i in 0..n` and x[i] take its rows"
                                                     : "";
-  scope.Report(Code::kE0416, scope.program.exprs[list.id].range,
-               fmt::format("`for` goes over a list, a range or an array of places; this is {}{}",
-                           scope.Describe(type), mend));
+  scope.Report(
+      Code::kE0416, scope.program.exprs[list.id].range,
+      fmt::format("`for` goes over a list, a tuple, a range or an array of places; this is {}{}",
+                  scope.Describe(type), mend));
   return StaticType();
+}
+
+const char* MendOfPattern(const StaticType& list) {
+  return list.kind == StaticType::kTuple
+             ? "; items(t) gives each field of a tuple t with its name: for (name, x) in items(t)"
+             : "";
 }
 
 Value Visit(Scope& scope, const syntax::TupleExpr& node, Range range) {
@@ -77,6 +89,8 @@ Value Visit(Scope& scope, const syntax::ListExpr& node, Range range) {
 
 Value Visit(Scope& scope, const syntax::Comprehension& node, Range range) {
   Comprehension resolved;
+  resolved.makes_tuple = node.makes_tuple;
+  std::vector<StaticType> lists;
   scope.names.OpenBlock();
   for (const syntax::Comprehension::Clause& clause : node.clauses) {
     Comprehension::Clause row;
@@ -84,14 +98,24 @@ Value Visit(Scope& scope, const syntax::Comprehension& node, Range range) {
     row.list = list.id;
     row.tuple_pattern = clause.tuple_pattern;
     row.pattern = DeclarePattern(scope, clause.pattern, clause.tuple_pattern,
-                                 scope.Written(clause.list).range, ElementOf(scope, list), false);
+                                 scope.Written(clause.list).range, ElementOf(scope, list), false,
+                                 MendOfPattern(list.type));
+    lists.push_back(list.type);
     if (clause.condition.valid()) row.condition = ResolveCondition(scope, clause.condition).id;
     resolved.clauses.push_back(std::move(row));
   }
   Value element = ResolveValue(scope, node.element);
   resolved.element = element.id;
   scope.names.CloseBlock();
-  return scope.Make(std::move(resolved), range, StaticType::List(std::move(element.type)));
+  StaticType type = StaticType::List(element.type);
+  if (node.makes_tuple) {
+    const bool maps = lists.size() == 1 && lists[0].kind == StaticType::kTuple &&
+                      !node.clauses[0].condition.valid();
+    type = maps ? StaticType::Tuple(std::vector(lists[0].parts.size(), element.type),
+                                    std::move(lists[0].names))
+                : StaticType();
+  }
+  return scope.Make(std::move(resolved), range, std::move(type));
 }
 
 }  // namespace cgraph::check

@@ -149,7 +149,7 @@ StaticType NegativeIndexType(Scope& scope, const StaticType& base, const Value& 
       .Report(Code::kE0511, range,
               fmt::format("[{}] is outside dimension 0 of {}; indices do not count from the end: "
                           "write [{}]",
-                          index, TextPrinter(scope.program, signature, locals).Text(type), mend))
+                          index, TextPrinter(scope.program, signature, locals).Meaning(type), mend))
       .AddFix(scope.program.exprs[subscript.id].range, mend);
   return StaticType();
 }

@@ -35,6 +35,9 @@ StaticType BinaryType(Scope& scope, BinaryOperator op, const StaticType& a, cons
 // The element of what a `for` goes over.
 StaticType ElementOf(Scope& scope, const Value& list);
 
+// Returns what to write where a pattern of several names does not fit the elements of `list`.
+const char* MendOfPattern(const StaticType& list);
+
 // The transport that a `via` names.
 std::optional<program::Route> ResolveRoute(Scope& scope, syntax::ExprId id);
 

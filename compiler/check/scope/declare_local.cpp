@@ -48,7 +48,8 @@ LocalId DeclareLocal(Scope& scope, const syntax::Name& name, StaticType type, bo
 }
 
 std::vector<LocalId> DeclarePattern(Scope& scope, const std::vector<syntax::Name>& names,
-                                    bool tuple, Range range, const StaticType& type, bool is_var) {
+                                    bool tuple, Range range, const StaticType& type, bool is_var,
+                                    const char* mend) {
   std::vector<StaticType> parts(names.size());
   if (!tuple) {
     parts[0] = type;
@@ -64,8 +65,8 @@ std::vector<LocalId> DeclarePattern(Scope& scope, const std::vector<syntax::Name
     parts.assign(names.size(), type.parts[0]);
   } else if (type.known()) {
     scope.Report(Code::kE0417, range,
-                 fmt::format("a pattern of several names takes a tuple or a list; this is {}",
-                             scope.Describe(type)));
+                 fmt::format("a pattern of several names takes a tuple or a list; this is {}{}",
+                             scope.Describe(type), mend));
   }
   std::vector<LocalId> locals;
   for (size_t i = 0; i < names.size(); ++i) {

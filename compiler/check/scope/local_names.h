@@ -23,6 +23,7 @@ class LocalNames {
   explicit LocalNames(Rows* rows) : rows_(rows) {}
 
   const Rows* rows() const { return rows_; }
+  Rows* mutable_rows() { return rows_; }
   const program::Local& row(program::LocalId id) const { return (*rows_)[id]; }
   const StaticType& type(program::LocalId id) const { return types_[id.index]; }
   void set_type(program::LocalId id, StaticType type) { types_[id.index] = std::move(type); }

@@ -4,6 +4,7 @@
 #include <cctype>
 #include <iterator>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -24,6 +25,15 @@ using namespace program;
 namespace {
 
 std::optional<Value> ResolveOwnName(Scope& scope, const std::string& name, Range range) {
+  if (const TypeArgument* argument = scope.FindTypeArgument(name)) {
+    Scope& outer = *argument->scope;
+    ++scope.checker.named_type_parts;
+    if (!MayExpandNames(scope.checker)) return scope.Poison(range);
+    const auto before = std::exchange(outer.in_type, scope.in_type);
+    const Value value = ResolveInt(outer, argument->value, "an argument of a type");
+    outer.in_type = before;
+    return value;
+  }
   if (const auto id = scope.names.Find(name)) {
     scope.names.Use(*id);
     if (!scope.names.IsHidden(*id)) return scope.Make(LocalRef{*id}, range, scope.names.type(*id));
@@ -225,6 +235,7 @@ Value ResolveSymbol(Scope& scope, const Symbol& symbol, const std::string& name,
                      : std::holds_alternative<GraphId>(symbol.node)     ? "a graph"
                      : std::holds_alternative<ScheduleId>(symbol.node)  ? "a schedule"
                      : std::holds_alternative<TopologyId>(symbol.node)  ? "a topology"
+                     : std::holds_alternative<NamedTypeId>(symbol.node) ? "a type"
                      : std::holds_alternative<OpId>(symbol.node)        ? "an op"
                      : std::holds_alternative<TransportId>(symbol.node) ? "a transport"
                                                                         : "a fn";
@@ -234,6 +245,8 @@ Value ResolveSymbol(Scope& scope, const Symbol& symbol, const std::string& name,
   const std::string mend = std::holds_alternative<ActorId>(symbol.node)
                                ? "; methods are called on its places, declared outside of "
                                  "graphs: place x = Actor(...) on gpu[0]"
+                           : std::holds_alternative<NamedTypeId>(symbol.node)
+                               ? "; it stands behind a colon or an arrow: let x: " + name + " = ..."
                            : is_called ? fmt::format("; a call has parentheses: {}(...)", name)
                                        : "";
   scope.Report(Code::kE0305, range, fmt::format("`{}` is {}, not a value{}", name, kind, mend))
@@ -242,7 +255,8 @@ Value ResolveSymbol(Scope& scope, const Symbol& symbol, const std::string& name,
 }
 
 bool IsOwnName(const Scope& scope, const std::string& name) {
-  return scope.names.Find(name) || scope.dims.Find(name) || scope.FindState(name).valid();
+  return scope.names.Find(name) || scope.dims.Find(name) || scope.FindState(name).valid() ||
+         scope.FindTypeArgument(name) != nullptr;
 }
 
 const std::string* QualifierOf(const Scope& scope, syntax::ExprId id) {

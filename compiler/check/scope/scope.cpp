@@ -3,11 +3,17 @@
 namespace cgraph::check {
 
 std::optional<program::GenericId> Scope::FindGeneric(const std::string& name) const {
-  if (!signature) return std::nullopt;
+  if (!signature || type_arguments) return std::nullopt;
   for (program::GenericId id : signature->generics.Ids()) {
     if (signature->generics[id].name == name) return id;
   }
   return std::nullopt;
+}
+
+const TypeArgument* Scope::FindTypeArgument(const std::string& name) const {
+  if (!type_arguments) return nullptr;
+  const auto found = type_arguments->find(name);
+  return found == type_arguments->end() ? nullptr : &found->second;
 }
 
 program::StateId Scope::FindState(const std::string& name) const {

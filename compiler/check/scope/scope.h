@@ -28,15 +28,24 @@ struct DeclaredName {
 
 // Site: where an expression stands; it decides what the expression may do.
 enum class Site : uint8_t {
-  kConst, kOp, kActor, kOptimizer, kPlace, kFn, kMethod, kGraph, kSchedule, kTopology
+  kConst, kType, kOp, kActor, kOptimizer, kPlace, kFn, kMethod, kGraph, kSchedule, kTopology
 };
 
 // TypeRole: what a type is written for; it decides which names its dimensions may introduce.
-enum class TypeRole : uint8_t { kParameter, kResult, kState, kHint, kArgument, kConst };
+// kNamed: what a name stands for, looked at by itself; a use has the role of where it stands.
+enum class TypeRole : uint8_t { kParameter, kResult, kState, kHint, kArgument, kConst, kNamed };
 
 struct Value {
   program::ExprId id;
   StaticType type;
+};
+
+struct Scope;
+
+// An argument of a named type, `64` of Layer(64), and the scope in which it stands.
+struct TypeArgument {
+  Scope* scope;
+  syntax::ExprId value;
 };
 
 struct Scope {
@@ -68,6 +77,9 @@ struct Scope {
   bool in_gradient = false;   // in the body of a rule, which returns gradients by name
   bool names_params = false;  // in `of:` of `grad`, where `stage[0].w` is a param
   std::optional<PropertyUnit> unit;  // where numbers with a unit may stand, and of which kind
+  // Of the definition of a named type at one of its uses: what its parameters are there, as it is
+  // written there, so that `n` of Rows(n) is bound like any dimension.
+  const std::map<std::string, TypeArgument>* type_arguments = nullptr;
   const std::vector<syntax::StatementId>* body = nullptr;  // for names that stand further down
   // The names that the body declares, and where, from top to bottom; listed when the first name is
   // not found.
@@ -76,6 +88,8 @@ struct Scope {
   const syntax::Expr& Written(syntax::ExprId id) const { return module.file.exprs[id]; }
   // True in a graph, and in a fn, which a graph may call.
   bool MayUsePlaces() const { return site == Site::kGraph || site == Site::kFn; }
+  // Returns what a parameter of the named type is at this use; null where it is no parameter.
+  const TypeArgument* FindTypeArgument(const std::string& name) const;
   std::optional<program::GenericId> FindGeneric(const std::string& name) const;
   // Finds a state of the actor, or a slot of the optimizer; invalid where there is none.
   program::StateId FindState(const std::string& name) const;
@@ -98,7 +112,7 @@ program::LocalId DeclareLocal(Scope& scope, const syntax::Name& name, StaticType
 
 std::vector<program::LocalId> DeclarePattern(Scope& scope, const std::vector<syntax::Name>& names,
                                              bool tuple, Range range, const StaticType& type,
-                                             bool is_var);
+                                             bool is_var, const char* mend = "");
 
 // Its parameters come first, its states are in scope.
 void InheritActor(Scope& scope, program::ActorId actor);

@@ -8,6 +8,7 @@
 #include "compiler/check/scope/scope.h"
 #include "compiler/check/types/types.h"
 #include "llvm/ADT/STLExtras.h"
+#include "runtime/base/text.h"
 
 namespace cgraph::check {
 
@@ -77,49 +78,115 @@ bool ResolveTargetName(Scope& scope, const syntax::Expr& expr, Assign& assign) {
   return false;
 }
 
-// Resolves `v`, `v[i]`, `v[i][j]`: a name and one subscript per index.
+// Returns what an assignment's target begins with: the `v` of `v[i].up`.
+const syntax::Expr& RootOf(const Scope& scope, syntax::ExprId id) {
+  for (;;) {
+    const syntax::Expr& expr = scope.Written(id);
+    if (const auto* index = std::get_if<syntax::IndexExpr>(&expr.node)) {
+      id = index->base;
+    } else if (const auto* field = std::get_if<syntax::FieldExpr>(&expr.node)) {
+      id = field->base;
+    } else {
+      return expr;
+    }
+  }
+}
+
+// Returns whether `v.up = e` assigns to a field: v is a name of this body and no place.
+bool HasFields(Scope& scope, const syntax::Expr& root) {
+  const auto* name = std::get_if<syntax::NameExpr>(&root.node);
+  if (!name || !IsOwnName(scope, name->name)) return false;
+  const auto local = scope.names.Find(name->name);
+  if (!local) return true;
+  const StaticType::Kind kind = scope.names.type(*local).kind;
+  return kind != StaticType::kPlace && kind != StaticType::kPlaces;
+}
+
+// Resolves `v`, `v[i]`, `v[i].up`: a name, and one part for each index or field.
 bool ResolveTarget(Scope& scope, syntax::ExprId id, Assign& assign) {
   const syntax::Expr* expr = &scope.Written(id);
-  std::vector<const syntax::IndexExpr*> indices;
-  while (const auto* index = std::get_if<syntax::IndexExpr>(&expr->node)) {
-    indices.push_back(index);
-    expr = &scope.Written(index->base);
+  const bool has_fields = HasFields(scope, RootOf(scope, id));
+  std::vector<const syntax::Expr*> postfixes;
+  for (;;) {
+    const auto* index = std::get_if<syntax::IndexExpr>(&expr->node);
+    const auto* field = std::get_if<syntax::FieldExpr>(&expr->node);
+    if (!index && !(field && has_fields)) break;
+    postfixes.push_back(expr);
+    expr = &scope.Written(index ? index->base : field->base);
   }
-  bool known = ResolveTargetName(scope, *expr, assign);
-  for (auto index = indices.rbegin(); index != indices.rend(); ++index) {
-    bool one = (*index)->subscripts.size() == 1 && (*index)->subscripts[0].valid();
+  const bool known = ResolveTargetName(scope, *expr, assign);
+  for (auto postfix = postfixes.rbegin(); postfix != postfixes.rend(); ++postfix) {
+    if (const auto* field = std::get_if<syntax::FieldExpr>(&(*postfix)->node)) {
+      assign.parts.push_back({ExprId(), field->name.text, field->name.range});
+      continue;
+    }
+    const auto& index = std::get<syntax::IndexExpr>((*postfix)->node);
+    const bool one = index.subscripts.size() == 1 && index.subscripts[0].valid();
     if (!one) {
       scope.Report(Code::kE0412, expr->range,
                    "an assignment takes one subscript at a time: v[i][j] = e");
       return false;
     }
-    Value subscript = ResolveInt(scope, (*index)->subscripts[0], "the subscript of an assignment");
-    assign.subscripts.push_back(subscript.id);
+    const syntax::ExprId written = index.subscripts[0];
+    const Value subscript = ResolveInt(scope, written, "the subscript of an assignment");
+    assign.parts.push_back({subscript.id, "", scope.Written(written).range});
   }
   return known;
 }
 
-// Reports the assignment to a row of a tensor; only an element of a list can be assigned.
+// Returns the type of a field, or of an element by its number, of a state that is a tuple; an
+// invalid id where there is none, which is reported, or where only elaboration knows the number.
+TypeId TypeOfField(Scope& scope, const TupleType& tuple, const Assign::Part& part) {
+  if (part.subscript.valid()) {
+    const auto* literal = std::get_if<IntLiteral>(&scope.program.exprs[part.subscript].node);
+    if (!literal) return TypeId();
+    const auto count = static_cast<int64_t>(tuple.fields.size());
+    if (literal->value >= 0 && literal->value < count) return tuple.fields[literal->value].type;
+    scope.Report(
+        Code::kE0418, part.range,
+        fmt::format("the tuple has {}; there is no {}", Counted(count, "field"), literal->value));
+    return TypeId();
+  }
+  std::vector<std::string> names;
+  for (const TupleType::Field& field : tuple.fields) {
+    if (field.name == part.field) return field.type;
+    names.push_back(field.name);
+  }
+  Diagnostic& diagnostic = scope.Report(Code::kE0313, part.range,
+                                        fmt::format("the tuple has no field `{}`", part.field));
+  scope.checker.Suggest(diagnostic, part.range, part.field, names);
+  return TypeId();
+}
+
+// Reports the assignment to a row of a tensor, or to a field that there is not: only an element of
+// a list or a tuple can be assigned.
 void CheckElementTarget(Scope& scope, const Assign& assign, Range range) {
   if (!assign.state.valid()) return;
-  TypeId type = scope.program.states[assign.state].type;
-  for (size_t i = 0; i < assign.subscripts.size(); ++i) {
-    const auto* list = std::get_if<ListType>(&scope.program.types[type].node);
-    if (!list) {
-      if (IsPoison(scope.program.types[type])) return;
-      const bool tuple = std::holds_alternative<TupleType>(scope.program.types[type].node);
-      const std::string mend =
-          tuple ? "a tuple is assigned as a whole, `{0} = (a, b)`; `for` and [...] over it give "
-                  "lists, which become no tuple"
-                : "for a row of a tensor write `{0} = update_row({0}, row, at: i)`";
-      scope
-          .Report(Code::kE0412, range,
-                  "only elements of a list can be assigned; " +
-                      fmt::format(fmt::runtime(mend), scope.program.states[assign.state].name))
-          .AddNote(scope.program.states[assign.state].range, "the state is declared here");
-      return;
+  const State& state = scope.program.states[assign.state];
+  TypeId type = state.type;
+  for (const Assign::Part& part : assign.parts) {
+    if (!type.valid() || IsPoison(scope.program.types[type])) return;
+    const auto& node = scope.program.types[type].node;
+    if (const auto* tuple = std::get_if<TupleType>(&node)) {
+      type = TypeOfField(scope, *tuple, part);
+      continue;
     }
-    type = list->element;
+    const auto* list = std::get_if<ListType>(&node);
+    if (list && part.subscript.valid()) {
+      type = list->element;
+      continue;
+    }
+    const Range before{range.source, range.begin, part.range.begin};
+    const std::string whole =
+        llvm::StringRef(scope.checker.sources.Text(before)).rtrim("[ \t\r\n").str();
+    const std::string mend =
+        list ? "those of a list have numbers, xs[0] = e"
+        : part.subscript.valid()
+            ? fmt::format("for a row of a tensor write `{0} = update_row({0}, row, at: i)`", whole)
+            : "a tensor has no fields";
+    scope.Report(Code::kE0412, range, "only elements of a list or a tuple can be assigned; " + mend)
+        .AddNote(state.range, "the state is declared here");
+    return;
   }
 }
 
@@ -135,12 +202,12 @@ std::optional<Statement> ResolveAssign(Scope& scope, const syntax::Assign& node,
   StaticType given = value.type;
   if (node.compound) {
     assign.compound = *node.compound;
-    StaticType before = assign.state.valid() && assign.subscripts.empty()
-                        ? StaticOf(scope.program, scope.program.states[assign.state].type)
-                        : StaticType();
+    StaticType before = assign.state.valid() && assign.parts.empty()
+                            ? StaticOf(scope.program, scope.program.states[assign.state].type)
+                            : StaticType();
     given = BinaryType(scope, *assign.compound, before, given, range);
   }
-  if (assign.state.valid() && assign.subscripts.empty()) {
+  if (assign.state.valid() && assign.parts.empty()) {
     const State& state = scope.program.states[assign.state];
     ExpectType(scope, state.type, given, scope.Written(node.value).range,
                fmt::format("state `{}`", state.name), state.range);

@@ -60,7 +60,7 @@ std::optional<Statement> VisitStatement(Scope& scope, const syntax::For& node, R
   loop.tuple_pattern = node.pattern.tuple;
   scope.names.OpenBlock();
   loop.pattern = DeclarePattern(scope, node.pattern.names, node.pattern.tuple, node.pattern.range,
-                                ElementOf(scope, list), false);
+                                ElementOf(scope, list), false, MendOfPattern(list.type));
   loop.body = ResolveBlock(scope, node.body);
   scope.names.CloseBlock();
   return Statement{std::move(loop), range};

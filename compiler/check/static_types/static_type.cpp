@@ -114,7 +114,7 @@ std::string Describe(const Program& program, const StaticType& type) {
   if (type.dtype && type.declared.type.valid()) {
     const auto& [id, signature, locals] = type.declared;
     const llvm::StringRef name = DTypeName(*type.dtype);
-    dims = TextPrinter(program, signature, locals).Text(id).substr(name.size());
+    dims = TextPrinter(program, signature, locals).Expanded(id).substr(name.size());
   } else if (type.rank < 0) {
     dims = "[...]";
   } else if (type.rank > 0) {

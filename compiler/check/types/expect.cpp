@@ -18,7 +18,7 @@ void ExpectType(Scope& scope, TypeId type, const StaticType& given, Range at,
   auto& diagnostic = scope.Report(
       mismatch->code, at,
       fmt::format("{} is declared as {}, and this is {}{}", what,
-                  TextPrinter(scope.program, scope.signature, scope.names.rows()).Text(type),
+                  TextPrinter(scope.program, scope.signature, scope.names.rows()).Meaning(type),
                   scope.Describe(given), mismatch->reason.empty() ? "" : ": " + mismatch->reason));
   if (declared.valid()) diagnostic.AddNote(declared, "declared here");
 }

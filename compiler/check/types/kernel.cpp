@@ -23,7 +23,7 @@ std::string TypeWords(const Program& program, const TextPrinter& printer, TypeId
   if (IsTensor(program, id)) return "tensor";
   const auto* list = std::get_if<ListType>(&program.types[id].node);
   if (list) return fmt::format("[{}]", TypeWords(program, printer, list->element));
-  return printer.Text(id);
+  return printer.Expanded(id);
 }
 
 // Returns the declaration in the words of kernels.def: what the compiler looks for, and nothing

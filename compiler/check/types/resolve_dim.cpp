@@ -75,7 +75,13 @@ Dim ResolveBounded(Scope& scope, const syntax::Chain& chain, TypeRole role, Rang
     const StaticType& type = scope.names.type(*local);
     bool extent = type.kind == StaticType::kInt || !type.known() ||
                   (type.kind == StaticType::kTensor && type.rank == 0 && type.dtype == DType::kI64);
-    if (role != TypeRole::kResult || scope.site != Site::kOp || !extent) {
+    if (role == TypeRole::kNamed) {
+      scope.Report(Code::kE0426, left.range,
+                   fmt::format("`{0}` is a parameter of the type, and stands alone as a dimension; "
+                               "a bound is written where the type is used, with {0} <= 64 as its "
+                               "argument",
+                               name->name));
+    } else if (role != TypeRole::kResult || scope.site != Site::kOp || !extent) {
       scope
           .Report(
               Code::kE0426, left.range,
@@ -161,7 +167,16 @@ Dim ResolveEach(Scope& scope, const syntax::Dim& dim, TypeRole role) {
   return {.kind = Dim::kEach, .variable = *id};
 }
 
+// Returns what a parameter of the named type is here, where an expression is nothing else.
+const TypeArgument* AsArgument(const Scope& scope, syntax::ExprId id) {
+  const auto* name = std::get_if<syntax::NameExpr>(&scope.Written(id).node);
+  return name ? scope.FindTypeArgument(name->name) : nullptr;
+}
+
 Dim ResolveDim(Scope& scope, const syntax::Dim& dim, TypeRole role) {
+  if (const TypeArgument* argument = AsArgument(scope, dim.expr)) {
+    return ResolveDims(*argument->scope, {{argument->value}}, role)[0];
+  }
   if (dim.each) return ResolveEach(scope, dim, role);
   if (dim.run) return ResolveRun(scope, dim, role);
   const syntax::Expr& expr = scope.Written(dim.expr);
@@ -181,13 +196,17 @@ std::vector<Dim> ResolveDims(Scope& scope, const std::vector<syntax::Dim>& dims,
   std::vector<Dim> resolved;
   for (const syntax::Dim& dim : dims) {
     resolved.push_back(ResolveDim(scope, dim, role));
-    resolved.back().range = scope.Written(dim.expr).range;
+    Range& range = resolved.back().range;  // of an argument of a named type, where it stands
+    if (!range.valid()) range = scope.Written(dim.expr).range;
   }
   scope.in_type = outer;
   return resolved;
 }
 
 ExprId ResolveListLength(Scope& scope, syntax::ExprId id, TypeRole role) {
+  if (const TypeArgument* argument = AsArgument(scope, id)) {
+    return ResolveListLength(*argument->scope, argument->value, role);
+  }
   auto outer = std::exchange(scope.in_type, role);
   ExprId length = ResolveInt(scope, id, "the length of a list").id;
   scope.in_type = outer;
@@ -220,6 +239,13 @@ std::optional<DimVariableId> DimVariable(Scope& scope, const std::string& name, 
     return id;
   }
   if (scope.checker.names_missing) return std::nullopt;
+  if (role == TypeRole::kNamed) {
+    scope.Report(Code::kE0310, range,
+                 fmt::format("`{0}` is neither a const nor a parameter of the type: as one, {0}: "
+                             "int, each use of the type says what it is",
+                             name));
+    return std::nullopt;
+  }
   if (role == TypeRole::kState) {
     scope.Report(
         Code::kE0311, range,

@@ -5,9 +5,12 @@
 
 #include <fmt/format.h>
 
+#include "compiler/base/limits.h"
 #include "compiler/check/expressions/resolve.h"
 #include "compiler/check/names.h"
 #include "compiler/check/scope/scope.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 
 namespace cgraph::check {
 
@@ -16,6 +19,7 @@ using namespace program;
 namespace {
 
 TypeId AddType(Scope& scope, decltype(Type::node) node, Range range) {
+  scope.checker.named_type_parts += scope.type_arguments != nullptr;
   return scope.program.types.Add({std::move(node), range});
 }
 
@@ -28,10 +32,12 @@ TensorType ResolveBytes(Scope& scope, const syntax::BytesType& type, Range range
       scope.signature && scope.site != Site::kOp &&
       (role == TypeRole::kParameter || role == TypeRole::kResult || role == TypeRole::kHint);
   if (!opens) {
-    scope.Report(
-        Code::kE0324, range,
-        "`bytes` is of a length that is known only while running: it can be a parameter, a "
-        "result or a hint in a graph, method or fn; elsewhere write u8[N]");
+    const char* mend = role == TypeRole::kNamed
+                           ? "it has no other name; write bytes[<= N] where it stands"
+                           : "it can be a parameter, a result or a hint in a graph, method or fn; "
+                             "elsewhere write u8[N]";
+    scope.Report(Code::kE0324, range,
+                 fmt::format("`bytes` is of a length that is known only while running: {}", mend));
     return PoisonType();
   }
   const DimVariableId length = scope.signature->dim_variables.Add({"length", false, range});
@@ -40,9 +46,154 @@ TensorType ResolveBytes(Scope& scope, const syntax::BytesType& type, Range range
   return {.dtype = DType::kU8, .dims = {dim}};
 }
 
-TypeId ResolveNamedType(Scope& scope, const syntax::NamedType& type, Range range, TypeRole role) {
+// ---- named types ----
+
+TypeId Poison(Scope& scope, Range range) { return AddType(scope, PoisonType(), range); }
+
+// Reports what is written in parentheses behind a name that takes nothing.
+void RefuseArguments(Scope& scope, const syntax::NamedType& type, Range range) {
+  if (!type.has_arguments) return;
+  scope.Report(
+      Code::kE0304, range,
+      fmt::format("`{}` takes no arguments; dimensions stand in brackets", type.name.text));
+}
+
+// Returns what the parameters of a named type are at this use; nothing where the arguments do not
+// fit, which is reported.
+std::optional<std::map<std::string, TypeArgument>> ArgumentsOf(Scope& scope,
+                                                               const syntax::NamedType& type,
+                                                               const NamedType& named,
+                                                               Range range) {
+  std::map<std::string, TypeArgument> arguments;
+  const auto is_parameter = [&](const std::string& name) {
+    return llvm::any_of(named.parameters, [&](const auto& each) { return each.name == name; });
+  };
+  for (size_t i = 0; i < type.arguments.size(); ++i) {
+    const syntax::Argument& argument = type.arguments[i];
+    const bool fits =
+        argument.label ? is_parameter(argument.label->text) : i < named.parameters.size();
+    if (!fits) break;
+    const std::string& name = argument.label ? argument.label->text : named.parameters[i].name;
+    arguments.emplace(name, TypeArgument{&scope, argument.value});
+  }
+  if (arguments.size() == type.arguments.size() && arguments.size() == named.parameters.size()) {
+    return arguments;
+  }
+  std::vector<std::string> names;
+  for (const Parameter& parameter : named.parameters) names.push_back(parameter.name);
+  scope
+      .Report(Code::kE0401, range,
+              names.empty() ? fmt::format("type `{0}` has no parameters: write `{0}`", named.name)
+                            : fmt::format("type `{0}` takes one argument for each of its "
+                                          "parameters: {0}({1})",
+                                          named.name, llvm::join(names, ", ")))
+      .AddNote(named.range, "declared here");
+  return std::nullopt;
+}
+
+// Gives a named type that is a dtype the dimensions behind its name: Real[4], of `type Real = f32`.
+bool AddDims(Scope& scope, const syntax::NamedType& type, TypeId id, Range range, TypeRole role) {
+  Type& resolved = scope.program.types[id];
+  auto* tensor = std::get_if<TensorType>(&resolved.node);
+  if (tensor && tensor->dims.empty()) {
+    std::vector<Dim> dims = ResolveDims(scope, type.dims, role);
+    std::get<TensorType>(scope.program.types[id].node).dims = std::move(dims);
+    return true;
+  }
+  const std::string mend =
+      tensor ? "dimensions of its own"
+             : fmt::format("no dimensions; a list of it is written [{}; 4]", type.name.text);
+  scope.Report(Code::kE0304, range, fmt::format("`{}` has {}", type.name.text, mend));
+  return false;
+}
+
+// Resolves the definition of a named type where its name stands: a type of its own for each use.
+TypeId ResolveUse(Scope& scope, const syntax::NamedType& type, NamedTypeId id, Range range,
+                  TypeRole role) {
+  Checker& checker = scope.checker;
+  const std::string& name = scope.program.named_types[id].name;
+  if (checker.named_type_progress[id] == Checker::Progress::kOpen) {
+    scope.Report(Code::kE0326, range, fmt::format("type `{}` stands for itself", name))
+        .AddNote(scope.program.named_types[id].range, "declared here");
+    return Poison(scope, range);
+  }
+  if (checker.named_type_depth == 0) checker.named_type_use = range;
+  if (checker.named_type_depth >= kMaxNamedTypeDepth) {
+    scope
+        .Report(Code::kE0327, checker.named_type_use,
+                fmt::format("named types are nested more than {} deep", kMaxNamedTypeDepth))
+        .AddNote(range, "the first one that is deeper");
+    return Poison(scope, range);
+  }
+  if (!MayExpandNames(checker)) return Poison(scope, range);
+  ++checker.named_type_depth;
+  ResolveNamedType(checker, id);
+  const NamedType& named = scope.program.named_types[id];
+  const auto arguments = ArgumentsOf(scope, type, named, range);
+  TypeId resolved;
+  if (arguments) {
+    const auto& [module, decl] = checker.named_types[id];
+    Scope inner(checker, *module, scope.site, scope.signature, scope.names.mutable_rows());
+    inner.type_arguments = &*arguments;
+    resolved = ResolveType(inner, decl->type, role);
+  }
+  --checker.named_type_depth;
+  const bool fits = resolved.valid() && !IsPoison(scope.program.types[resolved]) &&
+                    (!type.has_dims || AddDims(scope, type, resolved, range, role));
+  if (!fits) return Poison(scope, range);
+  scope.program.types[resolved].range = range;
+  if (!type.has_dims) scope.program.types[resolved].name = checker.sources.Text(range);
+  return resolved;
+}
+
+// Reports a file's name before a type that no file declares: `torch.float32`, `model.Missing`.
+TypeId RefuseQualified(Scope& scope, const syntax::NamedType& type, Range range) {
+  const std::string& qualifier = type.qualifier->text;
+  if (scope.checker.names_missing) return Poison(scope, range);
+  if (IsQualifier(scope.module, qualifier)) {
+    Diagnostic& diagnostic =
+        scope.Report(Code::kE0304, type.name.range,
+                     fmt::format("`{}` declares no type `{}`", qualifier, type.name.text));
+    scope.checker.Suggest(diagnostic, type.name.range, type.name.text,
+                          QualifiedNames(scope.module, qualifier));
+    return Poison(scope, range);
+  }
+  llvm::StringRef bits = type.name.text;
+  for (const auto& [theirs, ours] : {std::pair("bfloat", "bf"), std::pair("float", "f"),
+                                     std::pair("uint", "u"), std::pair("int", "i")}) {
+    if (!bits.consume_front(theirs)) continue;
+    const std::string dtype = ours + bits.str();
+    scope
+        .Report(Code::kE0304, range,
+                fmt::format("types stand alone, without a file's name: {}", dtype))
+        .AddFix({range.source, type.qualifier->range.begin, type.name.range.end}, dtype);
+    return Poison(scope, range);
+  }
+  scope.Report(Code::kE0304, range,
+               fmt::format("types stand alone, without a file's name: f32, or f32[2, n]; `{}` is "
+                           "no imported file",
+                           qualifier));
+  return Poison(scope, range);
+}
+
+std::vector<std::string> TypeNames(const Scope& scope) {
+  std::vector<std::string> names = {"int", "float", "str"};
+#define DTYPE(id, wire, name, bytes, class) names.push_back(name);
+#include "runtime/base/kinds/dtypes.def"
+  if (scope.signature) {
+    for (const Generic& generic : scope.signature->generics) names.push_back(generic.name);
+  }
+  for (const NamedType& named : scope.program.named_types) {
+    if (HasName(scope.module, named.name)) names.push_back(named.name);
+  }
+  return names;
+}
+
+TypeId ResolveName(Scope& scope, const syntax::NamedType& type, Range range, TypeRole role) {
   const std::string& name = type.name.text;
-  if (auto generic = scope.FindGeneric(name)) {
+  const auto generic = type.qualifier ? std::nullopt : scope.FindGeneric(name);
+  if (generic) {
+    RefuseArguments(scope, type, range);
     TensorType resolved;
     resolved.generic = *generic;
     resolved.dims = ResolveDims(scope, type.dims, role);
@@ -52,7 +203,8 @@ TypeId ResolveNamedType(Scope& scope, const syntax::NamedType& type, Range range
                                                                 {"float", CompileTimeKind::kFloat},
                                                                 {"str", CompileTimeKind::kStr}};
   auto kind = kKinds.find(name);
-  if (kind != kKinds.end()) {
+  if (kind != kKinds.end() && !type.qualifier) {
+    RefuseArguments(scope, type, range);
     if (type.has_dims) {
       scope.Report(
           Code::kE0304, range,
@@ -62,14 +214,18 @@ TypeId ResolveNamedType(Scope& scope, const syntax::NamedType& type, Range range
     }
     return AddType(scope, CompileTimeType{kind->second}, range);
   }
-  TypeId poison = AddType(scope, PoisonType(), range);
-  if (name == "opaque") {
+  if (name == "opaque" && !type.qualifier) {
     scope.Report(Code::kE0715, range, "`opaque` is not in the language yet; values are tensors");
-    return poison;
+    return Poison(scope, range);
   }
-  Found found = FindName(scope.checker, scope.module, name, type.name.range);
-  if (found.reported || (!found.symbol && scope.checker.names_missing)) return poison;
+  const Found found = type.qualifier ? FindQualified(scope.checker, scope.module,
+                                                     type.qualifier->text, name, type.name.range)
+                                     : FindName(scope.checker, scope.module, name, type.name.range);
+  if (found.reported || (!found.symbol && scope.checker.names_missing)) return Poison(scope, range);
   if (found.symbol) {
+    if (const auto* id = std::get_if<NamedTypeId>(&found.symbol->node)) {
+      return ResolveUse(scope, type, *id, range, role);
+    }
     scope
         .Report(
             Code::kE0304, type.name.range,
@@ -77,20 +233,15 @@ TypeId ResolveNamedType(Scope& scope, const syntax::NamedType& type, Range range
                         "int, float, bool, str",
                         name))
         .AddNote(found.symbol->range, "declared here");
-    return poison;
+    return Poison(scope, range);
   }
-  std::vector<std::string> candidates = {"int", "float", "str"};
-#define DTYPE(id, wire, name, bytes, class) candidates.push_back(name);
-#include "runtime/base/kinds/dtypes.def"
-  if (scope.signature) {
-    for (const Generic& generic : scope.signature->generics) candidates.push_back(generic.name);
-  }
+  if (type.qualifier) return RefuseQualified(scope, type, range);
   Diagnostic& diagnostic =
       scope.Report(Code::kE0304, type.name.range, fmt::format("`{}` is not a type", name));
   if (!scope.checker.Translate(diagnostic, type.name.range, name)) {
-    scope.checker.Suggest(diagnostic, type.name.range, name, candidates);
+    scope.checker.Suggest(diagnostic, type.name.range, name, TypeNames(scope));
   }
-  return poison;
+  return Poison(scope, range);
 }
 
 }  // namespace
@@ -113,7 +264,7 @@ TypeId ResolveType(Scope& scope, syntax::TypeId id, TypeRole role) {
     return AddType(scope, std::move(resolved), type.range);
   }
   if (const auto* named = std::get_if<syntax::NamedType>(&type.node)) {
-    return ResolveNamedType(scope, *named, type.range, role);
+    return ResolveName(scope, *named, type.range, role);
   }
   if (const auto* list = std::get_if<syntax::ListType>(&type.node)) {
     TypeId element = ResolveType(scope, list->element, role);
@@ -139,6 +290,46 @@ TypeId ResolveType(Scope& scope, syntax::TypeId id, TypeRole role) {
     }
   }
   return AddType(scope, std::move(resolved), type.range);
+}
+
+bool MayExpandNames(Checker& checker) {
+  if (checker.named_type_parts < kMaxNamedTypeParts) return true;
+  if (std::exchange(checker.named_type_limit_met, true)) return false;
+  checker.diagnostics.Report(
+      Code::kE0327, checker.named_type_use,
+      fmt::format("named types stand for more than {} types and arguments", kMaxNamedTypeParts));
+  return false;
+}
+
+void ResolveNamedType(Checker& checker, NamedTypeId id) {
+  if (checker.named_type_progress[id] != Checker::Progress::kNew) return;
+  checker.named_type_progress[id] = Checker::Progress::kOpen;
+  const auto& [module, decl] = checker.named_types[id];
+  NamedType& named = checker.program.named_types[id];
+  Scope scope(checker, *module, Site::kType, nullptr, &named.locals);
+  named.parameters = ResolveParameters(scope, decl->parameters);
+  for (size_t i = 0; i < named.parameters.size(); ++i) {
+    const Parameter& parameter = named.parameters[i];
+    const auto* kind = std::get_if<CompileTimeType>(&checker.program.types[parameter.type].node);
+    const bool is_int = kind && kind->kind == CompileTimeKind::kInt;
+    if (is_int && !decl->parameters[i].default_value.valid()) continue;
+    if (IsPoison(checker.program.types[parameter.type])) continue;
+    scope.Report(Code::kE0424, parameter.range,
+                 is_int ? "a parameter of a type has no default: each use says what it is"
+                        : "the parameters of a type are ints: its dimensions, and the lengths of "
+                          "its lists");
+  }
+  named.type = ResolveType(scope, decl->type, TypeRole::kNamed);
+  for (const Parameter& parameter : named.parameters) {
+    if (scope.names.IsUsed(parameter.local) || checker.names_missing ||
+        checker.named_type_limit_met) {
+      continue;
+    }
+    scope.Report(Code::kE0424, parameter.range,
+                 fmt::format("no dimension and no length of `{}` is made of `{}`", named.name,
+                             parameter.name));
+  }
+  checker.named_type_progress[id] = Checker::Progress::kDone;
 }
 
 }  // namespace cgraph::check

@@ -14,6 +14,13 @@ namespace cgraph::check {
 
 program::TypeId ResolveType(Scope& scope, syntax::TypeId id, TypeRole role);
 
+// Returns whether named types have stood for few enough types and arguments so far; else reports
+// it.
+bool MayExpandNames(Checker& checker);
+
+// Resolves what `type Layer(d: int) = ...` declares, unless that is done or going on.
+void ResolveNamedType(Checker& checker, program::NamedTypeId id);
+
 // Returns whether a value of this type has a tensor in it.
 bool HoldsTensor(const program::Program& program, program::TypeId id);
 

@@ -12,6 +12,7 @@
 #include "compiler/elaborate/types/dims.h"
 #include "compiler/elaborate/types/unify.h"
 #include "compiler/elaborate/values/make.h"
+#include "llvm/ADT/STLExtras.h"
 
 namespace cgraph::elaborate {
 namespace {
@@ -83,6 +84,36 @@ std::optional<std::vector<const Actual*>> MatchArguments(
   return matched;
 }
 
+// Returns whether a type has this parameter as a dimension, by itself.
+bool HasAsDim(const program::Program& program, program::TypeId id, program::LocalId parameter) {
+  const auto& type = program.types[id].node;
+  if (const auto* list = std::get_if<program::ListType>(&type)) {
+    return HasAsDim(program, list->element, parameter);
+  }
+  if (const auto* tuple = std::get_if<program::TupleType>(&type)) {
+    return llvm::any_of(
+        tuple->fields, [&](const auto& field) { return HasAsDim(program, field.type, parameter); });
+  }
+  const auto* tensor = std::get_if<program::TensorType>(&type);
+  return tensor && llvm::any_of(tensor->dims, [&](const program::Dim& dim) {
+           if (dim.kind != program::Dim::kExpr) return false;
+           const auto* local = std::get_if<program::LocalRef>(&program.exprs[dim.expr].node);
+           return local && local->local == parameter;
+         });
+}
+
+// Returns whether an extent that is known only while running may stand for this int: a dimension of
+// a fn's result is as long, as of arange(n).
+bool TakesExtent(const ElaborationContext& elaboration, const program::Parameter& parameter,
+                 const Value& value, const Frame& callee) {
+  if (!callee.takes_extents || !DimOfExtent(elaboration, value)) return false;
+  const auto* type =
+      std::get_if<program::CompileTimeType>(&elaboration.program.types[parameter.type].node);
+  const program::TypeId result = callee.signature->result;
+  return type && type->kind == program::CompileTimeKind::kInt && result.valid() &&
+         HasAsDim(elaboration.program, result, parameter.local);
+}
+
 bool BindParameter(ElaborationContext& elaboration, const program::Parameter& parameter,
                    const Actual* actual, Frame& callee) {
   Value value;
@@ -92,6 +123,10 @@ bool BindParameter(ElaborationContext& elaboration, const program::Parameter& pa
     range = actual->range;
   } else {
     value = Evaluate(elaboration, parameter.default_value, callee, {parameter.type, &callee});
+  }
+  if (TakesExtent(elaboration, parameter, value, callee)) {
+    callee.locals[parameter.local.index] = value;
+    return true;
   }
   const Subject subject{"parameter", &parameter.name, parameter.range};
   value = Coerce(elaboration, value, parameter.type, callee, subject, range);

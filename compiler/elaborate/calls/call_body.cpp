@@ -91,6 +91,7 @@ Value RunBody(ElaborationContext& elaboration, const program::Signature& signatu
 Value Eval(ElaborationContext& elaboration, const program::CallFn& e, const Context& context) {
   const program::Fn& fn = elaboration.program.fns[e.fn];
   Frame callee(fn.name, &fn.signature, &fn.body.locals);
+  callee.takes_extents = true;
   std::vector<Actual> actuals =
       EvaluateArguments(elaboration, e.arguments, &fn.signature.parameters, callee, context.frame);
   if (!BindParameters(elaboration, fn.signature.parameters, actuals, callee, context.range))

@@ -33,6 +33,14 @@ Expected ElementExpected(const ElaborationContext& elaboration, const Context& c
   return list != nullptr ? Expected{list->element, context.expected.frame} : Expected{};
 }
 
+Expected FieldExpected(const ElaborationContext& elaboration, const Context& context, size_t i) {
+  if (!context.expected.valid()) return {};
+  const program::Type& type = elaboration.program.types[context.expected.type];
+  const auto* tuple = std::get_if<program::TupleType>(&type.node);
+  if (tuple == nullptr || i >= tuple->fields.size()) return {};
+  return {tuple->fields[i].type, context.expected.frame};
+}
+
 std::optional<int64_t> EvaluateInt(ElaborationContext& elaboration, program::ExprId id,
                                    Frame& frame, const char* what) {
   Value value = Evaluate(elaboration, id, frame);

@@ -29,6 +29,9 @@ Value Evaluate(ElaborationContext& elaboration, program::ExprId id, Frame& frame
 // What is expected of each element, where a list is; else nothing.
 Expected ElementExpected(const ElaborationContext& elaboration, const Context& context);
 
+// What is expected of field `i`, where a tuple is; else nothing.
+Expected FieldExpected(const ElaborationContext& elaboration, const Context& context, size_t i);
+
 // `what` names the place of it, for messages.
 std::optional<int64_t> EvaluateInt(ElaborationContext& elaboration, program::ExprId id,
                                    Frame& frame, const char* what);
@@ -41,19 +44,25 @@ std::optional<bool> EvaluateCondition(ElaborationContext& elaboration, program::
 Value ApplyOperator(ElaborationContext& elaboration, BinaryOperator op, const Actual& a,
                     const Actual& b, const Context& context);
 
-// The elements of whatever can be gone through, written out.
+// The elements of a list, a range or an array of places, written out.
 std::optional<std::vector<Value>> ListItems(ElaborationContext& elaboration, const Value& value,
                                             Range range);
+// The same, or the fields of a tuple.
+std::optional<std::vector<Value>> ElementsOf(ElaborationContext& elaboration, const Value& value,
+                                             Range range);
 
 // ---- going through lists: `for`, comprehensions, and the patterns that take elements apart
 
-// Runs `turn` once per element; false when it, or the list, failed.
+// Runs `turn` once per element, with the name of the field where a tuple has one; false when it, or
+// the list, failed.
 bool Iterate(ElaborationContext& elaboration, const std::vector<program::LocalId>& pattern,
              bool tuple_pattern, program::ExprId list_id, Frame& frame,
-             llvm::function_ref<bool()> turn);
+             llvm::function_ref<bool(const std::string& field)> turn);
 
+// `mend`: what to write where the value does not match.
 bool BindPattern(ElaborationContext& elaboration, const std::vector<program::LocalId>& pattern,
-                 bool tuple_pattern, const Value& value, Frame& frame, Range range);
+                 bool tuple_pattern, const Value& value, Frame& frame, Range range,
+                 const char* mend = "");
 
 // x[i] and x[a..b] on a tensor: views of dimension 0.
 //

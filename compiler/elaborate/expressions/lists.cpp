@@ -18,20 +18,47 @@
 namespace cgraph::elaborate {
 namespace {
 
+// Returns the names that zip of these gives its tuple: those of the first tuple that has any. A
+// field has one name in all of them, or none; nothing where that is not so, which is reported.
+std::optional<std::vector<std::string>> NamesOfZip(ElaborationContext& elaboration,
+                                                   const std::vector<Actual>& actuals,
+                                                   Range range) {
+  std::vector<std::string> names;
+  for (const Actual& actual : actuals) {
+    const Tuple* tuple = actual.value.As<Tuple>();
+    if (tuple == nullptr || tuple->items->names.empty()) continue;
+    const std::vector<std::string>& given = tuple->items->names;
+    if (names.empty()) names = given;
+    for (size_t i = 0; i < names.size(); ++i) {
+      if (names[i] == given[i] || names[i].empty() || given[i].empty()) continue;
+      Report(elaboration, Code::kE0513, range,
+             fmt::format("zip of tuples with different fields: field {} is `{}` and `{}`", i,
+                         names[i], given[i]));
+      return std::nullopt;
+    }
+  }
+  return names;
+}
+
+// zip(xs, ys): a list of pairs or, where one of them is a tuple, a tuple of pairs with its names.
 Value Zip(ElaborationContext& elaboration, const std::vector<Actual>& actuals, Range range) {
   std::vector<std::vector<Value>> lists;
+  bool has_tuple = false;
   for (const Actual& actual : actuals) {
-    std::optional<std::vector<Value>> items = ListItems(elaboration, actual.value, actual.range);
+    has_tuple |= actual.value.As<Tuple>() != nullptr;
+    std::optional<std::vector<Value>> items = ElementsOf(elaboration, actual.value, actual.range);
     if (!items) return Value();
     lists.push_back(std::move(*items));
   }
   for (const std::vector<Value>& list : lists) {
     if (list.size() == lists[0].size()) continue;
-    Report(
-        elaboration, Code::kE0513, range,
-        fmt::format("zip of lists of different lengths: {} and {}", lists[0].size(), list.size()));
+    Report(elaboration, Code::kE0513, range,
+           fmt::format("zip of {} of different lengths: {} and {}",
+                       has_tuple ? "lists or tuples" : "lists", lists[0].size(), list.size()));
     return Value();
   }
+  std::optional<std::vector<std::string>> names = NamesOfZip(elaboration, actuals, range);
+  if (!names) return Value();
   std::vector<Value> tuples;
   if (!lists.empty()) tuples.reserve(lists[0].size());
   for (size_t i = 0; !lists.empty() && i < lists[0].size(); ++i) {
@@ -39,7 +66,28 @@ Value Zip(ElaborationContext& elaboration, const std::vector<Actual>& actuals, R
     for (const std::vector<Value>& list : lists) values.push_back(list[i]);
     tuples.push_back(MakeTuple(elaboration, range, {}, std::move(values)));
   }
-  return MakeList(elaboration, range, std::move(tuples));
+  return has_tuple ? MakeTuple(elaboration, range, std::move(*names), std::move(tuples))
+                   : MakeList(elaboration, range, std::move(tuples));
+}
+
+// items(t): each field of a tuple with its name, or its number where it has none, under the names
+// of the tuple; each element of a list with its number.
+Value Items(ElaborationContext& elaboration, const Actual& actual, Range range) {
+  const std::optional<std::vector<Value>> items =
+      ElementsOf(elaboration, actual.value, actual.range);
+  if (!items) return Value();
+  const Tuple* tuple = actual.value.As<Tuple>();
+  const std::vector<std::string> names =
+      tuple == nullptr ? std::vector<std::string>() : tuple->items->names;
+  std::vector<Value> pairs;
+  for (size_t i = 0; i < items->size(); ++i) {
+    const bool has_name = !names.empty() && !names[i].empty();
+    Value key =
+        has_name ? MakeString(elaboration, range, names[i]) : Value(static_cast<int64_t>(i));
+    pairs.push_back(MakeTuple(elaboration, range, {}, {std::move(key), (*items)[i]}));
+  }
+  return tuple == nullptr ? MakeList(elaboration, range, std::move(pairs))
+                          : MakeTuple(elaboration, range, names, std::move(pairs));
 }
 
 // assert(condition, "text"): both are known while compiling, as Check has seen.
@@ -85,6 +133,14 @@ std::optional<std::vector<Value>> ListItems(ElaborationContext& elaboration, con
   return std::nullopt;
 }
 
+std::optional<std::vector<Value>> ElementsOf(ElaborationContext& elaboration, const Value& value,
+                                             Range range) {
+  const Tuple* tuple = value.As<Tuple>();
+  if (tuple == nullptr) return ListItems(elaboration, value, range);
+  if (!Step(elaboration, range, tuple->items->values.size())) return std::nullopt;
+  return tuple->items->values;
+}
+
 Value Eval(ElaborationContext& elaboration, const program::CallBuiltin& e, const Context& context) {
   using program::Builtin;
   if (e.builtin > Builtin::kAssert) return DimFunction(elaboration, e, context);
@@ -98,6 +154,7 @@ Value Eval(ElaborationContext& elaboration, const program::CallBuiltin& e, const
   }
   if (e.builtin == Builtin::kAssert) return Assert(elaboration, actuals, context.range);
   if (e.builtin == Builtin::kZip) return Zip(elaboration, actuals, context.range);
+  if (e.builtin == Builtin::kItems) return Items(elaboration, actuals[0], context.range);
   const Value& list = actuals[0].value;
   if (const IntRange* range = list.As<IntRange>()) {
     int64_t length = 0;

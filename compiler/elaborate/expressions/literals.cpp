@@ -54,15 +54,10 @@ Value Eval(ElaborationContext& elaboration, const program::StringLiteral& e,
 }
 
 Value Eval(ElaborationContext& elaboration, const program::Tuple& e, const Context& context) {
-  const program::TupleType* type = nullptr;
-  if (context.expected.valid()) {
-    type = std::get_if<program::TupleType>(&elaboration.program.types[context.expected.type].node);
-  }
   std::vector<std::string> names;
   std::vector<Value> values;
   for (size_t i = 0; i < e.fields.size(); ++i) {
-    Expected expected;
-    if (type && i < type->fields.size()) expected = {type->fields[i].type, context.expected.frame};
+    const Expected expected = FieldExpected(elaboration, context, i);
     values.push_back(Evaluate(elaboration, e.fields[i].value, context.frame, expected));
     names.push_back(e.fields[i].label);
   }

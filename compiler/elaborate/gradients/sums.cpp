@@ -34,6 +34,17 @@ Rows RowsOf(const graph::Value& base, const graph::Value& view) {
   return rows;
 }
 
+// Returns whether a view is all of its base in another shape, and not rows of it: collectives over
+// another dimension than the first look at values so. Such a gradient is reshaped, and not written
+// into zeros.
+bool IsReshaped(const graph::Value& base, const graph::Value& view) {
+  const auto& of_base = base.type.dims;
+  const auto& of_view = view.type.dims;
+  if (view.type.bytes() != base.type.bytes()) return false;
+  return of_view.size() > of_base.size() ||
+         !std::equal(of_view.begin(), of_view.end(), of_base.end() - of_view.size());
+}
+
 }  // namespace
 
 bool Sum::Add(OpMaker& maker, graph::ValueId of, Tensor part) {
@@ -50,8 +61,14 @@ bool Sum::Add(OpMaker& maker, graph::ValueId of, Tensor part) {
     if (!value) value = maker.Zeros(base.type);
     return value->value.valid();
   }
-  Rows rows = RowsOf(base, view);
   graph::Type base_type = base.type;
+  if (IsReshaped(base, view) && (!value || filled.empty())) {
+    base_type.dtype = maker.type(part).dtype;
+    part = maker.Shaped(part, base_type);
+    value = value ? maker.Add(*value, part) : part;
+    return value->value.valid();
+  }
+  Rows rows = RowsOf(base, view);
   const int64_t width = DTypeBytes(base_type.dtype);
   base_type.dtype = rows.type.dtype = maker.type(part).dtype;  // f32 of an f16 param
   const std::pair<int64_t, int64_t> bytes{view.offset, view.offset + view.type.bytes()};

@@ -14,6 +14,7 @@
 #include "compiler/elaborate/types/unify.h"
 #include "compiler/elaborate/values/arithmetic.h"
 #include "compiler/elaborate/values/make.h"
+#include "compiler/elaborate/values/quotients.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/ScopeExit.h"
 
@@ -125,13 +126,33 @@ bool TakeExpectedType(ElaborationContext& elaboration, const OpCall& call, Frame
          MatchDims(elaboration, {result, *concrete, op_frame, subject, call.range});
 }
 
+// Returns what a function of numbers makes of compile-time numbers; nothing where the op has other
+// arguments, or works on tensors alone.
+std::optional<Value> NumberOf(ElaborationContext& elaboration, const program::Op& op,
+                              const OpCall& call) {
+  using program::NumberFunction;
+  std::optional<NumberFunction> function = op.on_numbers;
+  if (op.kernel == kSquareRootKernel) function = NumberFunction::kSquareRoot;
+  const size_t takes = op.signature.parameters.size();
+  if (!function || call.actuals.size() != takes) return std::nullopt;
+  const Actual* a = ActualFor(0, call.actuals);
+  const Actual* b = ActualFor(takes - 1, call.actuals);
+  if (!a || !b) return std::nullopt;
+  Folded folded = FoldFunction(*function, a->value, b->value);
+  if (!folded.problem.empty()) {
+    Report(elaboration, Code::kE0503, call.range, folded.problem);
+    return Value();
+  }
+  if (folded.value && folded.value->As<double>()) {
+    WarnOfQuotientAsFloat(elaboration, a->value, a->range);
+    WarnOfQuotientAsFloat(elaboration, b->value, b->range);
+  }
+  return folded.value;
+}
+
 Value CallOperation(ElaborationContext& elaboration, const OpCall& call, Frame& op_frame) {
   const program::Op& op = elaboration.program.ops[call.op];
-  if (op.kernel == kSquareRootKernel && call.actuals.size() == 1) {
-    Folded folded = FoldSquareRoot(call.actuals[0].value);
-    if (!folded.problem.empty()) Report(elaboration, Code::kE0503, call.range, folded.problem);
-    if (!folded.problem.empty() || folded.value) return folded.value.value_or(Value());
-  }
+  if (std::optional<Value> number = NumberOf(elaboration, op, call)) return *number;
   if (!elaboration.builder) {
     Report(elaboration, Code::kE0406, call.range,
            fmt::format("`{}` works on tensors; a value known at compile time is needed here",

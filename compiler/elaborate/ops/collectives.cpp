@@ -1,5 +1,8 @@
 #include "compiler/elaborate/ops/ops.h"
 
+#include <algorithm>
+#include <numeric>
+
 #include <fmt/format.h>
 
 #include "compiler/base/kernels.h"
@@ -15,6 +18,7 @@
 #include "compiler/elaborate/values/make.h"
 #include "compiler/graph/transports.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/SaveAndRestore.h"
 
 namespace cgraph::elaborate {
 namespace {
@@ -137,6 +141,157 @@ void TakeOperands(ElaborationContext& elaboration, const Participants& found, gr
   }
 }
 
+// ---- other dimensions than the first ----
+//
+// Participants divide and put together dimension 0 alone: their parts lie one behind the other in
+// memory. Where a program names another dimension, each tensor goes in and comes out with the parts
+// as a dimension of their own in front, [parts, ...]. A `permute` at the participant brings it
+// there and back; where nothing but ones stands before the dimension, a view is enough.
+
+// Axes: the dimensions of one tensor that are divided and put together.
+struct Axes {
+  size_t split = 0, concat = 0;
+
+  bool move() const { return split != 0 || concat != 0; }
+};
+
+// Returns the number of a dimension of a tensor, counted from the end where it is below 0; nothing
+// (reported) where the tensor has none such, or it cannot be cut or joined.
+std::optional<size_t> AxisOf(ElaborationContext& elaboration, const CollectiveCall& call,
+                             const graph::Type& type, int64_t dim, int64_t divisor) {
+  const auto rank = static_cast<int64_t>(type.dims.size());
+  const int64_t axis = dim < 0 ? dim + rank : dim;
+  std::string why;
+  if (axis < 0 || axis >= rank) {
+    why = fmt::format("there is no dimension {}", dim);
+  } else if (type.dims[axis].symbol.valid()) {
+    why = fmt::format("dimension {} is known only while running, and must be a number", axis);
+  } else if (type.dims[axis].extent % divisor != 0) {
+    why = fmt::format("dimension {} is {}, which {} does not divide", axis, type.dims[axis].extent,
+                      divisor);
+  } else {
+    return axis;
+  }
+  Report(elaboration, Code::kE0612, call.range,
+         fmt::format("`{}` of {}: {}", TraitsOf(call.kind).name, Text(elaboration, type), why));
+  return std::nullopt;
+}
+
+// Returns the axes of each tensor of a participant; nothing where that is reported.
+std::optional<std::vector<Axes>> AxesOf(ElaborationContext& elaboration,
+                                        const program::CallCollective& e,
+                                        const CollectiveCall& call, const Participants& found,
+                                        Frame& frame) {
+  std::vector<Axes> axes(found.tensors.empty() ? 0 : found.tensors[0].size());
+  if (!e.dim.valid() && !e.split_dim.valid()) return axes;
+  const Traits& traits = TraitsOf(call.kind);
+  const auto evaluate = [&](program::ExprId id) {
+    return EvaluateInt(elaboration, id, frame, "a dimension's number");
+  };
+  const std::optional<int64_t> split = evaluate(e.dim.valid() ? e.dim : e.split_dim);
+  const std::optional<int64_t> concat = e.dim.valid() ? split : evaluate(e.concat_dim);
+  if (!split || !concat) return std::nullopt;
+  const auto members = static_cast<int64_t>(found.devices.size());
+  for (size_t t = 0; t < axes.size(); ++t) {
+    const graph::Type type = elaboration.builder->type(found.tensors[0][t].value);
+    std::optional<size_t> of_split = 0, of_concat = 0;
+    if (traits.divides()) of_split = AxisOf(elaboration, call, type, *split, members);
+    if (of_split && traits.joins()) of_concat = AxisOf(elaboration, call, type, *concat, 1);
+    if (!of_split || !of_concat) return std::nullopt;
+    axes[t] = {*of_split, *of_concat};
+  }
+  return axes;
+}
+
+// Returns the same elements in another shape.
+Tensor InDims(ElaborationContext& elaboration, const Tensor& tensor, Dims dims, Range range) {
+  const graph::Value& value = elaboration.builder->value(tensor.value);
+  graph::Type type{value.type.dtype, {dims.begin(), dims.end()}};
+  if (value.type == type) return tensor;
+  Tensor view = tensor;
+  const bool is_base =
+      value.base.valid() && value.offset == 0 && elaboration.builder->type(value.base) == type;
+  view.value =
+      is_base ? value.base : elaboration.builder->AddView(tensor.value, 0, std::move(type), range);
+  return view;
+}
+
+// Returns a tensor whose dimension `from` has become dimension `to`: where it lies, or a view where
+// nothing moves. Nothing where that is reported.
+std::optional<Tensor> MoveDim(ElaborationContext& elaboration, const Tensor& tensor, size_t from,
+                              size_t to, Range range) {
+  const graph::Type type = elaboration.builder->type(tensor.value);
+  std::vector<int64_t> order(type.dims.size());
+  std::iota(order.begin(), order.end(), 0);
+  order.erase(order.begin() + static_cast<ptrdiff_t>(from));
+  order.insert(order.begin() + static_cast<ptrdiff_t>(to), static_cast<int64_t>(from));
+  bool stays = true;  // only dimensions of 1 change their place
+  for (size_t i = std::min(from, to); i <= std::max(from, to); ++i) {
+    stays &= i == from || (!type.dims[i].symbol.valid() && type.dims[i].extent == 1);
+  }
+  if (stays) {
+    Dims dims;
+    for (int64_t dim : order) dims.push_back(type.dims[dim]);
+    return InDims(elaboration, tensor, dims, range);
+  }
+  Tensor operand = tensor;
+  operand.via = {};  // the collective is what travels
+  Value list = MakeList(elaboration, range, std::vector<Value>(order.begin(), order.end()));
+  OpCall call{elaboration.program.permute_op};
+  call.actuals = {{"", Value(operand), range}, {"", std::move(list), range}};
+  call.range = range;
+  const graph::DeviceId home = elaboration.builder->value(tensor.value).home;
+  llvm::SaveAndRestore<std::optional<graph::DeviceId>> on(
+      elaboration.on, home.valid() ? std::optional(home) : std::nullopt);
+  const Value moved = CallOperation(elaboration, call);
+  const Tensor* made = moved.As<Tensor>();
+  if (made == nullptr) return std::nullopt;
+  Tensor result = *made;
+  result.via = tensor.via;
+  return result;
+}
+
+// Turns what the participants give into [parts, ...]; false where that is reported.
+bool PutPartsInFront(ElaborationContext& elaboration, const CollectiveCall& call,
+                     const std::vector<Axes>& axes, Participants& found) {
+  const bool divides = TraitsOf(call.kind).divides();
+  const auto parts = static_cast<int64_t>(divides ? found.devices.size() : 1);
+  for (std::vector<Tensor>& tensors : found.tensors) {
+    for (size_t t = 0; t < tensors.size(); ++t) {
+      if (!axes[t].move()) continue;
+      const size_t axis = divides ? axes[t].split : 0;
+      const graph::Type type = elaboration.builder->type(tensors[t].value);
+      Dims dims(type.dims.begin(), type.dims.end());
+      if (divides) dims[axis].extent /= parts;
+      dims.insert(dims.begin() + static_cast<ptrdiff_t>(axis), graph::Dim{parts, {}});
+      const Tensor cut = InDims(elaboration, tensors[t], dims, call.range);
+      const std::optional<Tensor> moved = MoveDim(elaboration, cut, axis, 0, call.range);
+      if (!moved) return false;
+      tensors[t] = *moved;
+    }
+  }
+  return true;
+}
+
+// Turns results that are [parts, ...] into what the program sees; false where that is reported.
+bool PutPartsInPlace(ElaborationContext& elaboration, const CollectiveCall& call,
+                     const std::vector<Axes>& axes, std::vector<graph::ValueId>& results) {
+  for (size_t i = 0; i < results.size(); ++i) {
+    const Axes& of = axes[i % axes.size()];
+    if (!of.move()) continue;
+    const size_t axis = TraitsOf(call.kind).joins() ? of.concat : 0;
+    const std::optional<Tensor> moved =
+        MoveDim(elaboration, Tensor{results[i]}, 0, axis, call.range);
+    if (!moved) return false;
+    const graph::Type type = elaboration.builder->type(moved->value);
+    Dims dims(type.dims.begin(), type.dims.end());
+    dims[axis + 1].extent *= dims[axis].extent;
+    dims.erase(dims.begin() + static_cast<ptrdiff_t>(axis));
+    results[i] = InDims(elaboration, *moved, dims, call.range).value;
+  }
+  return true;
+}
+
 // Returns what the language sees of the results: for the root the tensors, else a list by rank.
 Value ResultsOf(ElaborationContext& elaboration, Range range, const Traits& traits,
                 const Participants& found, llvm::ArrayRef<graph::ValueId> results) {
@@ -195,10 +350,13 @@ Value CallCollective(ElaborationContext& elaboration, const program::CallCollect
   }
   const std::optional<uint32_t> root = RootOf(elaboration, e, found, context.frame);
   if (!root) return Value();
-  const std::optional<graph::OpId> id =
-      EmitCollective(elaboration, {e.kind, e.reduction, *root, via, context.range}, found);
+  const CollectiveCall call{e.kind, e.reduction, *root, via, context.range};
+  const std::optional<std::vector<Axes>> axes = AxesOf(elaboration, e, call, found, context.frame);
+  if (!axes || !PutPartsInFront(elaboration, call, *axes, found)) return Value();
+  const std::optional<graph::OpId> id = EmitCollective(elaboration, call, found);
   if (!id) return Value();
-  const std::vector<graph::ValueId> results = elaboration.builder->graph().ops[*id].results;
+  std::vector<graph::ValueId> results = elaboration.builder->graph().ops[*id].results;
+  if (!PutPartsInPlace(elaboration, call, *axes, results)) return Value();
   return ResultsOf(elaboration, context.range, traits, found, results);
 }
 

@@ -14,38 +14,105 @@
 namespace cgraph::elaborate {
 namespace {
 
-// Returns the element to be assigned; a list that others see too is copied first.
-Value* ElementToAssign(ElaborationContext& elaboration, Value& list_value,
-                       program::ExprId subscript, Frame& frame) {
-  Range range = elaboration.program.exprs[subscript].range;
-  std::optional<int64_t> index = EvaluateInt(elaboration, subscript, frame, "an index");
-  if (!index || list_value.poisoned()) return nullptr;
-  if (list_value.As<IntRange>()) {
-    std::optional<std::vector<Value>> items = ListItems(elaboration, list_value, range);
+// Returns the number of an element in a list or a tuple of `count`; reports one that is outside.
+std::optional<size_t> PlaceOf(ElaborationContext& elaboration, const program::Assign::Part& part,
+                              const std::vector<Value>& items, const char* what, Frame& frame) {
+  const std::optional<int64_t> index = EvaluateInt(elaboration, part.subscript, frame, "an index");
+  if (!index) return std::nullopt;
+  if (*index >= 0 && *index < static_cast<int64_t>(items.size())) return *index;
+  Report(elaboration, Code::kE0511, elaboration.program.exprs[part.subscript].range,
+         fmt::format("[{}] is outside a {} of {}", *index, what, items.size()));
+  return std::nullopt;
+}
+
+// Returns the place of a field, or of an element by its number, in a tuple.
+std::optional<size_t> PlaceIn(ElaborationContext& elaboration, const program::Assign::Part& part,
+                              const TupleItems& items, Frame& frame) {
+  if (part.subscript.valid()) return PlaceOf(elaboration, part, items.values, "tuple", frame);
+  if (const Value* found = items.Find(part.field)) return found - items.values.data();
+  Report(elaboration, Code::kE0313, part.range,
+         fmt::format("a tuple of {} has no field `{}`", items.values.size(), part.field))
+      .Suggest(part.range, part.field, items.names);
+  return std::nullopt;
+}
+
+// Returns the element of a `var` to be assigned; a list or a tuple that others see too is copied
+// first.
+Value* ElementToAssign(ElaborationContext& elaboration, Value& whole,
+                       const program::Assign::Part& part, Frame& frame) {
+  if (whole.poisoned()) return nullptr;
+  if (whole.As<IntRange>()) {
+    std::optional<std::vector<Value>> items = ListItems(elaboration, whole, part.range);
     if (!items) return nullptr;
-    list_value = MakeList(elaboration, range, std::move(*items));
+    whole = MakeList(elaboration, part.range, std::move(*items));
   }
-  List* list = std::get_if<List>(&list_value.node);
-  if (!list) {
-    Report(elaboration, Code::kE0406, range,
-           fmt::format("elements of a list can be assigned, but this is {}{}",
-                       Describe(elaboration, list_value),
-                       list_value.As<Tensor>() ? "; x = update_row(x, row, at: i) replaces a row "
-                                                 "of a tensor, x = update(x, part, at: [i]) a part"
-                                               : ""));
+  if (Tuple* tuple = std::get_if<Tuple>(&whole.node)) {
+    const std::optional<size_t> at = PlaceIn(elaboration, part, *tuple->items, frame);
+    if (!at) return nullptr;
+    if (tuple->items.use_count() > 1) {
+      const Value copy =
+          MakeTuple(elaboration, part.range, tuple->items->names, tuple->items->values);
+      if (copy.poisoned()) return nullptr;
+      tuple->items = copy.As<Tuple>()->items;
+    }
+    return &tuple->items->values[*at];
+  }
+  List* list = std::get_if<List>(&whole.node);
+  if (!list || !part.subscript.valid()) {
+    Report(elaboration, Code::kE0406, part.range,
+           fmt::format("elements of a list{} can be assigned, but this is {}{}",
+                       part.subscript.valid() ? "" : " or fields of a tuple",
+                       Describe(elaboration, whole),
+                       whole.As<Tensor>() ? "; x = update_row(x, row, at: i) replaces a row "
+                                            "of a tensor, x = update(x, part, at: [i]) a part"
+                                          : ""));
     return nullptr;
   }
+  const std::optional<size_t> at = PlaceOf(elaboration, part, *list->items, "list", frame);
+  if (!at) return nullptr;
   if (list->items.use_count() > 1) {
-    Value copy = MakeList(elaboration, range, *list->items);
+    Value copy = MakeList(elaboration, part.range, *list->items);
     if (copy.poisoned()) return nullptr;
     list->items = copy.As<List>()->items;
   }
-  if (*index >= 0 && *index < static_cast<int64_t>(list->items->size())) {
-    return &(*list->items)[*index];
+  return &(*list->items)[*at];
+}
+
+// StateElement: a part of a state that is assigned, and what it is called in messages.
+struct StateElement {
+  const Value* layout;
+  program::TypeId type;
+  std::string path;          // "w.rest[0]"
+  bool is_of_tuple = false;  // else all steps were into lists
+};
+
+// Steps from a list or a tuple of states to one of its elements; false where that is reported.
+bool StepInto(ElaborationContext& elaboration, const program::State& state,
+              const program::Assign::Part& part, Frame& frame, StateElement& element) {
+  const auto& type = elaboration.program.types[element.type].node;
+  if (const Tuple* tuple = element.layout->As<Tuple>()) {
+    const std::optional<size_t> at = PlaceIn(elaboration, part, *tuple->items, frame);
+    if (!at) return false;
+    element.layout = &tuple->items->values[*at];
+    element.type = std::get<program::TupleType>(type).fields[*at].type;
+    element.path += part.subscript.valid() ? fmt::format("[{}]", *at) : "." + part.field;
+    element.is_of_tuple = true;
+    return true;
   }
-  Report(elaboration, Code::kE0511, range,
-         fmt::format("[{}] is outside a list of {}", *index, list->items->size()));
-  return nullptr;
+  const List* list = element.layout->As<List>();
+  if (!list || !part.subscript.valid()) {
+    Report(elaboration, Code::kE0406, part.range,
+           fmt::format("state `{}` is assigned as a whole; update_row() makes a tensor with one "
+                       "row replaced",
+                       state.name));
+    return false;
+  }
+  const std::optional<size_t> at = PlaceOf(elaboration, part, *list->items, "list", frame);
+  if (!at) return false;
+  element.layout = &(*list->items)[*at];
+  element.type = std::get<program::ListType>(type).element;
+  element.path += fmt::format("[{}]", *at);
+  return true;
 }
 
 // Whether the program names it, or what it is a part of.
@@ -92,8 +159,8 @@ void AssignLocal(ElaborationContext& elaboration, const program::Assign& s, Fram
   std::optional<Value>& local = frame.locals[s.local.index];
   Value* slot = local ? &*local : nullptr;
   if (!slot) slot = &local.emplace();
-  for (program::ExprId subscript : s.subscripts) {
-    slot = ElementToAssign(elaboration, *slot, subscript, frame);
+  for (const program::Assign::Part& part : s.parts) {
+    slot = ElementToAssign(elaboration, *slot, part, frame);
     if (!slot) return;
   }
   if (s.compound) {
@@ -115,38 +182,20 @@ void AssignState(ElaborationContext& elaboration, const program::Assign& s, Fram
   const program::State& state = elaboration.program.states[s.state];
   const bool is_slot = frame.slots != nullptr;
   Frame& owner = is_slot ? frame : elaboration.places.instances[frame.instance.index].frame;
-  const Value* target = &LayoutOf(elaboration, s.state, frame);
-  program::TypeId type = state.type;
-  for (program::ExprId subscript : s.subscripts) {
-    Range at = elaboration.program.exprs[subscript].range;
-    std::optional<int64_t> index = EvaluateInt(elaboration, subscript, frame, "an index");
-    if (!index) return;
-    const List* list = target->As<List>();
-    if (!list) {
-      Report(
-          elaboration, Code::kE0406, at,
-          fmt::format("state `{}` is assigned as a whole; update_row() makes a tensor with one row "
-                      "replaced",
-                      state.name));
-      return;
-    }
-    if (*index < 0 || *index >= static_cast<int64_t>(list->items->size())) {
-      Report(elaboration, Code::kE0511, at,
-             fmt::format("[{}] is outside a list of {}", *index, list->items->size()));
-      return;
-    }
-    target = &(*list->items)[*index];
-    type = std::get<program::ListType>(elaboration.program.types[type].node).element;
+  StateElement target{&LayoutOf(elaboration, s.state, frame), state.type, state.name};
+  for (const program::Assign::Part& part : s.parts) {
+    if (!StepInto(elaboration, state, part, frame, target)) return;
   }
-  Actual right{"", Evaluate(elaboration, s.value, frame, {type, &owner}),
+  Actual right{"", Evaluate(elaboration, s.value, frame, {target.type, &owner}),
                elaboration.program.exprs[s.value].range};
   if (s.compound) {
-    Actual left{"", ReadStates(elaboration, range, *target), range};
+    Actual left{"", ReadStates(elaboration, range, *target.layout), range};
     right.value = ApplyOperator(elaboration, *s.compound, left, right, {frame, range, {}});
   }
-  Value value = Coerce(elaboration, right.value, type, owner, {"state", &state.name, state.range},
-                       right.range);
-  if (!value.poisoned()) StoreState(elaboration, *target, value, range);
+  Value value =
+      Coerce(elaboration, right.value, target.type, owner,
+             {"state", target.is_of_tuple ? &target.path : &state.name, state.range}, right.range);
+  if (!value.poisoned()) StoreState(elaboration, *target.layout, value, range);
 }
 
 }  // namespace cgraph::elaborate

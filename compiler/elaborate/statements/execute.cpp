@@ -32,7 +32,7 @@ bool Execute(ElaborationContext& elaboration, const program::Bind& s, Frame& fra
 
 bool Execute(ElaborationContext& elaboration, const program::For& s, Frame& frame, Range) {
   bool on = Iterate(elaboration, s.pattern, s.tuple_pattern, s.list, frame,
-                    [&] { return ExecuteBlock(elaboration, s.body, frame); });
+                    [&](const std::string&) { return ExecuteBlock(elaboration, s.body, frame); });
   if (!on && !frame.result) frame.result = Value();
   return on;
 }

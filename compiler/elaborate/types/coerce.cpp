@@ -173,8 +173,11 @@ Value CoerceTuple(ElaborationContext& elaboration, const Value& value, program::
   }
   std::vector<std::string> names;
   std::vector<Value> values;
+  Subject part = subject;
+  if (!elaboration.program.types[type_id].name.empty()) part.whole = type_id;
   for (size_t i = 0; i < type.fields.size(); ++i) {
     const program::TupleType::Field& field = type.fields[i];
+    if (part.whole == type_id) part.field = i;
     const std::vector<std::string>& given = tuple->items->names;
     if (!given.empty() && !given[i].empty() && !field.name.empty() && given[i] != field.name) {
       Report(elaboration, Code::kE0513, range,
@@ -183,7 +186,7 @@ Value CoerceTuple(ElaborationContext& elaboration, const Value& value, program::
           .AddNote(subject.declared, "declared here");
       return Value();
     }
-    Value item = Coerce(elaboration, tuple->items->values[i], field.type, frame, subject, range);
+    Value item = Coerce(elaboration, tuple->items->values[i], field.type, frame, part, range);
     if (item.poisoned()) return Value();
     values.push_back(std::move(item));
     names.push_back(field.name);

@@ -145,9 +145,24 @@ program::ExprId Reduce(ElaborationContext& elaboration, program::ExprId id, Fram
   return Reduce(elaboration, *condition ? choice->then_value : choice->else_value, frame);
 }
 
+std::optional<graph::Dim> DimOfExtent(const ElaborationContext& elaboration, const Value& value) {
+  const Tensor* tensor = value.As<Tensor>();
+  if (tensor == nullptr) return std::nullopt;
+  const auto& symbols = elaboration.builder->graph().symbols;
+  for (graph::SymbolId id : symbols.Ids()) {
+    if (symbols[id].extent == tensor->value) return graph::Dim{symbols[id].bound, id};
+  }
+  return std::nullopt;
+}
+
 std::optional<graph::Dim> EvaluateDim(ElaborationContext& elaboration, program::ExprId id,
                                       Frame& frame) {
   id = Reduce(elaboration, id, frame);
+  if (auto* local = std::get_if<program::LocalRef>(&elaboration.program.exprs[id].node)) {
+    const std::optional<Value>& value = frame.locals[local->local.index];
+    const std::optional<graph::Dim> dim = value ? DimOfExtent(elaboration, *value) : std::nullopt;
+    if (dim && frame.takes_extents) return dim;
+  }
   if (auto* name = std::get_if<program::DimRef>(&elaboration.program.exprs[id].node)) {
     const std::optional<BoundDims>& bound = frame.dims[name->variable.index];
     if (bound && bound->dims.size() == 1) return bound->dims[0];

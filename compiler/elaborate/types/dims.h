@@ -23,6 +23,9 @@ bool IsKnown(const ElaborationContext& elaboration, const program::TensorType& t
 // Follows conditions that are known: `if transpose { k } else { m }` is the dimension it chooses.
 program::ExprId Reduce(ElaborationContext& elaboration, program::ExprId id, Frame& frame);
 
+// Returns the dimension whose extent a value is, where that is known only while running.
+std::optional<graph::Dim> DimOfExtent(const ElaborationContext& elaboration, const Value& value);
+
 std::optional<graph::Dim> EvaluateDim(ElaborationContext& elaboration, program::ExprId id,
                                       Frame& frame);
 

@@ -124,12 +124,11 @@ bool MatchExpr(ElaborationContext& elaboration, const Match& match, program::Exp
         {match.type, match.actual, match.subject, match.range, expr, position});
     return true;
   }
-  std::optional<int64_t> extent = EvaluateDimInt(elaboration, expr, match.frame, "a dimension");
-  if (!extent) return false;
-  graph::Dim wanted{*extent, {}};
-  if (match.actual.dims[position] == wanted) return true;
+  const std::optional<graph::Dim> wanted = EvaluateDim(elaboration, expr, match.frame);
+  if (!wanted) return false;
+  if (match.actual.dims[position] == *wanted) return true;
   ReportDim(elaboration, match, position, "`" + Declared(elaboration, expr, match.frame) + "`",
-            wanted, nullptr);
+            *wanted, nullptr);
   return false;
 }
 

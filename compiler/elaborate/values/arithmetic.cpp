@@ -110,11 +110,123 @@ Folded FoldNegate(const Value& value) {
   return {};
 }
 
-Folded FoldSquareRoot(const Value& value) {
-  std::optional<double> number = AsFloat(value);
-  if (!number) return {};
-  if (*number < 0) return {std::nullopt, "the square root of a negative number"};
-  return {Value(std::sqrt(*number)), ""};
+namespace {
+
+// Quad: a float of 113 bits, computed by LLVM in integers.
+using Quad = llvm::APFloat;
+constexpr auto kNearest = llvm::APFloat::rmNearestTiesToEven;
+
+Quad ToQuad(double value) {
+  Quad quad(value);
+  bool loses_info = false;
+  quad.convert(Quad::IEEEquad(), kNearest, &loses_info);
+  return quad;
+}
+
+double ToDouble(Quad quad) {
+  bool loses_info = false;
+  quad.convert(Quad::IEEEdouble(), kNearest, &loses_info);
+  return quad.convertToDouble();
+}
+
+const Quad& Ln2() {
+  static const Quad ln2(Quad::IEEEquad(), "0.69314718055994530941723212145817656807550013436026");
+  return ln2;
+}
+
+// Returns e to the power of x, where |x| < 800: 2^k e^r, with |r| at most half of ln 2.
+Quad Exp(const Quad& x) {
+  const int k = static_cast<int>(std::lround(ToDouble(x / Ln2())));
+  const Quad r = x - ToQuad(k) * Ln2();
+  Quad sum = ToQuad(1), term = ToQuad(1);
+  for (int n = 1; n < 32; ++n) {  // 0.35^32 / 32! is below 2^-113
+    term = term * r / ToQuad(n);
+    sum = sum + term;
+  }
+  return llvm::scalbn(sum, k, kNearest);
+}
+
+// Returns the natural logarithm of x > 0: e ln 2 + 2 artanh((m - 1) / (m + 1)), where x is 2^e m
+// and m lies between the root of 1/2 and that of 2.
+Quad Log(double x) {
+  int e = 0;
+  double m = std::frexp(x, &e);
+  if (m < 0.70710678118654752) {
+    m *= 2;
+    --e;
+  }
+  const Quad s = (ToQuad(m) - ToQuad(1)) / (ToQuad(m) + ToQuad(1));
+  const Quad square = s * s;
+  Quad sum = ToQuad(0), power = s;
+  for (int n = 1; n < 64; n += 2) {  // 0.172^64 / 64 is below 2^-113 of the first term
+    sum = sum + power / ToQuad(n);
+    power = power * square;
+  }
+  return ToQuad(e) * Ln2() + ToQuad(2) * sum;
+}
+
+Folded Finite(double value) {
+  if (!std::isfinite(value)) return {std::nullopt, "the result is not finite"};
+  return {Value(value), ""};
+}
+
+Folded FoldExp(const Quad& x) {
+  const double near = ToDouble(x);
+  if (near > 750.0) return Finite(HUGE_VAL);
+  return near < -750.0 ? Finite(0.0) : Finite(ToDouble(Exp(x)));
+}
+
+Folded FoldIntegerPow(int64_t x, int64_t exponent) {
+  if (exponent < 0) {
+    return {std::nullopt, "a negative power of an int is no int; write a float, 2.0"};
+  }
+  int64_t result = 1;
+  for (bool overflow = false; exponent > 0; exponent /= 2) {
+    if (exponent % 2 == 1) overflow |= __builtin_mul_overflow(result, x, &result);
+    if (exponent > 1) overflow |= __builtin_mul_overflow(x, x, &x);
+    if (overflow) return {std::nullopt, kOverflow};
+  }
+  return {Value(result), ""};
+}
+
+Folded FoldPow(double x, double y) {
+  const bool whole = y == std::floor(y);
+  if (y == 0 || x == 1) return {Value(1.0), ""};
+  if (x == 0 && y < 0) return {std::nullopt, kZero};
+  if (x == 0) return {Value(0.0), ""};
+  if (x < 0 && !whole) return {std::nullopt, "a negative number has whole powers alone"};
+  const Folded power = FoldExp(ToQuad(y) * Log(std::abs(x)));
+  const bool negative = x < 0 && std::fmod(y, 2) != 0;
+  return power.value && negative ? Folded{Value(-*power.value->As<double>()), ""} : power;
+}
+
+}  // namespace
+
+Folded FoldFunction(program::NumberFunction function, const Value& a, const Value& b) {
+  using program::NumberFunction;
+  const std::optional<double> x = AsFloat(a), y = AsFloat(b);
+  if (!x) return {};
+  switch (function) {
+    case NumberFunction::kSquareRoot:
+      if (*x < 0) return {std::nullopt, "the square root of a negative number"};
+      return {Value(std::sqrt(*x)), ""};
+    case NumberFunction::kExp:
+      return FoldExp(ToQuad(*x));
+    case NumberFunction::kLog:
+      if (*x <= 0) return {std::nullopt, "the logarithm of a number that is not above 0"};
+      return Finite(ToDouble(Log(*x)));
+    default:
+      break;
+  }
+  if (!y) return {};
+  const bool ints = a.As<int64_t>() && b.As<int64_t>();
+  if (function == NumberFunction::kPow) {
+    return ints ? FoldIntegerPow(*a.As<int64_t>(), *b.As<int64_t>()) : FoldPow(*x, *y);
+  }
+  const bool is_minimum = function == NumberFunction::kMinimum;
+  const bool takes_a = FoldBinary(BinaryOperator::kLess, a, b).value->As<bool>()[0] == is_minimum;
+  if (ints) return {takes_a ? a : b, ""};
+  return {Value(takes_a ? *x : *y), ""};
 }
 
 namespace {

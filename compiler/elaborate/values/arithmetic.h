@@ -1,5 +1,6 @@
-// Arithmetic on compile-time scalars: checked 64-bit integers, and f64 with + - * / and square root
-// only, so that one source gives one plan on every machine.
+// Arithmetic on compile-time scalars: checked 64-bit integers, and f64 with + - * / and square
+// root, which are exact to the last bit everywhere. exp, log and pow are computed here in 113 bits
+// and rounded once, not by the machine's library: one source gives one plan on every machine.
 #ifndef CGRAPH_COMPILER_ELABORATE_VALUES_ARITHMETIC_H_
 #define CGRAPH_COMPILER_ELABORATE_VALUES_ARITHMETIC_H_
 
@@ -18,7 +19,8 @@ struct Folded {
 };
 Folded FoldBinary(BinaryOperator op, const Value& a, const Value& b);
 Folded FoldNegate(const Value& value);
-Folded FoldSquareRoot(const Value& value);
+// `b` is the second argument, of pow, minimum and maximum.
+Folded FoldFunction(program::NumberFunction function, const Value& a, const Value& b);
 
 // The bytes (little endian) of a compile-time number as one element of `dtype`: an int must be
 // exact, a float becomes a float type only and must stay finite, a bool is a bool.

@@ -97,6 +97,8 @@ void Builder::BuildItem(Grammar::ItemContext* context) {
     if (constant->type() != nullptr) node.type = BuildType(constant->type());
     node.value = BuildExpr(constant->expr());
     add(std::move(node));
+  } else if (auto* type = context->typeDecl()) {
+    add(BuildTypeDecl(type));
   } else if (auto* transport = context->transportDecl()) {
     add(BuildTransport(transport));
   } else if (auto* fn = context->fnDecl()) {
@@ -126,6 +128,13 @@ ImportDecl Builder::BuildImport(Grammar::ImportDeclContext* context) {
     node.alias = std::move(node.path.back());
     node.path.pop_back();
   }
+  return node;
+}
+
+TypeDecl Builder::BuildTypeDecl(Grammar::TypeDeclContext* context) {
+  TypeDecl node{BuildName(context->name()), {}, {}};
+  if (context->parameters() != nullptr) node.parameters = BuildParameters(context->parameters());
+  node.type = BuildType(context->type());
   return node;
 }
 

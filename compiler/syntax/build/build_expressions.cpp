@@ -176,6 +176,16 @@ ExprId Builder::BuildPrimary(Grammar::PrimaryContext* context) {
 
 ExprId Builder::BuildTuple(Grammar::TupleContext* context) {
   const std::vector<Grammar::ArgumentContext*> fields = context->argument();
+  const std::vector<Grammar::ComprehensionContext*> clauses = context->comprehension();
+  if (!clauses.empty()) {
+    if (fields[0]->name() != nullptr) {
+      const Range range = RangeOf(fields[0]->name());
+      errors_.ReportStructure(Code::kE0201, range.begin, range.end,
+                              "the fields of a comprehension have the names of the tuple that it "
+                              "goes over, and no others: (f(w) for w in weights)");
+    }
+    return BuildComprehension(fields[0]->expr(), clauses, RangeOf(context), /*makes_tuple=*/true);
+  }
   const bool parentheses =
       fields.size() == 1 && fields[0]->name() == nullptr && context->COMMA().empty();
   if (parentheses) return BuildExpr(fields[0]->expr());
@@ -190,7 +200,13 @@ ExprId Builder::BuildList(Grammar::ListContext* context) {
     for (Grammar::ExprContext* item : items) list.items.push_back(BuildExpr(item));
     return Add(Expr{std::move(list), RangeOf(context)});
   }
-  Comprehension comprehension{BuildExpr(items[0]), {}};
+  return BuildComprehension(items[0], clauses, RangeOf(context), /*makes_tuple=*/false);
+}
+
+ExprId Builder::BuildComprehension(Grammar::ExprContext* element,
+                                   const std::vector<Grammar::ComprehensionContext*>& clauses,
+                                   Range range, bool makes_tuple) {
+  Comprehension comprehension{BuildExpr(element), {}, makes_tuple};
   for (Grammar::ComprehensionContext* clause : clauses) {
     Pattern pattern = BuildPattern(clause->pattern());
     const std::vector<Grammar::ExprContext*> exprs = clause->expr();
@@ -198,7 +214,7 @@ ExprId Builder::BuildList(Grammar::ListContext* context) {
     if (exprs.size() > 1) built.condition = BuildExpr(exprs[1]);
     comprehension.clauses.push_back(std::move(built));
   }
-  return Add(Expr{std::move(comprehension), RangeOf(context)});
+  return Add(Expr{std::move(comprehension), range});
 }
 
 ExprId Builder::BuildLiteral(Grammar::LiteralContext* context) {

@@ -56,16 +56,27 @@ TypeId Builder::BuildType(Grammar::TypeContext* context) {
     const std::optional<DType> dtype = ParseDType(TextOf(context->start));
     return Add(Type{TensorType{*dtype, BuildDims(dims), dims != nullptr}, range});
   }
-  if (context->name() != nullptr) {
-    return Add(
-        Type{NamedType{BuildName(context->name()), BuildDims(dims), dims != nullptr}, range});
-  }
+  if (!context->name().empty()) return BuildNamedType(context);
   if (context->SEMICOLON() != nullptr) {
     const TypeId element = BuildType(context->type());
     return Add(Type{ListType{element, BuildExpr(context->expr())}, range});
   }
   if (context->BYTES() != nullptr) return Add(Type{BytesType{BuildExpr(context->expr())}, range});
   return BuildTupleType(context);
+}
+
+TypeId Builder::BuildNamedType(Grammar::TypeContext* context) {
+  const std::vector<Grammar::NameContext*> names = context->name();
+  NamedType named;
+  if (names.size() > 1) named.qualifier = BuildName(names[0]);
+  named.name = BuildName(names.back());
+  named.dims = BuildDims(context->dims());
+  named.has_dims = context->dims() != nullptr;
+  if (context->arguments() != nullptr) {
+    named.arguments = BuildArguments(context->arguments()->argument());
+    named.has_arguments = true;
+  }
+  return Add(Type{std::move(named), RangeOf(context)});
 }
 
 TypeId Builder::BuildTupleType(Grammar::TypeContext* context) {

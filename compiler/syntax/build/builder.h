@@ -27,6 +27,7 @@ class Builder {
  private:
   // build_declarations.cpp
   ImportDecl BuildImport(Grammar::ImportDeclContext* context);
+  TypeDecl BuildTypeDecl(Grammar::TypeDeclContext* context);
   TransportDecl BuildTransport(Grammar::TransportDeclContext* context);
   FnDecl BuildFn(Grammar::FnDeclContext* context);
   OpDecl BuildOp(Grammar::OpDeclContext* context);
@@ -61,6 +62,7 @@ class Builder {
 
   // build_types.cpp
   TypeId BuildType(Grammar::TypeContext* context);
+  TypeId BuildNamedType(Grammar::TypeContext* context);
   TypeId BuildTupleType(Grammar::TypeContext* context);
   std::vector<Dim> BuildDims(Grammar::DimsContext* context);
   Name BuildName(Grammar::NameContext* context);
@@ -82,6 +84,9 @@ class Builder {
                         const std::vector<Grammar::ModifierContext*>& modifiers);
   ExprId BuildTuple(Grammar::TupleContext* context);
   ExprId BuildList(Grammar::ListContext* context);
+  ExprId BuildComprehension(Grammar::ExprContext* element,
+                            const std::vector<Grammar::ComprehensionContext*>& clauses, Range range,
+                            bool makes_tuple);
   ExprId BuildLiteral(Grammar::LiteralContext* context);
   ExprId BuildNumber(antlr4::Token* token);
   ExprId BuildString(antlr4::Token* token);

@@ -25,13 +25,13 @@ class CommonMistakes {
     return StarredParameter() || PrefixedString() || ScheduleAttribute() ||
            MisplacedDeclaration() || Power() || Increment() || Choice() || UnknownExtent() ||
            Label() || Slice() || DeviceWithColon() || DTypeAsFunction() || CastWithoutDType() ||
-           DimsInParentheses() || TypeBeforeName() || TypeOfOtherLanguage() ||
-           StateWithoutType() || ParameterWithoutType() || ParametersMissing() ||
-           ResultWithOtherSign() || BodyAfterAssign() || PlaceWithoutDevice() ||
-           BoundOfMemory() || PreferenceOfOne() || AttributeWithoutValue() || Lambda() ||
-           SeveralValues() || Import() || ResourceWithBracketsTwice() || AttributeAfterBody() ||
-           StatementInFile() || TypeParameters() || PlacesWithoutIndex() ||
-           PlaceOnSeveralDevices() || AttributeWithSign() || ClauseOfStates();
+           DimsInParentheses() || TypeBeforeName() || StateWithoutType() ||
+           ParameterWithoutType() || ParametersMissing() || ResultWithOtherSign() ||
+           BodyAfterAssign() || PlaceWithoutDevice() || BoundOfMemory() || PreferenceOfOne() ||
+           AttributeWithoutValue() || Lambda() || SeveralValues() || Import() ||
+           ResourceWithBracketsTwice() || AttributeAfterBody() || StatementInFile() ||
+           TypeParameters() || PlacesWithoutIndex() || PlaceOnSeveralDevices() ||
+           AttributeWithSign() || ClauseOfStates();
   }
 
  private:
@@ -98,6 +98,9 @@ class CommonMistakes {
   // `state w: f32[2] = zeros()`, `place a[i in 0..2] = ...`, `method f(x: f32[2])` in a body, where
   // the first words are names.
   bool MisplacedDeclaration() {
+    if (type() == Lexer::DTYPE && Expects(Lexer::INT) && LineDeclaresType()) {
+      return SayMisplaced(Lexer::TYPE);
+    }
     if (type() == Lexer::COLON && (TypeAt(-2) == Lexer::STATE || TypeAt(-2) == Lexer::PARAM)) {
       return SayMisplaced(TypeAt(-2));
     }
@@ -108,6 +111,14 @@ class CommonMistakes {
     const bool result = type() == Lexer::ARROW && TypeAt(-2) == Lexer::LPAREN &&
                         TypeAt(-4) == Lexer::METHOD;
     return (parameter || result) && SayMisplaced(Lexer::METHOD);
+  }
+  // `type Layer = (f32[4], f32)`
+  bool LineDeclaresType() const {
+    size_t first = at_;
+    while (first > 0 && !lexemes_[first].first_on_line) --first;
+    const auto at = static_cast<ptrdiff_t>(first) - static_cast<ptrdiff_t>(at_);
+    return TypeAt(at) == Lexer::TYPE && IsName(TypeAt(at + 1)) &&
+           (TypeAt(at + 2) == Lexer::ASSIGN || TypeAt(at + 2) == Lexer::LPAREN);
   }
   bool SayMisplaced(size_t word) { return Say(DeclarationInBody(word)); }
 
@@ -217,21 +228,6 @@ class CommonMistakes {
     const std::string name = IsName(TypeAt(after)) ? TextAt(after).str() : state ? "w" : "x";
     return Say(fmt::format("a name stands before its type: {}{}: {}[4]", state ? "state " : "",
                            name, TextAt(0).str()));
-  }
-
-  // `let y: torch.float32`
-  bool TypeOfOtherLanguage() {
-    const bool in_type = TypeAt(-2) == Lexer::COLON || TypeAt(-2) == Lexer::ARROW;
-    if (type() != Lexer::DOT || !in_type || !IsName(TypeAt(-1))) return false;
-    llvm::StringRef bits = TextAt(1);
-    for (const auto& [theirs, ours] : {std::pair("bfloat", "bf"), std::pair("float", "f"),
-                                       std::pair("uint", "u"), std::pair("int", "i")}) {
-      if (!bits.consume_front(theirs)) continue;
-      const std::string dtype = ours + bits.str();
-      return SayWithFix(fmt::format("types stand alone, without a file's name: {}", dtype),
-                        lexemes_[at_ - 1].begin, lexemes_[at_ + 1].end, dtype);
-    }
-    return Say("types stand alone, without a file's name: f32, or f32[2, n]");
   }
 
   bool StateWithoutType() {
@@ -510,6 +506,8 @@ const char* DeclarationInBody(size_t word) {
     case Lexer::PLACE:
       return "places are declared outside of graphs, fns and methods; move this line out of the "
              "body";
+    case Lexer::TYPE:
+      return "types are named outside of graphs, fns and actors; move this line out of the body";
     case Lexer::STATE:
     case Lexer::PARAM:
       return "states belong to actors; move this line into `actor NAME { ... }`, beside its "

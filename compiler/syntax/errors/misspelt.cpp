@@ -7,8 +7,8 @@ namespace cgraph::syntax {
 namespace {
 
 constexpr size_t kDeclarations[] = {
-    Lexer::IMPORT, Lexer::CONST, Lexer::TRANSPORT, Lexer::FN,       Lexer::OP,       Lexer::ACTOR,
-    Lexer::PLACE,  Lexer::GRAPH, Lexer::SCHEDULE,  Lexer::TOPOLOGY, Lexer::OPTIMIZER};
+    Lexer::IMPORT, Lexer::CONST, Lexer::TRANSPORT, Lexer::FN,       Lexer::OP,        Lexer::ACTOR,
+    Lexer::PLACE,  Lexer::GRAPH, Lexer::SCHEDULE,  Lexer::TOPOLOGY, Lexer::OPTIMIZER, Lexer::TYPE};
 constexpr size_t kMembers[] = {Lexer::STATE, Lexer::PARAM, Lexer::METHOD};
 constexpr size_t kRules[] = {Lexer::PREFER, Lexer::ORDER, Lexer::LIMIT, Lexer::FUSE, Lexer::MEMORY};
 constexpr size_t kParts[] = {Lexer::DEVICE, Lexer::RESOURCE, Lexer::LINK};
@@ -40,7 +40,8 @@ constexpr Foreign kForeign[] = {
     {"func", Lexer::METHOD},  {"function", Lexer::FN},    {"function", Lexer::METHOD},
     {"fun", Lexer::FN},       {"fun", Lexer::METHOD},     {"class", Lexer::ACTOR},
     {"struct", Lexer::ACTOR}, {"include", Lexer::IMPORT}, {"use", Lexer::IMPORT},
-    {"auto", Lexer::LET},     {"val", Lexer::LET},        {"mut", Lexer::VAR}};
+    {"auto", Lexer::LET},     {"val", Lexer::LET},        {"mut", Lexer::VAR},
+    {"typedef", Lexer::TYPE}, {"alias", Lexer::TYPE}};
 
 // Absent: a word of another language that has no counterpart here, and what to write instead.
 struct Absent {

@@ -3,6 +3,8 @@
 #include <cstdio>
 #include <string>
 
+#include <fmt/format.h>
+
 #include "tests/support/checked.h"
 #include "tests/support/parsed.h"
 
@@ -39,6 +41,50 @@ graph g(x: f32[4, 4]) -> f32 {
   for i in 0..2 { list = list + [h * (i + 1)] }
   return sum(stack(list))
 })");
+}
+
+TEST_CASE("tuples are gone over, and their elements assigned") {
+  Accept(R"(import std.tensor
+actor A() {
+  state w: (up: f32[2, 4], bias: f32[4]) = (ones() for i in 0..2)
+  state pair: (f32[2, 4], i64) = (ones(), 0)
+  method step(g: (f32[2, 4], f32[4])) -> (up: f32, bias: f32) {
+    w.up -= g[0]
+    for i in 0..2 { pair[i] = pair[i] + 1 }
+    w = (p - 0.5 * d for (p, d) in zip(w, g))
+    var norms = (up: 0.0, bias: 0.0)
+    for (name, x) in items(w) { if name == "up" { norms.up = sum(x) } else { norms.bias = sum(x) } }
+    let lists = [sum(x) for x in w]
+    let kept = (sum(x) for (name, x) in items(w) if name != "bias")
+    return (sum(square(x)) for x in (a.w for a in ((w: w.up), (w: w.bias))))
+  }
+})");
+}
+
+TEST_CASE("a word is a name wherever it begins no type") {
+  Accept(R"(import std.tensor
+type Type(type: int) = f32[type]
+fn type(type: Type(4)) -> Type(4) {
+  var state = type
+  state = type
+  return type * 2.0 + state
+}
+graph g(type_: Type(n <= 8), type: Type(4)) -> (type: Type(4), more: Type(n)) {
+  return (type: type, more: type_)
+})");
+}
+
+TEST_CASE("chains of named types have a limit, and long ones end") {
+  std::string chain = "type T0 = f32[4]\n";
+  for (int i = 1; i < 64; ++i) chain += fmt::format("type T{} = T{}\n", i, i - 1);
+  Accept(chain + "graph g(x: T63) -> T63 { return x }");
+  for (int i = 64; i < 2'000; ++i) chain += fmt::format("type T{} = T{}\n", i, i - 1);
+  CHECK(Checked(chain).Surprises().find("E0327") != std::string::npos);
+  std::string doubled = "type T0(n: int) = f32[n]\n";
+  for (int i = 1; i < 60; ++i) {
+    doubled += fmt::format("type T{}(n: int) = T{}(n + n)\n", i, i - 1);
+  }
+  CHECK(Checked(doubled).Surprises().find("E0327") != std::string::npos);
 }
 
 TEST_CASE("constants, lists, tuples, conditions and strings at compile time") {

@@ -1,6 +1,9 @@
-// Types, dimensions, lists and loops while compiling.
+// Types, dimensions, lists, loops and numbers while compiling.
+#include <cmath>
+#include <random>
 #include <string>
 
+#include "compiler/elaborate/values/arithmetic.h"
 #include "tests/support/elaborated.h"
 
 using namespace cgraph;
@@ -16,6 +19,74 @@ graph g(x: f16[4], i: i32) -> (f16[4], i32, f32) { return (x * 2 + 0.5, 3 - i, s
     constants += value.name + ":" + std::string(DTypeName(value.type.dtype)) + " ";
   }
   CHECK(constants == "2:f16 0.5:f16 3:i32 2.8284271247461903:f32 ");
+}
+
+namespace {
+
+// Returns how far a function of numbers is from what the machine's library makes in 64 bits, in
+// units of the result's last bit.
+double ErrorOf(program::NumberFunction function, double x, double y, long double wanted) {
+  const elaborate::Folded folded =
+      elaborate::FoldFunction(function, elaborate::Value(x), elaborate::Value(y));
+  INFO(x << " " << y << " " << folded.problem);
+  REQUIRE(folded.value);
+  const double made = *folded.value->As<double>();
+  const double unit = std::nextafter(std::abs(made), HUGE_VAL) - std::abs(made);
+  return static_cast<double>(std::abs(made - wanted) / unit);
+}
+
+}  // namespace
+
+TEST_CASE("exp, log and pow of numbers are rounded to the nearest float") {
+  using program::NumberFunction;
+  std::mt19937_64 random(7);
+  std::uniform_real_distribution<double> small(-2.0, 2.0), large(-700.0, 700.0), exponent(-30, 30);
+  double worst = 0;
+  for (int i = 0; i < 4'000; ++i) {
+    for (double x : {small(random), large(random), std::ldexp(small(random), i % 2000 - 1000)}) {
+      if (x < 709 && x > -708) {
+        worst = std::max(worst, ErrorOf(NumberFunction::kExp, x, x, std::exp(1.0L * x)));
+      }
+      const double positive = std::abs(x);
+      worst =
+          std::max(worst, ErrorOf(NumberFunction::kLog, positive, 0, std::log(1.0L * positive)));
+    }
+    const double base = std::abs(small(random)), power = exponent(random);
+    worst = std::max(
+        worst, ErrorOf(NumberFunction::kPow, base, power, std::pow(1.0L * base, 1.0L * power)));
+  }
+  std::printf("exp, log and pow: %.4f units in the last place at most\n", worst);
+  CHECK(worst > 0.4);  // it has looked
+  CHECK(worst < 0.51);
+}
+
+TEST_CASE("functions of numbers are numbers, in consts, dimensions and bodies") {
+  auto result = Good(R"(
+import std.tensor
+const E = 64
+const SCALE = 1.0 / sqrt(E)
+const A = exp(1.0)
+const B = log(10)
+const C = pow(2, 10)
+const D = pow(2.0, -2)
+const F = minimum(3, 4.5)
+const G = maximum(E, 100)
+const H = pow(-2.0, 3) + exp(-1000.0)
+const I: float = pow(2, 3)
+const J = pow(10.0, -310.0)
+const K = [exp(x) for x in [0.0, 1]][1]
+const L = pow(exponent: 2, x: 3)
+graph g(x: f32[pow(2, 2), maximum(1, 2)]) -> f32[4, 2] {
+  var y = x
+  for i in 0..minimum(2, 3) { y = y * exp(1.0) }
+  return y
+})");
+  std::string consts;
+  for (const auto& [name, value] : result->module.parameters) consts += name + "=" + value + " ";
+  CHECK(consts ==
+        "E=64 SCALE=0.125 A=2.718281828459045 B=2.302585092994046 C=1024 D=0.25 F=3.0 G=100 "
+        "H=-8.0 I=8.0 J=1e-310 K=2.718281828459045 L=9 ");
+  CHECK(Ops(result->Only()) == "multiply multiply");
 }
 
 TEST_CASE("creation takes the type that is expected, through arithmetic and lists") {
