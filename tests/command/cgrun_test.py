@@ -136,7 +136,9 @@ def literals_and_text(run):
     expect(run("halved.cgraph", "--input", "x=1", "-q")[1] == "", "-q")
     says(run("halved.cgraph", "--input", "x=1", "-v")[1], "halved.cgraph: 1 graph", "1 worker")
     says(run.graph("count", "--input", "x=1", "-n", "0", status=2)[1],
-         "-n 0: expected a number from 1 on")
+         "-n 0 executes nothing; with --save-state it writes the initial states")
+    says(run.graph("count", "--input", "x=1", "-n", "-1", status=2)[1],
+         "-n -1: expected a number from 0 on")
     says(run.graph("count", "--input", "x=1", "-n", status=2)[1], "-n needs a number")
     for value, words in {
             "[1,2": "`,` or `]` is expected", "[1,[2]]": "a number is expected, as before",
@@ -234,7 +236,7 @@ def usage(run):
             ("--isolate", "actor"): "unknown flag `--isolate`", ("--timeout", "-1"): "--timeout",
             ("-D", "N=3"): "needs a .cgraph", ("--input", "x"): "expected NAME=",
             ("--input", "x=1", "--input", "x=2"): "--input x is there twice",
-            ("-n", "0"): "-n 0: expected a number",
+            ("-n", "0"): "-n 0 executes nothing",
             ("--json", "-v"): "exclude each other",
     }.items():
         file = ["program.cgplan"] if arguments else []
