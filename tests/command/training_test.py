@@ -506,10 +506,13 @@ def killed(runs, times, kinds, seed):
                    done.stderr)
             goes_on = ["--load-state", str(path)]
             if kind in (signal.SIGINT, signal.SIGTERM) and not runs.mpi:
-                expect(done.returncode in (0, 130), f"{kind} ends with {done.returncode}",
-                       done.stderr)
-            elif kind is not None and made % 7:
-                expect(runs.mpi or done.returncode == 0, f"only an interrupt saves after {made}")
+                # Before cgrun has blocked them, signals end it as any other program.
+                unblocked = done.returncode == -kind and made == before
+                expect(done.returncode in (0, 130) or unblocked,
+                       f"{kind} ends with {done.returncode}, --seed {seed}", done.stderr)
+            elif kind == signal.SIGKILL and not runs.mpi:
+                expect(made in (before, epochs * OF_EPOCH) or made % 7 == 0,
+                       f"only an interrupt saves after {made}, --seed {seed}")
         kills += kind is not None
         where.append(made)
         if made == epochs * OF_EPOCH:
