@@ -1,4 +1,5 @@
 """The digits of examples/digits, as the trainings here take them."""
+import json
 import pathlib
 
 import numpy as np
@@ -27,3 +28,21 @@ def pairs(test=False):
     chosen = np.stack([each[:n] for each in of_digit], axis=1).reshape(-1)
     letters = [[ord(c) - ord("a") + 1 for c in name] + [0] * (5 - len(name)) for name in NAMES]
     return images[chosen], np.array(letters, np.int64)[labels[chosen]]
+
+
+def read_state(path):
+    """The f32 tensors of a .safetensors file, as arrays by their names."""
+    content = pathlib.Path(path).read_bytes()
+    length = int.from_bytes(content[:8], "little")
+    tensors = {}
+    for name, entry in json.loads(content[8:8 + length]).items():
+        if entry.get("dtype") == "F32":
+            begin, end = (8 + length + offset for offset in entry["data_offsets"])
+            tensors[name] = np.frombuffer(content[begin:end], np.float32).reshape(entry["shape"])
+    return tensors
+
+
+def load(module, weights, prefix, part=0, parts=1):
+    """Gives a module of PyTorch's the weights whose names begin so, or one of some equal parts."""
+    module.load_state_dict({name: weights[prefix + name].chunk(parts)[part]
+                            for name in module.state_dict()})
