@@ -7,16 +7,19 @@
 
 One device is compared with several, and threads with processes; where this Python has PyTorch, also
 with the same model there, on one device, and by hand on several, as processes with gloo. At the end
-stand the lines of code of the program and of PyTorch's training on several devices.
+stand the lines of code of the program and of PyTorch's training on several devices, each without
+lines of brackets alone, imports and comments.
 """
 import argparse
 import dataclasses
 import importlib
 import importlib.util
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
+import warnings
 
 import numpy as np
 
@@ -45,7 +48,7 @@ EXAMPLES = [
     Example("clip", ("x", "names"), lambda steps: [a[:10 * steps] for a in data.pairs()], "result",
             {"I": 1, "T": 1, "M": 1}, [{"I": 2, "T": 2, "M": 2}, {"I": 5, "T": 4, "M": 5}],
             (4, {"I": 2, "T": 2, "M": 2}), ("--graph", "step")),
-    Example("moe", ("x", "y"), lambda steps: data.batches(64, steps), "loss", {"D": 1},
+    Example("moe", ("x", "y"), lambda steps: data.batches(64, steps, 16), "loss", {"D": 1},
             [{"D": 2}, {"D": 4}], (4, {"D": 4})),
     Example("fsdp", ("x", "y"), lambda steps: data.batches(64, steps), "result", {"D": 1},
             [{"D": 2}, {"D": 4}], (2, {"D": 2})),
@@ -83,38 +86,32 @@ def train(cgrun, example, values, folder, flags=()):
     return np.load(f"{folder}/loss.npy").reshape(-1)
 
 
-def train_in_torch(example, function, arrays, state, steps):
+def train_in_torch(example, function, arrays, state, steps, **group):
     """The losses of PyTorch, or None of a process that has none."""
     import torch
     torch.set_num_threads(1)
     weights = {name: torch.from_numpy(array.copy()) for name, array in data.read_state(state).items()}
     module = importlib.import_module(f"{example.name}_torch")
-    losses = list(getattr(module, function)(weights, *map(torch.from_numpy, arrays), steps))
+    losses = list(getattr(module, function)(weights, *map(torch.from_numpy, arrays), steps, **group))
     return None if losses[0] is None else np.array(losses)
 
 
-def one_of_several(rank, example, arrays, state, steps, folder):
+def one_of_several(rank, name, arrays, state, steps, folder):
     """One process of the training by hand; the first one writes the losses."""
-    import torch.distributed as dist
-    dist.init_process_group("gloo", init_method=f"file://{folder}/group", rank=rank,
+    warnings.simplefilter("ignore", FutureWarning)  # PyTorch's own, of torch.distributed.nn
+    example = find(name)
+    losses = train_in_torch(example, "train_divided", arrays, state, steps, backend="gloo",
+                            init_method=f"file://{folder}/group", rank=rank,
                             world_size=example.hand[0])
-    losses = train_in_torch(example, "train_divided", arrays, state, steps)
     if rank == 0:
         np.save(f"{folder}/by_hand.npy", losses)
-    dist.barrier()
-    dist.destroy_process_group()
 
 
-def by_hand(name, *rest):
+def by_hand(example, *rest):
     """The losses of PyTorch in several processes, which this program starts."""
-    import torch.multiprocessing as mp
-    example = find(name)
-    mp.spawn(started, (name, *rest), nprocs=example.hand[0])
+    import torch.multiprocessing
+    torch.multiprocessing.spawn(one_of_several, (example.name, *rest), nprocs=example.hand[0])
     return np.load(f"{rest[-1]}/by_hand.npy")
-
-
-def started(rank, name, *rest):
-    one_of_several(rank, find(name), *rest)
 
 
 def find(name):
@@ -143,28 +140,23 @@ def check(cgrun, example, steps, folder, checks):
         checks.close("one device, and PyTorch", one,
                      train_in_torch(example, "train", arrays, state, steps))
         checks.close(f"PyTorch by hand in {example.hand[0]} processes, and cgrun",
-                     by_hand(example.name, arrays, state, steps, folder),
+                     by_hand(example, arrays, state, steps, folder),
                      train(cgrun, example, example.hand[1], folder))
     else:
         print("  PyTorch is not installed here")
 
 
-def lines_of_program(name):
-    """Lines of code: neither empty, nor a comment, nor an import."""
-    return sum(not line.startswith(("//", "import ")) for line in
-               map(str.strip, (HERE / f"{name}.cgraph").read_text().splitlines()) if line)
-
-
-def lines_by_hand(name):
-    """The same of PyTorch's file, without the part "one device" and without documentation."""
-    count, part, text = 0, "", False
-    for line in map(str.strip, (HERE / f"{name}_torch.py").read_text().splitlines()):
+def lines_of_code(path, no_part=None):
+    """Lines that have code: not those that are empty, brackets alone, comments, documentation or
+    imports, and not those of a part that has this heading."""
+    count, part, in_text = 0, "", False
+    for line in map(str.strip, (HERE / path).read_text().splitlines()):
         if line.startswith("# ----"):
             part = line.strip("#- ")
         quotes = line.count('"""')
-        skipped = text or quotes > 0 or not line or line.startswith(("#", "import ", "from "))
-        text ^= quotes == 1
-        count += part != "one device" and not skipped
+        is_code = re.search(r"\w", line) and not re.match("//|#|import |from ", line)
+        count += bool(is_code and not in_text and not quotes and part != no_part)
+        in_text ^= quotes == 1
     return count
 
 
@@ -179,7 +171,8 @@ def main():
     for example in chosen:
         with tempfile.TemporaryDirectory() as folder:
             check(options.cgrun, example, options.steps, folder, checks)
-        ours, theirs = lines_of_program(example.name), lines_by_hand(example.name)
+        ours, theirs = (lines_of_code(f"{example.name}.cgraph"),
+                        lines_of_code(f"{example.name}_torch.py", no_part="one device"))
         checks.says("lines of code", ours < theirs, f"{ours}, by hand in PyTorch {theirs}")
     print(f"training: {checks.count} checks, {checks.wrong} wrong"
           + ("" if HAS_TORCH else ", without PyTorch"))

@@ -157,10 +157,12 @@ def train_texts(weights, names, steps, joint):
         yield None
 
 
-def train_divided(weights, images, names, steps):
+def train_divided(weights, images, names, steps, **group_of_all):
+    dist.init_process_group(**group_of_all)
     group = dist.new_group(range(I))
     joint = dist.new_group([*range(I), I + T - 1])
     if dist.get_rank() < I:
         yield from train_images(weights, images, steps, group, joint)
     else:
         yield from train_texts(weights, names, steps, joint)
+    dist.destroy_process_group()

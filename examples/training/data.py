@@ -8,12 +8,15 @@ DIGITS = pathlib.Path(__file__).resolve().parents[1] / "digits"
 NAMES = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
 
 
-def batches(rows, steps):
-    """f32[steps * rows, 64] and i64[steps * rows]: the first images that are for training."""
+def batches(rows, steps, group=None):
+    """The first images that are for training, f32[steps * rows, 64] and i64[steps * rows], or in
+    groups, f32[n, group, 64] and i64[n, group]."""
     images, labels = np.load(DIGITS / "images.npy"), np.load(DIGITS / "labels.npy")
     chosen = np.setdiff1d(np.arange(len(labels)), np.load(DIGITS / "test_indices.npy"))
     chosen = chosen[:steps * rows]
     assert len(chosen) == steps * rows
+    if group:
+        chosen = chosen.reshape(-1, group)
     return images[chosen], labels[chosen]
 
 

@@ -11,7 +11,7 @@ from torch import nn
 
 from data import load
 
-BLOCKS, ROWS, E, HIDDEN, RATE = 4, 64, 64, 256, 0.003
+BLOCKS, ROWS, E, HIDDEN, RATE = 4, 64, 64, 256, 0.001
 
 
 class Block(nn.Module):
@@ -66,7 +66,8 @@ def gathered(whole, works):
     return whole
 
 
-def train_divided(weights, images, labels, steps):
+def train_divided(weights, images, labels, steps, **group_of_all):
+    dist.init_process_group(**group_of_all)
     rank, world = dist.get_rank(), dist.get_world_size()
     blocks, head = nn.ModuleList(Block(world) for _ in range(BLOCKS)), Head()
     load(head, weights, "head[0].")
@@ -105,3 +106,4 @@ def train_divided(weights, images, labels, steps):
         total = loss.detach()
         dist.all_reduce(total)
         yield total.item()
+    dist.destroy_process_group()

@@ -11,7 +11,7 @@ from torch import nn
 
 from data import load
 
-EXPERTS, CAPACITY, GROUPS, ROWS, E, HIDDEN, RATE = 4, 6, 4, 16, 32, 64, 0.003
+EXPERTS, CAPACITY, GROUPS, E, HIDDEN, RATE = 4, 6, 4, 32, 64, 0.003
 
 
 class Net(nn.Module):
@@ -21,17 +21,18 @@ class Net(nn.Module):
         self.gate = nn.Parameter(torch.randn(E, EXPERTS) * 0.18)
         self.last = nn.Parameter(torch.randn(E, 10) * 0.18)
 
-    def route(self, h):
+    def route(self, x):
         """What is in the slots, how it comes back, and how unlike the use of the experts is."""
+        h = torch.relu(x @ self.first)
         p = torch.softmax(h @ self.gate, dim=-1)
         expert = p.argmax(dim=-1)
         chosen = F.one_hot(expert, EXPERTS).float()
         place = (chosen.cumsum(dim=1) * chosen).sum(dim=-1).long() - 1
         slot = torch.where(place < CAPACITY, expert * CAPACITY + place, -1)
         to = (slot[:, None, :] == torch.arange(EXPERTS * CAPACITY)[:, None]).float()
-        load_of = chosen.mean(dim=1) * p.mean(dim=1)
         back = to * p.max(dim=-1).values[:, None, :]
-        return (to @ h).transpose(0, 1).contiguous(), back, load_of.mean() * EXPERTS * EXPERTS
+        balance = (chosen.mean(dim=1) * p.mean(dim=1)).mean() * EXPERTS * EXPERTS
+        return h, (to @ h).transpose(0, 1).contiguous(), back, balance
 
     def loss(self, h, back, made, y):
         h = h + back.transpose(1, 2) @ made.transpose(0, 1)
@@ -58,10 +59,8 @@ def train(weights, images, labels, steps):
     load(net, weights, "net[0].")
     load(experts, weights, "experts[0].")
     optimizer = torch.optim.AdamW([*net.parameters(), *experts.parameters()], RATE)
-    images, labels = images.reshape(-1, GROUPS, ROWS, 64), labels.reshape(-1, GROUPS, ROWS)
-    for x, y in zip(images[:steps], labels):
-        h = torch.relu(x @ net.first)
-        slots, back, balance = net.route(h)
+    for x, y in zip(images.split(GROUPS)[:steps], labels.split(GROUPS)):
+        h, slots, back, balance = net.route(x)
         loss = net.loss(h, back, experts(slots, 1), y)
         optimizer.zero_grad()
         (loss + 0.1 * balance).backward()
@@ -74,17 +73,16 @@ def all_to_all(x):
     return differentiable.all_to_all_single(torch.empty_like(x), x.contiguous())
 
 
-def train_divided(weights, images, labels, steps):
+def train_divided(weights, images, labels, steps, **group_of_all):
+    dist.init_process_group(**group_of_all)
     rank, world = dist.get_rank(), dist.get_world_size()
     net, experts = Net(), Experts(EXPERTS // world)
     load(net, weights, "net[0].")
     load(experts, weights, "experts[0].", rank, world)
     optimizer = torch.optim.AdamW([*net.parameters(), *experts.parameters()], RATE)
-    images, labels = images.reshape(-1, GROUPS, ROWS, 64), labels.reshape(-1, GROUPS, ROWS)
-    for x, y in zip(images[:steps], labels):
+    for x, y in zip(images.split(GROUPS)[:steps], labels.split(GROUPS)):
         x, y = x.chunk(world)[rank], y.chunk(world)[rank]
-        h = torch.relu(x @ net.first)
-        slots, back, balance = net.route(h)
+        h, slots, back, balance = net.route(x)
         made = all_to_all(experts(all_to_all(slots), world))
         loss = net.loss(h, back, made, y) / world
         optimizer.zero_grad()
@@ -92,6 +90,7 @@ def train_divided(weights, images, labels, steps):
         for each in net.parameters():
             dist.all_reduce(each.grad)
         optimizer.step()
-        total = loss.detach()
-        dist.all_reduce(total)
-        yield total.item()
+        totals = torch.stack([loss, balance / world]).detach()
+        dist.all_reduce(totals)
+        yield totals[0].item()
+    dist.destroy_process_group()
