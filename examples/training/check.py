@@ -5,10 +5,10 @@
   check.py moe --steps 100            one of them, for longer
   check.py --cgrun build/release/cgrun
 
-One device is compared with several, and threads with processes; where this Python has PyTorch, also
-with the same model there, on one device, and by hand on several, as processes with gloo. At the end
-stand the lines of code of the program and of PyTorch's training on several devices, each without
-lines of brackets alone, imports and comments.
+One device is compared with several, threads with processes, and different orders of the same sums;
+where this Python has PyTorch, also with the same model there, on one device, and by hand on
+several, as processes with gloo. At the end stand the lines of code of the program and of PyTorch's
+training on several devices, each without lines of brackets alone, imports and comments.
 """
 import argparse
 import dataclasses
@@ -29,7 +29,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 HAS_TORCH = importlib.util.find_spec("torch") is not None
 # Losses of as many steps, relative to the greatest, differ by no more than this where sums have
 # another order. The difference grows with the steps, since each begins where the last one ended.
-TOLERANCE = 2e-4
+TOLERANCE = 2e-5
 
 
 @dataclasses.dataclass
@@ -41,17 +41,22 @@ class Example:
     single: dict      # consts of one device of each kind
     several: list     # consts that are compared with it
     hand: tuple       # processes of the training by hand, and the consts that mean the same
+    same: list        # consts and flags with the sums of several[0] in the same order
     flags: tuple = ()
 
 
 EXAMPLES = [
     Example("clip", ("x", "names"), lambda steps: [a[:10 * steps] for a in data.pairs()], "result",
             {"I": 1, "T": 1, "M": 1}, [{"I": 2, "T": 2, "M": 2}, {"I": 5, "T": 4, "M": 5}],
-            (4, {"I": 2, "T": 2, "M": 2}), ("--graph", "step")),
+            (4, {"I": 2, "T": 2, "M": 2}),
+            [({"I": 2, "T": 1, "M": 2}, ()), ({"I": 2, "T": 4, "M": 2}, ())],
+            ("--graph", "step")),
     Example("moe", ("x", "y"), lambda steps: data.batches(64, steps, 16), "loss", {"D": 1},
-            [{"D": 2}, {"D": 4}], (4, {"D": 4})),
+            [{"D": 2}, {"D": 4}], (4, {"D": 4}),
+            [({"D": 2}, ("--schedule", "auto"))]),
     Example("fsdp", ("x", "y"), lambda steps: data.batches(64, steps), "result", {"D": 1},
-            [{"D": 2}, {"D": 4}], (2, {"D": 2})),
+            [{"D": 2}, {"D": 4}], (2, {"D": 2}),
+            [({"D": 2}, ("--schedule", each)) for each in ("program", "fsdp(0)", "fsdp(2)")]),
 ]
 
 
@@ -76,9 +81,14 @@ def consts(values):
     return [word for name, value in values.items() for word in ("-D", f"{name}={value}")]
 
 
+def in_words(values, flags=()):
+    return " ".join([*(f"{name}={value}" for name, value in values.items()), *flags])
+
+
 def train(cgrun, example, values, folder, flags=()):
     """The losses of cgrun, from files x.npy ... in the folder."""
-    words = [cgrun, "-q", HERE / f"{example.name}.cgraph", *example.flags, *consts(values), "--every"]
+    words = [cgrun, "-q", HERE / f"{example.name}.cgraph", "--every", *example.flags,
+             *consts(values)]
     for name in example.inputs:
         words += ["--input", f"{name}={folder}/{name}.npy", "--batch", name]
     subprocess.run([*words, "--output", f"{example.output}={folder}/loss.npy", *flags], check=True,
@@ -90,9 +100,10 @@ def train_in_torch(example, function, arrays, state, steps, **group):
     """The losses of PyTorch, or None of a process that has none."""
     import torch
     torch.set_num_threads(1)
-    weights = {name: torch.from_numpy(array.copy()) for name, array in data.read_state(state).items()}
-    module = importlib.import_module(f"{example.name}_torch")
-    losses = list(getattr(module, function)(weights, *map(torch.from_numpy, arrays), steps, **group))
+    weights = {name: torch.from_numpy(array.copy())
+               for name, array in data.read_state(state).items()}
+    train_by = getattr(importlib.import_module(f"{example.name}_torch"), function)
+    losses = list(train_by(weights, *map(torch.from_numpy, arrays), steps, **group))
     return None if losses[0] is None else np.array(losses)
 
 
@@ -131,11 +142,15 @@ def check(cgrun, example, steps, folder, checks):
     checks.says("the loss goes down", one[-5:].mean() < 0.8 * one[:5].mean(),
                 f"from {one[:5].mean():.3f} to {one[-5:].mean():.3f}")
     for values in example.several:
-        called = " ".join(f"{name}={value}" for name, value in values.items())
         losses = train(cgrun, example, values, folder)
-        checks.close(f"{called}, and one device", losses, one)
-        checks.equal(f"{called}, processes and threads",
-                     train(cgrun, example, values, folder, ["--processes", "device"]), losses)
+        checks.close(f"{in_words(values)}, and one device", losses, one)
+        checks.equal(f"{in_words(values)}, processes and threads",
+                     train(cgrun, example, values, folder, ("--processes", "device")), losses)
+    first = example.several[0]
+    losses = train(cgrun, example, first, folder)
+    for values, flags in example.same:
+        checks.equal(f"{in_words(values, flags)}, and {in_words(first)}",
+                     train(cgrun, example, values, folder, flags), losses)
     if HAS_TORCH:
         checks.close("one device, and PyTorch", one,
                      train_in_torch(example, "train", arrays, state, steps))

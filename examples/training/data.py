@@ -21,7 +21,7 @@ def batches(rows, steps, group=None):
 
 
 def pairs(test=False):
-    """f32[10 * n, 64] and i64[10 * n, 5]: an image of each digit and its name in letters, n times."""
+    """An image of each digit and its name in letters, n times: f32[10 * n, 64], i64[10 * n, 5]."""
     images, labels = np.load(DIGITS / "images.npy"), np.load(DIGITS / "labels.npy")
     kept = np.load(DIGITS / "test_indices.npy")
     if not test:

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""examples/training/check.py, in this Python and in one that has PyTorch, where there is one; and
-what the schedule fsdp does by the simulator: a gather ahead of its block hides behind another block,
-for the memory of the weights of one block more.
+"""examples/training/check.py, in this Python and in one that has PyTorch, where there is one; how
+many digits clip.cgraph names rightly; and what the schedule fsdp does by the simulator: a gather
+ahead of its block hides behind another block, for the memory of the weights of one block more.
 
   training_examples_test.py --cgc build/release/cgc --cgrun build/release/cgrun
                             [--torch build/torch-venv/bin/python3]
@@ -15,9 +15,12 @@ import subprocess
 import sys
 import tempfile
 
+import numpy as np
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "examples" / "training"
-sys.path.insert(0, str(ROOT / "tests" / "support"))
+sys.path[:0] = [str(FOLDER), str(ROOT / "tests" / "support")]
+import data  # noqa: E402
 import expectations  # noqa: E402
 from expectations import expect  # noqa: E402
 
@@ -50,6 +53,34 @@ def notices_a_fault(cgrun, folder):
            f"a fault is not noticed: {done.stdout}{done.stderr}")
 
 
+def names_digits(cgrun, folder):
+    """Trained on pairs, clip.cgraph finds the names of images that it has not seen."""
+    def call(*words):
+        done = subprocess.run([cgrun, "-q", FOLDER / "clip.cgraph", "--graph", *words],
+                              capture_output=True, text=True, timeout=300)
+        expect(done.returncode == 0, done.stderr)
+
+    def inputs(test):
+        words = ["--output", f"result={folder}/result.npy"]
+        for name, array in zip(("x", "names"), data.pairs(test)):
+            np.save(folder / f"{name}.npy", array)
+            words += ["--input", f"{name}={folder}/{name}.npy", "--batch", name]
+        return words
+
+    def share():
+        call("classify", "--load-state", state, *inputs(True))
+        found = np.load(folder / "result.npy")
+        expect(len(found) > 200, f"{len(found)} images")
+        return (found == np.arange(len(found)) % 10).mean()
+
+    state = folder / "state.safetensors"
+    call("step", "-n", "0", "--save-state", state)
+    before = share()
+    call("step", "--epochs", "4", "--load-state", state, "--save-state", state, *inputs(False))
+    after = share()
+    expect(before < 0.3 and after > 0.9, f"{before} and {after} of the names are right")
+
+
 def simulated(cgc, schedule):
     """The makespan in ps, and the bytes of the device that has the most."""
     flags = [word for name, value in LARGE.items() for word in ("-D", f"{name}={value}")]
@@ -80,6 +111,7 @@ def main():
     checked(sys.executable, options.cgrun, 20, torch=False)
     with tempfile.TemporaryDirectory() as folder:
         notices_a_fault(options.cgrun, pathlib.Path(folder))
+        names_digits(options.cgrun, pathlib.Path(folder))
     prefetch(options.cgc)
     has_torch = options.torch and os.path.exists(options.torch)
     if has_torch:
