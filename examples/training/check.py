@@ -3,7 +3,7 @@
 
   check.py                            all of them
   check.py moe --steps 100            one of them, for longer
-  check.py --cgrun build/release/cgrun
+  check.py --cgrun build/release/cgrun --device-map 'gpu[*]=cpu:0'
 
 One device is compared with several, threads with processes, and different orders of the same sums;
 where this Python has PyTorch, also with the same model there, on one device, and by hand on
@@ -85,9 +85,9 @@ def in_words(values, flags=()):
     return " ".join([*(f"{name}={value}" for name, value in values.items()), *flags])
 
 
-def train(cgrun, example, values, folder, flags=()):
-    """The losses of cgrun, from files x.npy ... in the folder."""
-    words = [cgrun, "-q", HERE / f"{example.name}.cgraph", "--every", *example.flags,
+def train(runner, example, values, folder, flags=()):
+    """The losses of cgrun, from files x.npy ... in the folder. `runner` begins the command."""
+    words = [*runner, HERE / f"{example.name}.cgraph", "--every", *example.flags,
              *consts(values)]
     for name in example.inputs:
         words += ["--input", f"{name}={folder}/{name}.npy", "--batch", name]
@@ -129,34 +129,35 @@ def find(name):
     return next(each for each in EXAMPLES if each.name == name)
 
 
-def check(cgrun, example, steps, folder, checks):
+def check(runner, example, steps, folder, checks):
     print(f"{example.name}, {steps} steps")
     arrays = example.make(steps)
     for name, array in zip(example.inputs, arrays):
         np.save(f"{folder}/{name}.npy", array)
     state = f"{folder}/initial.safetensors"
-    subprocess.run([cgrun, "-q", HERE / f"{example.name}.cgraph", *example.flags,
+    subprocess.run([*runner, HERE / f"{example.name}.cgraph", *example.flags,
                     *consts(example.single), "-n", "0", "--save-state", state], check=True,
                    timeout=300)
-    one = train(cgrun, example, example.single, folder)
+    one = train(runner, example, example.single, folder)
     checks.says("the loss goes down", one[-5:].mean() < 0.8 * one[:5].mean(),
                 f"from {one[:5].mean():.3f} to {one[-5:].mean():.3f}")
     for values in example.several:
-        losses = train(cgrun, example, values, folder)
+        losses = train(runner, example, values, folder)
         checks.close(f"{in_words(values)}, and one device", losses, one)
-        checks.equal(f"{in_words(values)}, processes and threads",
-                     train(cgrun, example, values, folder, ("--processes", "device")), losses)
+        if "--device-map" not in runner:  # cgrun takes one of the two
+            checks.equal(f"{in_words(values)}, processes and threads",
+                         train(runner, example, values, folder, ("--processes", "device")), losses)
     first = example.several[0]
-    losses = train(cgrun, example, first, folder)
+    losses = train(runner, example, first, folder)
     for values, flags in example.same:
         checks.equal(f"{in_words(values, flags)}, and {in_words(first)}",
-                     train(cgrun, example, values, folder, flags), losses)
+                     train(runner, example, values, folder, flags), losses)
     if HAS_TORCH:
         checks.close("one device, and PyTorch", one,
                      train_in_torch(example, "train", arrays, state, steps))
         checks.close(f"PyTorch by hand in {example.hand[0]} processes, and cgrun",
                      by_hand(example, arrays, state, steps, folder),
-                     train(cgrun, example, example.hand[1], folder))
+                     train(runner, example, example.hand[1], folder))
     else:
         print("  PyTorch is not installed here")
 
@@ -180,12 +181,17 @@ def main():
     parser.add_argument("examples", nargs="*", help="of " + ", ".join(e.name for e in EXAMPLES))
     parser.add_argument("--cgrun", default="cgrun", help="the runner")
     parser.add_argument("--steps", type=int, default=20)
+    parser.add_argument("--device-map", metavar="MAP", help="where there are fewer GPUs than nine: "
+                        "gpu[*]=cuda:0, or gpu[*]=cpu:0 for none; no processes are tried then")
     options = parser.parse_args()
+    runner = [options.cgrun, "-q"]
+    if options.device_map:
+        runner += ["--device-map", options.device_map]
     checks = Checks()
     chosen = [find(name) for name in options.examples] or EXAMPLES
     for example in chosen:
         with tempfile.TemporaryDirectory() as folder:
-            check(options.cgrun, example, options.steps, folder, checks)
+            check(runner, example, options.steps, folder, checks)
         ours, theirs = (lines_of_code(f"{example.name}.cgraph"),
                         lines_of_code(f"{example.name}_torch.py", no_part="one device"))
         checks.says("lines of code", ours < theirs, f"{ours}, by hand in PyTorch {theirs}")
