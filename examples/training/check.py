@@ -46,6 +46,13 @@ class Example:
 
 
 EXAMPLES = [
+    Example("gpt", ("tokens", "next"), lambda steps: data.texts(steps, 8, 32), "result",
+            {"S": 32}, [{"S": 32, "TP": 2}, {"S": 32, "PP": 4, "TP": 1},
+                        {"S": 32, "DP": 2, "M": 1, "PP": 2, "TP": 2}],
+            (4, {"S": 32, "PP": 2, "TP": 2}),
+            [({"S": 32, "TP": 2, "PP": 2}, ()),
+             ({"S": 32, "TP": 2, "PP": 2}, ("--schedule", "zb_h1(PP)")),
+             ({"S": 32, "TP": 2, "PP": 4}, ("--schedule", "gpipe()"))]),
     Example("clip", ("x", "names"), lambda steps: [a[:10 * steps] for a in data.pairs()], "result",
             {"I": 1, "T": 1, "M": 1}, [{"I": 2, "T": 2, "M": 2}, {"I": 5, "T": 4, "M": 5}],
             (4, {"I": 2, "T": 2, "M": 2}),

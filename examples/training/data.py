@@ -1,4 +1,4 @@
-"""The digits of examples/digits, as the trainings here take them."""
+"""The digits of examples/digits, and a text, as the trainings here take them."""
 import json
 import pathlib
 
@@ -31,6 +31,15 @@ def pairs(test=False):
     chosen = np.stack([each[:n] for each in of_digit], axis=1).reshape(-1)
     letters = [[ord(c) - ord("a") + 1 for c in name] + [0] * (5 - len(name)) for name in NAMES]
     return images[chosen], np.array(letters, np.int64)[labels[chosen]]
+
+
+def texts(steps, rows, tokens):
+    """Pieces of the text of the GPL, of which every Debian has a copy, and the characters that come
+    next: i64[steps * rows, tokens] each."""
+    text = np.frombuffer(pathlib.Path("/usr/share/common-licenses/GPL-3").read_bytes(), np.uint8)
+    starts = np.random.default_rng(1).integers(0, len(text) - tokens - 1, steps * rows)
+    pieces = np.stack([text[start:start + tokens + 1] for start in starts]).astype(np.int64) % 128
+    return np.ascontiguousarray(pieces[:, :-1]), np.ascontiguousarray(pieces[:, 1:])
 
 
 def read_state(path):
