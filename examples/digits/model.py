@@ -35,12 +35,14 @@ def save_safetensors(path, tensors):
 
 
 def load_safetensors(path):
+    """The f32 tensors by name. A saved state has numbers of other dtypes, too."""
     data = pathlib.Path(path).read_bytes()
     (length,) = struct.unpack("<Q", data[:8])
     tensors = {}
     for name, entry in json.loads(data[8:8 + length]).items():
-        begin, end = (8 + length + offset for offset in entry["data_offsets"])
-        tensors[name] = np.frombuffer(data[begin:end], np.float32).reshape(entry["shape"])
+        if entry.get("dtype") == "F32":  # the metadata have none
+            begin, end = (8 + length + offset for offset in entry["data_offsets"])
+            tensors[name] = np.frombuffer(data[begin:end], np.float32).reshape(entry["shape"])
     return tensors
 
 
