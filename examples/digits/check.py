@@ -2,7 +2,7 @@
 """Compares what the pipeline found with NumPy and with the truth; the exit code says whether it
 holds.
 
-    check.py --scores scores.npy --labels labels.npy [--weights digits.safetensors]
+    check.py --scores scores.npy --labels labels.npy [--weights trained.safetensors --gelu]
 
 Required: scores that differ from NumPy's by at most 1e-5 of the largest score, every label equal to
 NumPy's, and at least 98 % right of the test images, which the training never saw.
@@ -12,7 +12,7 @@ import sys
 
 import numpy as np
 
-from model import LAST_WRITERS, WEIGHTS, load_data, load_safetensors, scores
+from model import LAST_WRITERS, WEIGHTS, gelu, load_data, load_safetensors, relu, scores
 
 
 def main():
@@ -20,6 +20,7 @@ def main():
     parser.add_argument("--scores", required=True, help=".npy of f32[n, 10]")
     parser.add_argument("--labels", required=True, help=".npy of i64[n]")
     parser.add_argument("--weights", default=WEIGHTS, help="a .safetensors with fc1 and fc2")
+    parser.add_argument("--gelu", action="store_true", help="between the layers, instead of relu")
     arguments = parser.parse_args()
     found_scores, found_labels = np.load(arguments.scores), np.load(arguments.labels)
 
@@ -27,7 +28,7 @@ def main():
     # In f64, so that only the rounding of what was run is measured.
     trained = load_safetensors(arguments.weights)
     weights = {name: w.astype(np.float64) for name, w in trained.items()}
-    expected = scores(weights, images.astype(np.float64))
+    expected = scores(weights, images.astype(np.float64), gelu if arguments.gelu else relu)
     if found_scores.shape != expected.shape or found_labels.shape != labels.shape:
         print(f"wrong shapes: scores {found_scores.shape}, labels {found_labels.shape}; expected "
               f"{expected.shape} and {labels.shape}")

@@ -14,7 +14,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-BATCH, HIDDEN, EPOCHS, RATE, SHUFFLE, EVERY = 64, 256, 400, 0.005, 1, 880
+BATCH, HIDDEN, EPOCHS, RATE, SHUFFLE, EVERY = 64, 128, 400, 0.1, 1, 880
 
 
 class Net(nn.Module):
@@ -27,7 +27,7 @@ class Net(nn.Module):
             nn.init.zeros_(layer.bias)
 
     def forward(self, x):
-        return self.fc2(functional.relu(self.fc1(x)))
+        return self.fc2(functional.gelu(self.fc1(x)))
 
 
 def moved(x, step):
@@ -50,8 +50,8 @@ class Training:
         self.net, self.step = net, 0
         weights = [p for p in net.parameters() if p.dim() > 1]
         biases = [p for p in net.parameters() if p.dim() == 1]
-        self.optimizer = torch.optim.AdamW([{"params": weights, "weight_decay": 0.1},
-                                            {"params": biases, "weight_decay": 0.0}])
+        self.optimizer = torch.optim.SGD([{"params": weights, "weight_decay": 0.0003},
+                                          {"params": biases}], lr=RATE, momentum=0.9)
         self.train_x, self.train_y, self.test_x, self.test_y = (
             torch.from_numpy(np.load(f"{name}.npy"))
             for name in ("train_x", "train_y", "test_x", "test_y"))
