@@ -12,7 +12,7 @@ import sys
 
 import numpy as np
 
-from model import LAST_WRITERS, WEIGHTS, gelu, load_data, load_safetensors, relu, scores
+from model import WEIGHTS, gelu, load_data, load_safetensors, relu, scores
 
 
 def main():
@@ -24,7 +24,7 @@ def main():
     arguments = parser.parse_args()
     found_scores, found_labels = np.load(arguments.scores), np.load(arguments.labels)
 
-    images, labels, test, training = load_data()
+    images, labels, test, _ = load_data()
     # In f64, so that only the rounding of what was run is measured.
     trained = load_safetensors(arguments.weights)
     weights = {name: w.astype(np.float64) for name, w in trained.items()}
@@ -36,8 +36,6 @@ def main():
     right = found_labels == labels
     difference = np.abs(found_scores - expected).max() / np.abs(expected).max()
     unequal = int((found_labels != expected.argmax(axis=1)).sum())
-    last = np.arange(len(labels) - LAST_WRITERS, len(labels))
-    seen = np.isin(last, training).sum()
     checks = [
         (difference <= 1e-5,
          f"scores differ from NumPy's by at most {difference:.1e} of the largest"),
@@ -47,9 +45,7 @@ def main():
     ]
     for holds, text in checks:
         print(f"{'ok  ' if holds else 'FAIL'} {text}")
-    print(f"     {right.mean():.2%} right of all {len(labels)}, {right[last].mean():.2%} of the "
-          "last "
-          f"{len(last)} in file order ({seen} of which the training saw)")
+    print(f"     {right.mean():.2%} right of all {len(labels)}, most of which the training saw")
     return 0 if all(holds for holds, _ in checks) else 1
 
 
