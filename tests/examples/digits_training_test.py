@@ -35,8 +35,9 @@ STEPS = EPOCHS * STEPS_OF_EPOCH
 
 
 def command(line, folder):
+    # One thread for PyTorch and NumPy: the tensors are small.
     done = subprocess.run(list(map(str, line)), capture_output=True, text=True, cwd=folder,
-                          timeout=240, check=False)
+                          timeout=240, check=False, env={**os.environ, "OMP_NUM_THREADS": "1"})
     expect(done.returncode == 0, f"{line}: exit code {done.returncode}", done.stdout + done.stderr)
     return done.stdout + done.stderr
 
@@ -127,7 +128,6 @@ def by_torch(folder):
     import torch
     import digits_torch
     os.chdir(folder)
-    torch.set_num_threads(1)  # the tensors are small
     training = digits_torch.Training(digits_torch.Net())
     initial = load_safetensors("initial.safetensors")
     with torch.no_grad():
