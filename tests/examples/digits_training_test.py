@@ -49,8 +49,8 @@ class Training:
         command([options.cgc, "compile", "-q", EXAMPLE / "digits.cgraph", "-o", "digits.cgplan"],
                 folder)
 
-    def line(self, states, *flags, workers=True):
-        return [self.cgrun, "digits.cgplan", "--graph", "step", *["--workers", "1"][:2 * workers],
+    def line(self, states, *flags, by=("--workers", "1")):
+        return [self.cgrun, "digits.cgplan", "--graph", "step", *by,
                 "--epochs", str(EPOCHS), "--shuffle", str(SHUFFLE), "--batch", "x", "--batch", "y",
                 "--input", "x=train_x.npy", "--input", "y=train_y.npy", "--log", "loss",
                 "--save-state", f"{states}.safetensors", *flags]
@@ -110,7 +110,8 @@ def classifies(t):
 
 
 def goes_on(t):
-    """The bits of a run that was not disturbed, after an interrupt, a kill, and on more threads."""
+    """The bits of a run that was not disturbed: after an interrupt and a kill, by more threads, by
+    processes."""
     t.stopped("part", signal.SIGINT, 700)
     t.stopped("part", signal.SIGKILL, 3000, "--load-state", "part.safetensors")
     told = command(t.line("part", "--load-state", "part.safetensors", "--output", "loss=part.npy"),
@@ -118,8 +119,9 @@ def goes_on(t):
     executed = int(re.search(r"saved after (\d+) of 8800 executions", told)[1])
     expect(2900 <= executed < STEPS, f"it goes on behind {executed} executions")
     expect(t.bytes_of("part") == t.bytes_of("whole"), "a stopped run ends with other states")
-    command(t.line("threads", "--output", "loss=part.npy", workers=False), t.folder)
-    expect(t.bytes_of("threads") == t.bytes_of("whole"), "three threads leave other states")
+    for by in ((), ("--processes", "device")):
+        command(t.line("other", "--output", "loss=part.npy", by=by), t.folder)
+        expect(t.bytes_of("other") == t.bytes_of("whole"), f"other states are left by {by}")
 
 
 def by_torch(folder):
