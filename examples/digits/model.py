@@ -1,5 +1,6 @@
 """Code of train.py and check.py: the data, the .safetensors format, and the network in NumPy."""
 import json
+import math
 import pathlib
 import struct
 
@@ -35,12 +36,14 @@ def save_safetensors(path, tensors):
 
 
 def load_safetensors(path):
+    """The f32 tensors by name. A saved state has numbers of other dtypes, too."""
     data = pathlib.Path(path).read_bytes()
     (length,) = struct.unpack("<Q", data[:8])
     tensors = {}
     for name, entry in json.loads(data[8:8 + length]).items():
-        begin, end = (8 + length + offset for offset in entry["data_offsets"])
-        tensors[name] = np.frombuffer(data[begin:end], np.float32).reshape(entry["shape"])
+        if entry.get("dtype") == "F32":  # the metadata have none
+            begin, end = (8 + length + offset for offset in entry["data_offsets"])
+            tensors[name] = np.frombuffer(data[begin:end], np.float32).reshape(entry["shape"])
     return tensors
 
 
@@ -49,5 +52,13 @@ def hidden(weights, x):
     return x @ weights["fc1.weight"] + weights["fc1.bias"]
 
 
-def scores(weights, x):
-    return np.maximum(hidden(weights, x), 0) @ weights["fc2.weight"] + weights["fc2.bias"]
+def relu(x):
+    return np.maximum(x, 0)
+
+
+def gelu(x):
+    return 0.5 * x * (1 + np.vectorize(math.erf)(x / math.sqrt(2)))
+
+
+def scores(weights, x, activation=relu):
+    return activation(hidden(weights, x)) @ weights["fc2.weight"] + weights["fc2.bias"]

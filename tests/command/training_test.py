@@ -28,6 +28,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 import expectations  # noqa: E402
 import mpirun  # noqa: E402
 from expectations import expect, says  # noqa: E402
+from permutation import permutation  # noqa: E402
 
 PROGRAM = """import std.debug
 import std.tensor
@@ -73,24 +74,6 @@ graph count(by: i64) -> i64 {
 """
 ROWS, SLICE, SEED = 22, 4, 9
 OF_EPOCH = -(-ROWS // SLICE)
-
-
-def mix(z):
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9 % 2**64
-    z = (z ^ z >> 27) * 0x94d049bb133111eb % 2**64
-    return z ^ z >> 31
-
-
-def permutation(rows, seed, epoch):
-    """As runtime/base/permutation.h documents it."""
-    golden = 0x9e3779b97f4a7c15
-    state = mix((seed + (epoch + 1) * golden) % 2**64)
-    order = list(range(rows))
-    for i in range(rows - 1, 0, -1):
-        state = (state + golden) % 2**64
-        j = mix(state) * (i + 1) >> 64
-        order[i], order[j] = order[j], order[i]
-    return order
 
 
 def read(path):
