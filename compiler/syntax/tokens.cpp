@@ -214,7 +214,7 @@ bool StartsDeclaration(const Lexemes& lexemes, size_t at) {
     case Lexer::OP:
       return lexeme.first_on_line || third == Lexer::LPAREN || third == Lexer::LT;
     case Lexer::TYPE:
-      return third == Lexer::ASSIGN || third == Lexer::LPAREN;
+      return lexeme.first_on_line || third == Lexer::ASSIGN || third == Lexer::LPAREN;
     case Lexer::PLACE:
       return lexeme.first_on_line || third == Lexer::ASSIGN || third == Lexer::LBRACKET;
     default:

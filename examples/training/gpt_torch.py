@@ -11,7 +11,7 @@ from torch.distributed.pipelining import PipelineStage, Schedule1F1B
 from torch.nn import functional
 
 DP, PP, TP = 1, 2, 2
-M, B, V, LAYERS, HEADS, E, RATE = 2, 4, 128, 4, 8, 256, 0.001
+M, B, V, LAYERS, HEADS, E, RATE = 2, 4, 128, 4, 8, 256, 0.0005
 H = E // HEADS
 
 

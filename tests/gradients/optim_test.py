@@ -72,6 +72,49 @@ graph step(x: f32[2, 5, 4], y: f32[2, 5, 4], rate: f32) -> (loss: f32, norm: f32
   return (loss: loss, norm: norm)
 }
 """
+# The same net four times: weights apart or as a tuple, updated by an optimizer or by hand.
+WEIGHTS = """import std.nn
+import std.optim
+import std.tensor
+type Layer = (w: f32[3, 4], b: f32[4])
+fn sgd_step(w: Layer, g: Layer, rate: f32) -> Layer {{
+  return (p - rate * d for (p, d) in zip(w, g))
+}}
+actor Apart() {{
+  param w: f32[3, 4] = normal(seed: 1)
+  param b: f32[4] = normal(seed: 11)
+  method forward(x: f32[n, 3]) -> f32[n, 4] {{ return relu(x @ w + b) }}
+  method params() -> (w: f32[3, 4], b: f32[4]) {{ return (w: w, b: b) }}
+}}
+actor Tuple() {{
+  param layer: Layer = (normal(seed: seed) for seed in [1, 11])
+  method forward(x: f32[n, 3]) -> f32[n, 4] {{ return relu(x @ layer.w + layer.b) }}
+  method params() -> Layer {{ return layer }}
+  method by_hand(g: Layer, rate: f32) {{ layer = sgd_step(layer, g, rate) }}
+  method by_name(g: Layer, rate: f32) {{
+    layer.w -= rate * g.w
+    layer.b = layer.b - rate * g.b
+  }}
+}}
+place apart = Apart() on cpu[0] trained by {optimizer}
+place together = Tuple() on cpu[0] trained by {optimizer}
+place hand = Tuple() on cpu[0]
+place name = Tuple() on cpu[0]
+graph step(x: f32[5, 3], y: f32[5, 4], rate: f32) {{
+  let a = mean(square(apart.forward(x) - y))
+  let g = grad(a, of: apart)
+  apart.update(g, rate: rate, scale: minimum(1.0, 1.0 / global_norm(g)))
+  let t = mean(square(together.forward(x) - y))
+  let h = grad(t, of: together)
+  together.update(h, rate: rate, scale: minimum(1.0, 1.0 / global_norm(h)))
+  hand.by_hand(grad(mean(square(hand.forward(x) - y)), of: hand.layer), rate)
+  name.by_name(grad(mean(square(name.forward(x) - y)), of: name).layer, rate)
+}}
+graph peek() -> (apart: Layer, together: Layer, hand: Layer, name: Layer) {{
+  return (apart: apart.params(), together: together.params(), hand: hand.params(),
+          name: name.params())
+}}
+"""
 CHANGED = """import std.tensor
 actor Net() {
   param w: f32[4] = full(0.5)
@@ -289,6 +332,30 @@ def check_changed(runs):
     near(given["apart"], 5 * np.sqrt(np.sum(w * w)), "norm of copies that are changed apart", 1e-6)
 
 
+def check_weights(runs, random):
+    """A tuple of params ends with the bits of params apart; by hand with those of a plain SGD."""
+    x, y = (random.standard_normal(shape, np.float32) for shape in ((5, 3), (5, 4)))
+    inputs = {"x": x, "y": y, "rate": np.float32(0.1)}
+    for optimizer in ("sgd(momentum: 0.9)", "adam()", "adamw()", "lion()"):
+        program = runs.write("weights", WEIGHTS.format(optimizer=optimizer))
+        start = runs(program, "peek")
+        state = str(runs.folder / "weights.safetensors")
+        runs(program, "step", inputs, "-n", str(STEPS), "--save-state", state)
+        end = runs(program, "peek", (), "--load-state", state)
+        for field in ("w", "b"):
+            one, other = end[f"apart.{field}"], end[f"together.{field}"]
+            expect(np.array_equal(one, other), f"{optimizer}: {field} of a tuple differs")
+            expect(not np.array_equal(one, start[f"apart.{field}"]), f"{optimizer}: {field} stays")
+            expect(np.array_equal(end[f"hand.{field}"], end[f"name.{field}"]),
+                   f"{field} by hand and by name")
+        w, b = start["hand.w"].astype(np.float64), start["hand.b"].astype(np.float64)
+        for _ in range(STEPS):
+            gw, gb = gradients(x, y, w, b)
+            w, b = w - 0.1 * gw, b - 0.1 * gb
+        near(end["hand.w"], w, "w by hand")
+        near(end["hand.b"], b, "b by hand")
+
+
 def check_rates(runs):
     program = runs.write("rates", RATES)
     for step in (0, 1, 3, 4, 7, 12, 19, 20, 30):
@@ -314,6 +381,7 @@ def main():
             check_mixed(runs, number, *case, random)
         check_clipping(runs, random)
         check_changed(runs)
+        check_weights(runs, random)
         check_rates(runs)
     print(f"optimizers: {expectations.checks} checks")
 

@@ -2,12 +2,15 @@
 """Collectives over any dimension, of random shapes, against NumPy: what each participant gets, and
 the gradient of what it gave, in threads and in a process for each device. A program has several
 graphs, each with one collective of tensors of its own shapes, some of them of a tuple, some with a
-dimension whose extent is known only while running.
+dimension whose extent is known only while running. With `--emulated` the places are on emulated
+GPUs, of which each run does its work in another order.
 
   collective_dims.py --cgc build/release/cgc --cgrun build/release/cgrun [--count 20] [--seed 1]
+      [--emulated build/release/emulated:build/release]
 """
 import argparse
 import json
+import os
 import pathlib
 import random
 import subprocess
@@ -143,20 +146,22 @@ class Case:
         return methods, graphs
 
 
-def run(command, cwd):
-    done = subprocess.run(command, capture_output=True, text=True, cwd=cwd, timeout=120)
+def run(command, cwd, variables):
+    done = subprocess.run(command, capture_output=True, text=True, cwd=cwd, timeout=120,
+                          env={**os.environ, **variables})
     if done.returncode != 0:
         raise AssertionError(f"{' '.join(map(str, command))}\n{done.stderr}")
     return done.stdout
 
 
-def outputs(cgrun, folder, graph, inputs, flags):
+def outputs(cgrun, folder, graph, inputs, flags, variables):
     """The outputs of a graph, flat, in the order of the program."""
     given = []
     for name, array in inputs.items():
         np.save(folder / f"{name}.npy", array)
         given += ["--input", f"{name}={name}.npy"]
-    text = run([cgrun, "-q", "p.cgraph", "--graph", graph, "--json", *given, *flags], folder)
+    text = run([cgrun, "-q", "p.cgraph", "--graph", graph, "--json", *given, *flags], folder,
+               variables)
     return [np.array(each["data"], np.float32) for each in json.loads(text)["outputs"].values()]
 
 
@@ -170,7 +175,7 @@ def compare(case, what, given, wanted, program):
                                  f"{program}")
 
 
-def check(cgrun, folder, case, rng, program, flags):
+def check(cgrun, folder, case, rng, program, flags, variables):
     """Compares the results of a case, and its gradients; returns how many arrays it compared."""
     numbers = np.random.default_rng(rng.randrange(1 << 30))
     xs = [[numbers.integers(-9, 9, s).astype(np.float32) for s in case.shapes]
@@ -180,7 +185,8 @@ def check(cgrun, folder, case, rng, program, flags):
                      case.concat, case.root) for t in range(len(case.shapes))]
     wanted = each if case.kind == "gather" else [
         each[t][r] for r in range(case.parts) for t in range(len(case.shapes))]
-    compare(case, flags, outputs(cgrun, folder, f"g{case.number}", inputs, flags), wanted, program)
+    given = outputs(cgrun, folder, f"g{case.number}", inputs, flags, variables)
+    compare(case, flags, given, wanted, program)
     if not case.graded:
         return len(wanted)
     weights = [numbers.integers(-9, 9, case.result_shape(case.shapes[0])).astype(np.float32)
@@ -188,9 +194,17 @@ def check(cgrun, folder, case, rng, program, flags):
     inputs |= {f"w{r}": w for r, w in enumerate(weights)}
     back = transposed(case.kind, weights, case.split, case.concat)
     back = [2 * g for g in ([back] if case.kind == "scatter" else back)]
-    given = outputs(cgrun, folder, f"d{case.number}", inputs, flags)
+    given = outputs(cgrun, folder, f"d{case.number}", inputs, flags, variables)
     compare(case, f"gradient {flags}", given, back, program)
     return len(wanted) + len(back)
+
+
+def emulation(folders, seed):
+    """The environment of a run on emulated GPUs."""
+    libraries = ":".join(map(os.path.abspath, folders.split(":")))
+    return {"LD_LIBRARY_PATH": libraries,
+            "CGRAPH_EMULATION": f"devices=4,seed={seed},protect=0,channels={8 * (seed % 2)},"
+                                f"peers={seed // 2 % 2}"}
 
 
 def main():
@@ -199,6 +213,7 @@ def main():
     parser.add_argument("--cgrun", type=pathlib.Path, required=True)
     parser.add_argument("--count", type=int, default=20)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--emulated", metavar="FOLDERS", help="with the libraries of emulated GPUs")
     arguments = parser.parse_args()
     cgrun = arguments.cgrun.resolve()
     compared, kinds = 0, set()
@@ -208,13 +223,18 @@ def main():
         parts = [case.text() for case in cases]
         program = ("import std.tensor\nactor P() {\n" + "".join(m for m, _ in parts) +
                    "}\nplace p[i in 0..4] = P() on cpu[i]\n" + "".join(g for _, g in parts))
+        if arguments.emulated:
+            program = program.replace("on cpu[", "on gpu[")
         with tempfile.TemporaryDirectory() as name:
             folder = pathlib.Path(name)
             (folder / "p.cgraph").write_text(program)
             for case in cases:
-                flags = rng.choice([[], [], ["--processes", "device"]])
+                flags, variables = rng.choice([[], [], ["--processes", "device"]]), {}
+                if arguments.emulated:
+                    flags = ["--require-gpu"]
+                    variables = emulation(arguments.emulated, rng.randint(1, 1 << 30))
                 try:
-                    compared += check(cgrun, folder, case, rng, program, flags)
+                    compared += check(cgrun, folder, case, rng, program, flags, variables)
                 except AssertionError as wrong:
                     sys.exit(f"seed {seed}: {wrong}")
                 kinds.add((case.kind, bool(flags), case.graded))

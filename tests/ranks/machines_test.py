@@ -132,6 +132,7 @@ CASES = [  # graph, inputs, flags
     ("overlapped", {"x": numbers((64, 64)) / 8}, ["-n", "20"]),
     ("spread", {"x": EIGHT}, ["-n", "3"]),
     ("collected", {"x": EIGHT}, ["-n", "30"]),
+    ("other_dims", {"x": numbers((64, 64)) / 8}, ["-n", "3"]),
     ("members_beside", {"x": EIGHT}, ["-n", "3"]),
     ("ragged", {"x": numbers(1000), "length": np.int64(77)}, ["-n", "3"]),
 ]

@@ -29,8 +29,21 @@ bool CanBeOperand(const StaticType& type) {
   return type.kind == StaticType::kTensor || type.is_number() || type.kind == StaticType::kBool;
 }
 
+// Says how arithmetic is written of each field of a tuple.
+std::string OfEachField(BinaryOperator op, const StaticType& a, const StaticType& b) {
+  const bool arithmetic = op >= BinaryOperator::kAdd && op <= BinaryOperator::kModulo;
+  const bool a_tuple = a.kind == StaticType::kTuple, b_tuple = b.kind == StaticType::kTuple;
+  if (!arithmetic || (!a_tuple && !b_tuple)) return "";
+  const bool of_two = (a_tuple || !a.known()) && (b_tuple || !b.known());
+  const char* form = of_two    ? "(a {0} b for (a, b) in zip(t, u))"
+                     : a_tuple ? "(a {0} x for a in t)"
+                               : "(x {0} a for a in t)";
+  return "of each field of a tuple it is written " + fmt::format(fmt::runtime(form), Spelling(op));
+}
+
 StaticType RefuseOperands(Scope& scope, BinaryOperator op, const StaticType& a, const StaticType& b,
-                          Range range, const std::string& mend) {
+                          Range range, std::string mend) {
+  if (mend.empty()) mend = OfEachField(op, a, b);
   scope.Report(Code::kE0409, range,
                fmt::format("`{}` does not take {} and {}{}", Spelling(op), scope.Describe(a),
                            scope.Describe(b), mend.empty() ? "" : "; " + mend));
@@ -95,9 +108,11 @@ StaticType UnaryType(Scope& scope, const syntax::Unary& node, const StaticType& 
     return StaticType();
   }
   if (node.is_not ? operand.kind == StaticType::kBool : operand.is_number()) return operand;
+  const bool of_tuple = !node.is_not && operand.kind == StaticType::kTuple;
   scope.Report(
       Code::kE0409, range,
-      fmt::format("`{}` does not take {}", node.is_not ? "not" : "-", scope.Describe(operand)));
+      fmt::format("`{}` does not take {}{}", node.is_not ? "not" : "-", scope.Describe(operand),
+                  of_tuple ? "; of each field it is written (-a for a in t)" : ""));
   return StaticType();
 }
 

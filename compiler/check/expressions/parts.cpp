@@ -169,6 +169,9 @@ StaticType IndexType(Scope& scope, const Value& base, const std::vector<Value>& 
       mend = fmt::format(": a loop over an array of places gives the places, so write {}.f(...)",
                          scope.checker.sources.Text(at));
     }
+    if (kind == StaticType::kStr && type.kind == StaticType::kTuple) {
+      mend = "; a field of a tuple is written with a dot, t.name, and items(t) gives the names";
+    }
     scope.Report(Code::kE0418, at,
                  fmt::format("a subscript is a compile-time int or a range a..b; this is {}{}",
                              scope.Describe(subscript.type), mend));

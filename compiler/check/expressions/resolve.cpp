@@ -38,9 +38,14 @@ Value ResolveValue(Scope& scope, syntax::ExprId id) {
 Value ResolveCompileTime(Scope& scope, syntax::ExprId id, const char* what) {
   Value value = ResolveValue(scope, id);
   if (value.type.kind != StaticType::kTensor) return value;
+  const bool of_op = std::holds_alternative<CallOp>(scope.program.exprs[value.id].node);
   scope.Report(Code::kE0420, scope.Written(id).range,
-               fmt::format("{} must be known at compile time; this is {}", what,
-                           scope.Describe(value.type)));
+               fmt::format("{} must be known at compile time; this is {}{}", what,
+                           scope.Describe(value.type),
+                           of_op && value.type.rank == 0
+                               ? "; numbers are made of numbers by sqrt, exp, log, pow, minimum "
+                                 "and maximum"
+                               : ""));
   value.type = StaticType();
   return value;
 }

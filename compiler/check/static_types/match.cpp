@@ -79,7 +79,13 @@ std::optional<Mismatch> Matcher::Match(TypeId expected, const StaticType& given)
 }
 
 std::optional<Mismatch> Matcher::MatchTuple(const TupleType& expected, const StaticType& given) {
-  if (given.kind != StaticType::kTuple) return Mismatch{Code::kE0406, ""};
+  if (given.kind != StaticType::kTuple) {
+    const bool may_be_any = given.kind == StaticType::kTensor && !given.dtype && given.rank < 0;
+    return Mismatch{Code::kE0406,
+                    may_be_any ? fmt::format("(zeros() for i in 0..{}) makes one for each field",
+                                             expected.fields.size())
+                               : ""};
+  }
   if (given.parts.size() != expected.fields.size()) {
     return Mismatch{Code::kE0406,
                     fmt::format("{} where the type has {}", Counted(given.parts.size(), "field"),

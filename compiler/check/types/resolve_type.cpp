@@ -107,7 +107,9 @@ bool AddDims(Scope& scope, const syntax::NamedType& type, TypeId id, Range range
   return false;
 }
 
-// Resolves the definition of a named type where its name stands: a type of its own for each use.
+// Resolves the definition of a named type where its name stands, in a scope of the file that
+// declares it: a type of its own for each use. Arguments are resolved where the definition has the
+// parameter, in the scope of the use, so that `n` of Rows(n) is bound like any dimension.
 TypeId ResolveUse(Scope& scope, const syntax::NamedType& type, NamedTypeId id, Range range,
                   TypeRole role) {
   Checker& checker = scope.checker;
@@ -189,10 +191,11 @@ std::vector<std::string> TypeNames(const Scope& scope) {
   return names;
 }
 
-TypeId ResolveName(Scope& scope, const syntax::NamedType& type, Range range, TypeRole role) {
+// Resolves the name of a dtype variable or of a compile-time kind; nothing for other names.
+std::optional<TypeId> ResolveKnownName(Scope& scope, const syntax::NamedType& type, Range range,
+                                       TypeRole role) {
   const std::string& name = type.name.text;
-  const auto generic = type.qualifier ? std::nullopt : scope.FindGeneric(name);
-  if (generic) {
+  if (auto generic = scope.FindGeneric(name)) {
     RefuseArguments(scope, type, range);
     TensorType resolved;
     resolved.generic = *generic;
@@ -203,7 +206,7 @@ TypeId ResolveName(Scope& scope, const syntax::NamedType& type, Range range, Typ
                                                                 {"float", CompileTimeKind::kFloat},
                                                                 {"str", CompileTimeKind::kStr}};
   auto kind = kKinds.find(name);
-  if (kind != kKinds.end() && !type.qualifier) {
+  if (kind != kKinds.end()) {
     RefuseArguments(scope, type, range);
     if (type.has_dims) {
       scope.Report(
@@ -214,9 +217,15 @@ TypeId ResolveName(Scope& scope, const syntax::NamedType& type, Range range, Typ
     }
     return AddType(scope, CompileTimeType{kind->second}, range);
   }
-  if (name == "opaque" && !type.qualifier) {
-    scope.Report(Code::kE0715, range, "`opaque` is not in the language yet; values are tensors");
-    return Poison(scope, range);
+  if (name != "opaque") return std::nullopt;
+  scope.Report(Code::kE0715, range, "`opaque` is not in the language yet; values are tensors");
+  return Poison(scope, range);
+}
+
+TypeId ResolveName(Scope& scope, const syntax::NamedType& type, Range range, TypeRole role) {
+  const std::string& name = type.name.text;
+  if (!type.qualifier) {
+    if (const auto known = ResolveKnownName(scope, type, range, role)) return *known;
   }
   const Found found = type.qualifier ? FindQualified(scope.checker, scope.module,
                                                      type.qualifier->text, name, type.name.range)

@@ -106,12 +106,12 @@ bool HasAsDim(const program::Program& program, program::TypeId id, program::Loca
 // a fn's result is as long, as of arange(n).
 bool TakesExtent(const ElaborationContext& elaboration, const program::Parameter& parameter,
                  const Value& value, const Frame& callee) {
-  if (!callee.takes_extents || !DimOfExtent(elaboration, value)) return false;
+  if (!callee.takes_extents || !callee.signature->result.valid()) return false;
   const auto* type =
       std::get_if<program::CompileTimeType>(&elaboration.program.types[parameter.type].node);
-  const program::TypeId result = callee.signature->result;
-  return type && type->kind == program::CompileTimeKind::kInt && result.valid() &&
-         HasAsDim(elaboration.program, result, parameter.local);
+  return type && type->kind == program::CompileTimeKind::kInt &&
+         DimOfExtent(elaboration, value).has_value() &&
+         HasAsDim(elaboration.program, callee.signature->result, parameter.local);
 }
 
 bool BindParameter(ElaborationContext& elaboration, const program::Parameter& parameter,

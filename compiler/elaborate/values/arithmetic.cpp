@@ -224,7 +224,8 @@ Folded FoldFunction(program::NumberFunction function, const Value& a, const Valu
     return ints ? FoldIntegerPow(*a.As<int64_t>(), *b.As<int64_t>()) : FoldPow(*x, *y);
   }
   const bool is_minimum = function == NumberFunction::kMinimum;
-  const bool takes_a = FoldBinary(BinaryOperator::kLess, a, b).value->As<bool>()[0] == is_minimum;
+  const bool is_less = *FoldBinary(BinaryOperator::kLess, a, b).value->As<bool>();
+  const bool takes_a = is_less == is_minimum;
   if (ints) return {takes_a ? a : b, ""};
   return {Value(takes_a ? *x : *y), ""};
 }

@@ -53,10 +53,15 @@ void Builder::CheckChain(const Chain& chain) {
   if (chain.operators.size() < 2) return;
   if (!comparison && strength != Strength(BinaryOperator::kRange)) return;
   const Range& second = chain.operator_ranges[1];
+  const bool in_angles =  // zeros<Layer>()
+      chain.operators[0] == BinaryOperator::kLess && chain.operators[1] == BinaryOperator::kGreater;
   errors_
       .Report(Code::kE0206, second.begin, second.end,
-              comparison ? "comparisons do not chain; join two of them with `and`"
-                         : "a range has one `..`")
+              !comparison ? "a range has one `..`"
+              : in_angles ? "comparisons do not chain; join two of them with `and`; the type of a "
+                            "call in < > begins with a dtype, zeros<f32[4]>(), and one with a name "
+                            "is a hint, let x: Layer = ..."
+                          : "comparisons do not chain; join two of them with `and`")
       .AddNote(chain.operator_ranges[0], "the first one");
 }
 

@@ -28,10 +28,10 @@ class CommonMistakes {
            DimsInParentheses() || TypeBeforeName() || StateWithoutType() ||
            ParameterWithoutType() || ParametersMissing() || ResultWithOtherSign() ||
            BodyAfterAssign() || PlaceWithoutDevice() || BoundOfMemory() || PreferenceOfOne() ||
-           AttributeWithoutValue() || Lambda() || SeveralValues() || Import() ||
-           ResourceWithBracketsTwice() || AttributeAfterBody() || StatementInFile() ||
-           TypeParameters() || PlacesWithoutIndex() || PlaceOnSeveralDevices() ||
-           AttributeWithSign() || ClauseOfStates();
+           AttributeWithoutValue() || Generator() || TypeWithOtherSign() || Lambda() ||
+           SeveralValues() || Import() || ResourceWithBracketsTwice() || AttributeAfterBody() ||
+           StatementInFile() || TypeParameters() || PlacesWithoutIndex() ||
+           PlaceOnSeveralDevices() || AttributeWithSign() || ClauseOfStates();
   }
 
  private:
@@ -436,6 +436,31 @@ class CommonMistakes {
     return SayWithFix(message, lexemes_[at_ - 1].end, lexemes_[at_ + 1].end, value);
   }
 
+  // `f(x for x in xs)`
+  bool Generator() {
+    return type() == Lexer::FOR && rule_ == Grammar::RuleArguments && EndsOperand(TypeAt(-1)) &&
+           Say("a comprehension has brackets of its own: [f(x) for x in xs] is a list, "
+               "(f(x) for x in xs) a tuple");
+  }
+
+  // `type W: (up: f32)`, `type W { up: f32 }`, `type W = { up: f32 }`, `type W<d> = f32[d]`
+  bool TypeWithOtherSign() {
+    const bool behind_name = TypeAt(-2) == Lexer::TYPE && IsName(TypeAt(-1));
+    const bool braces = type() == Lexer::LBRACE && TypeAt(-1) == Lexer::ASSIGN &&
+                        IsName(TypeAt(-2)) && TypeAt(-3) == Lexer::TYPE;
+    if (behind_name && type() == Lexer::LT) {
+      return Say(
+          fmt::format("the parameters of a type stand in parentheses: type {}(d: int) = "
+                      "f32[d, d]",
+                      TextAt(-1).str()));
+    }
+    const bool sign = behind_name && (type() == Lexer::COLON || type() == Lexer::LBRACE);
+    return (sign || braces) &&
+           Say(fmt::format("a type is named with `=`, and a tuple has parentheses: type {} = (up: "
+                           "f32[4], bias: f32)",
+                           TextAt(braces ? -2 : -1).str()));
+  }
+
   bool Lambda() {
     const bool here = TextAt(-1) == "lambda" || TextAt(-2) == "lambda" || TextAt(0) == "lambda";
     return here && Say("functions have names and stand beside the graphs: "
@@ -446,6 +471,11 @@ class CommonMistakes {
   bool SeveralValues() {
     if (type() != Lexer::COMMA) return false;
     if (Expects(Lexer::ASSIGN)) return Say("several names stand in parentheses: let (a, b) = t");
+    if (Expects(Lexer::IN)) {
+      return Say(
+          "several names stand in parentheses: for (a, b) in zip(xs, ys), for (name, x) in "
+          "items(t)");
+    }
     if (Expects(Lexer::LBRACE)) {
       return Say("several results are one tuple: -> (f32[4], i64), or -> (y: f32[4], i: i64)");
     }

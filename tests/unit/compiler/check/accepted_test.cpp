@@ -61,6 +61,45 @@ actor A() {
 })");
 }
 
+TEST_CASE("named types stand wherever a type stands") {
+  Accept(R"(import std.tensor
+type Real = f32
+type Vec(n: int) = Real[n]
+type Sizes = [int; 2]
+type Pair = (int, float)
+type Flag = bool
+const S: Sizes = [2, 3]
+const P: Pair = (1, 2)
+op twice(x: Vec(n)) -> Vec(n) cost(flops: n, bytes: 8 * n) kernel "relu"
+fn generic<T: float>(x: T[*s], y: Real[*s]) -> Real[*s] { return cast<Real>(x) + y }
+fn flagged(x: Vec(4), f: Flag) -> Vec(4) { return if f { x } else { -x } }
+optimizer mine(mu: float = 0.9) {
+  state m: Real[*s] = zeros()
+  method update(w: Real[*s], g: Real[*s], rate: Real) -> Real[*s] {
+    m = mu * m + g
+    return w - rate * m
+  }
+}
+actor A(sizes: Sizes, d: int) {
+  param w: Vec(d) = ones()
+  state log: [Vec(d); sizes[0]] = [zeros() for i in 0..sizes[0]]
+  method f(x: Vec(d), f: Flag) -> (y: Vec(d), n: [Real; 2]) {
+    log[0] = x
+    return (y: twice(x) * w, n: [sum(x), 1.0])
+  }
+  method nat(x: Vec(d)) -> Vec(d) = extern "libx.so:f"
+}
+place a = A(S, 4) on cpu[0] trained by mine()
+graph g(x: f16[4], f: Flag) -> (y: Vec(4), n: [Real; 2]) {
+  let h: Vec(4) = generic(x, flagged(full(2.0), true))
+  let r = a.f(h, f)
+  a.update(grad(sum(r.y), of: a), rate: 0.1)
+  return r
+}
+schedule sch(n: int, s: Sizes = [1, 2]) { limit forward - backward <= n + s[0] }
+topology top(s: Sizes = [1, 2]) { device gpu[i] [i in 0..s[0]] { memory: 1GB } })");
+}
+
 TEST_CASE("a word is a name wherever it begins no type") {
   Accept(R"(import std.tensor
 type Type(type: int) = f32[type]
