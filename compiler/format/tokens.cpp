@@ -187,7 +187,8 @@ class Maker {
         !tokens_.empty() && (tokens_.back().Is("op") || tokens_.back().Is("deprecated"));
     const bool clause =
         (text == "where" || text == "with") && open_.empty() && after_operand && !names_op;
-    const bool sorts = text == "by" && roles_.sorted.count(last_begin_) > 0;
+    const bool keys = !tokens_.empty() && tokens_.back().Is("keyed");
+    const bool sorts = text == "by" && (keys || roles_.sorted.count(last_begin_) > 0);
     const bool begins_rule = roles_.gradients.count(word.begin) > 0;
     if (clause || sorts || begins_rule) token.kind = WordKind::kKeyword;
     last_begin_ = word.begin;
