@@ -104,7 +104,7 @@ std::string ForeignFlagHint(std::string_view flag) {
        "; give cgrun --save-every N, with --save-state FILE.safetensors"},
       {{"--resume", "--resume-from", "--checkpoint", "--from-checkpoint"},
        "; give cgrun --load-state FILE.safetensors, with --epochs to go on where it was saved"},
-      {{"--every-eval", "--evaluate-every", "--eval-steps", "--eval-interval"},
+      {{"--evaluate-every", "--eval-steps", "--eval-interval"},
        "; give cgrun --eval-every N"},
       {{"--log-interval", "--logging-steps"}, "; give cgrun --log-every N"},
       {{"--seed"},

@@ -109,7 +109,7 @@ void AddTrainingFlags(CLI::App& app, TrainingOptions& training) {
                  "execute this graph, too, from time to time and at the end, and print its outputs "
                  "as --log does; --input GRAPH.NAME is its input")
       ->option_text("GRAPH");
-  app.add_option("--eval-every", training.eval_every,
+  app.add_option("--eval-every,--every-eval", training.eval_every,
                  "executions until the next --eval; without it those of an epoch or, where an "
                  "epoch is one execution, 100")
       ->check(kExecutions);

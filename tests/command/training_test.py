@@ -354,7 +354,7 @@ def refused(runs):
             continue  # so many executions may be counted; others are not reached
         says(runs.step(*flags, status=2).stderr, text)
     for flag, text in (("--checkpoint-every", "--save-every N"), ("--seed", "--shuffle SEED"),
-                       ("--resume", "--load-state FILE"), ("--every-eval", "--eval-every N"),
+                       ("--resume", "--load-state FILE"), ("--eval-steps", "--eval-every N"),
                        ("--log-interval", "--log-every N")):
         says(runs.step(flag, "3", status=2).stderr, f"unknown flag `{flag}`", text)
     says(runs.run("--graph", "count", "--input", "by=1", "--epochs", "2", "--shuffle", "1",
