@@ -163,8 +163,10 @@ class ActionFinder {
 
   void Divide(uint32_t kind, const std::vector<CallId>& calls) {
     const std::vector<std::string> all = NamesOf(calls);
-    if (std::find(all.begin(), all.end(), "mb") != all.end()) {
-      const auto mb = std::find(all.begin(), all.end(), "mb");
+    counted_[kind] = std::nullopt;
+    if (all.empty()) return;
+    const auto mb = std::find(all.begin(), all.end(), program::kMicrobatch);
+    if (mb != all.end()) {
       counted_[kind] = std::vector<std::string>(all.begin(), mb + 1);
       return;
     }
@@ -178,7 +180,6 @@ class ActionFinder {
       counted_[kind] = std::move(names);
       return;
     }
-    counted_[kind] = std::nullopt;
   }
 
   bool AreActions(const std::vector<CallId>& calls, const std::vector<std::string>& names) {

@@ -5,7 +5,8 @@
 // with the same keys and conditions. Which variables count micro-batches is what `per:` says; else
 // the variable `mb`, of the rules or of the program's loops; else the outermost loop variables, as
 // few as leave no two calls of one method of one place in an action of which neither uses what the
-// other makes: turns of a loop over micro-batches are independent, layers are not.
+// other makes: turns of a loop over micro-batches are independent, layers are not. Calls in no loop
+// are actions by themselves.
 #ifndef CGRAPH_COMPILER_ELABORATE_RULES_ACTIONS_H_
 #define CGRAPH_COMPILER_ELABORATE_RULES_ACTIONS_H_
 

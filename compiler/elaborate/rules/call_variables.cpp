@@ -111,8 +111,8 @@ void CallVariables::ReportMissing(const graph::Call& call, const std::string& na
   const std::string has =
       names.empty() ? "it has none" : fmt::format("it has {}", fmt::join(names, ", "));
   const std::string near = DidYouMean(name, names);
-  const bool counts = use_.per.value.valid() &&
-                      rule.begin == elaboration_.program.exprs[use_.per.value].range.begin;
+  const bool counts =
+      use_.per.value.valid() && rule == elaboration_.program.exprs[use_.per.value].range;
   const char* const mend = counts ? "" : "; `with` says what a variable is called here";
   Report(elaboration_, Code::kE0533, use_.range,
          fmt::format("{} has no variable `{}`, which {}: {}{}", CallText(call), name,

@@ -61,13 +61,7 @@ class RuleMaker {
     }
     bool sorted = true;
     for (const program::OrderRule& rule : schedule_.orders) sorted = SortOrder(rule) && sorted;
-    FindActions(graph_, &variables_, rules_);
-    for (CallId id : graph_.calls.Ids()) {
-      const uint32_t action = rules_.calls[id.index].action;
-      if (action == graph::kNoAction) continue;
-      if (action >= calls_of_.size()) calls_of_.resize(action + 1);
-      calls_of_[action].push_back(id);
-    }
+    GroupActions();
     for (size_t i = 0; i < schedule_.limits.size(); ++i) CheckRemoved(schedule_.limits[i], i);
     for (const program::FuseRule& rule : schedule_.fusions) Fuse(rule);
     for (size_t i = 0; sorted && i < schedule_.orders.size(); ++i) Order(schedule_.orders[i], i);
@@ -179,6 +173,16 @@ class RuleMaker {
                        variables_.CallText(*gone)))
         .AddNote(limit.range, "the rule")
         .AddNote(gone->site, "the call");
+  }
+
+  void GroupActions() {
+    FindActions(graph_, &variables_, rules_);
+    for (CallId id : graph_.calls.Ids()) {
+      const uint32_t action = rules_.calls[id.index].action;
+      if (action == graph::kNoAction) continue;
+      if (action >= calls_of_.size()) calls_of_.resize(action + 1);
+      calls_of_[action].push_back(id);
+    }
   }
 
   // Finds the devices of the places with such calls, and the position of each. Where no rule names
@@ -521,7 +525,13 @@ graph::Rules Automatic(ElaborationContext& elaboration, const program::Using& us
     if (added) rules.kinds.push_back({.name = name});
     rules.calls[id.index].kind = known->second;
   }
-  FindActions(graph, nullptr, rules);
+  if (derived) {
+    FindActions(graph, nullptr, rules);
+  } else {  // it need not be a pipeline
+    for (CallId id : graph.calls.Ids()) {
+      if (rules.calls[id.index].kind != graph::kNoKind) rules.calls[id.index].action = id.index;
+    }
+  }
   WarnOfNativeCode(elaboration, graph, rules);
   return rules;
 }
