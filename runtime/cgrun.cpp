@@ -24,9 +24,12 @@ using namespace cgraph;
 // Runs before objects of static storage are made, since making them takes memory, too.
 __attribute__((constructor(101))) void DiagnoseFromTheStart() { DiagnoseUncaught("cgrun"); }
 
-ExitCode Run(const command::Options& options, cluster::Peers* machines, const sigset_t& mask) {
+ExitCode Run(const command::Options& options, int argc, char** argv, cluster::Peers* machines,
+             const sigset_t& mask) {
   command::Signals signals(mask);
-  const ExitCode code = command::Execute(options, machines, signals);
+  const ExitCode code = options.check_effects
+                            ? command::CheckEffects(options, argc, argv, signals)
+                            : command::Execute(options, machines, signals);
   // A full disk or a closed pipe shows only at this flush: what was printed never arrived.
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
     return command::Report(options, kEnvironment, "cannot write to standard output");
@@ -56,7 +59,7 @@ int main(int argc, char** argv) {
       return ServeMachine(*machines, timeout);
     }
     parsed = ParseOptions(argc, argv);
-    code = parsed.run            ? Run(parsed.options, machines, mask)
+    code = parsed.run            ? Run(parsed.options, argc, argv, machines, mask)
            : parsed.list_devices ? ListMachines(parsed.options, machines)
                                  : parsed.exit_code;
   } catch (...) {

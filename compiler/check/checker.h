@@ -72,6 +72,7 @@ struct Checker {
   // --schedule: replaces the `using` of every graph of the named file.
   struct ScheduleFlag {
     bool chosen = false;
+    bool reversed = false;
     std::optional<syntax::Using> use;  // nothing: program order
     Module* module = nullptr;          // what its names are looked up in
   };

@@ -245,7 +245,8 @@ class Loader {
   void ReadScheduleFlag() {
     const std::string& text = checker_.options.schedule;
     checker_.flag.chosen = !text.empty();
-    if (text.empty() || text == "program") return;
+    checker_.flag.reversed = text == "reversed";
+    if (text.empty() || text == "program" || checker_.flag.reversed) return;
     syntax::File file;
     const SourceId source = checker_.sources.Add("--schedule", text, SourceKind::kFlag);
     if (IsNoName(text)) {
@@ -254,7 +255,7 @@ class Loader {
       Diagnostic& diagnostic = checker_.diagnostics.Report(
           Code::kE0321, at, fmt::format("there is no schedule `{}`", name));
       checker_.Translate(diagnostic, at, name);
-      diagnostic.message += fmt::format("; there are program, auto, {}",
+      diagnostic.message += fmt::format("; there are program, reversed, auto, {}",
                                         fmt::join(LibrarySchedules(checker_), ", "));
       checker_.names_missing = true;
       return;

@@ -233,7 +233,7 @@ class ProgramPrinter {
   }
 
   std::string UsingText(const Using& use) {
-    if (!use.schedule.valid()) return "auto";
+    if (!use.schedule.valid()) return use.reversed ? "reversed" : "auto";
     const Schedule& schedule = program_.schedules[use.schedule];
     const TextPrinter text(program_, nullptr, &use.locals);
     std::vector<std::string> renamings;

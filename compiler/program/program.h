@@ -252,7 +252,8 @@ inline constexpr const char* kMicrobatch = "mb";
 
 // using one_f_one_b(P, along: p, per: m) with (chunk = s / P, forward = [attend, Stage.feed])
 struct Using {
-  ScheduleId schedule;  // invalid: auto
+  ScheduleId schedule;  // invalid: auto, or
+  bool reversed = false;  // of the calls that are ready the last in program order first
   std::vector<Argument> arguments;
   std::string along;    // the index of places that is a device's position; empty: it is counted
   struct Method {

@@ -53,6 +53,7 @@ struct Options {
   bool repeat_given = false;
   bool every = false;                  // outputs of every execution, stacked
   uint64_t warmup = 0;
+  bool check_effects = false;          // compare orders, instead of one execution
   TrainingOptions training;
   EngineOptions engine;                // `profile` and `trace` have flags of their own
   bool timeout_given = false;

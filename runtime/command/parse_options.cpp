@@ -229,7 +229,11 @@ void AddFlags(CLI::App& app, Options& options, Raw& raw) {
       ->take_all()
       ->allow_extra_args(false);
   app.add_option("--schedule", raw.schedule,
-                 "the .cgraph's schedule: program, auto, or NAME(ARGS)");
+                 "the .cgraph's schedule: program, reversed, auto, or NAME(ARGS)");
+  app.add_flag("--check-effects", options.check_effects,
+               "execute the .cgraph in its order, in program order and in the opposite order, and "
+               "compare outputs and states: whether calls may be exchanged as clauses of native "
+               "code say");
   app.add_option("--topology", raw.topology,
                  "the machine by which the .cgraph is scheduled: NAME(ARGS), or a FILE");
   app.add_flag("--overlap", raw.overlap,
@@ -290,6 +294,20 @@ GraphCall ReadCall(const std::string& text) {
       fmt::format("--call {}: expected a graph, or GRAPH*N to execute it N times, from 1 "
                   "on; each graph has a --call of its own",
                   text)};
+}
+
+// Refuses flags that --check-effects would ignore.
+void CheckCompared(const CLI::App& app, const Options& options) {
+  if (!options.is_source()) {
+    throw Mistake{"--check-effects needs a .cgraph: a plan has one order"};
+  }
+  for (const char* flag : {"--output", "--save-state", "--call", "--profile", "--trace", "--log",
+                           "--eval", "--json"}) {
+    if (app.count(flag) == 0) continue;
+    throw Mistake{fmt::format("--check-effects excludes {}: it compares all outputs and states of "
+                              "one graph, and writes none; leave one of the two out",
+                              flag)};
+  }
 }
 
 void UnderstandCalls(const Raw& raw, Options& options) {
@@ -384,6 +402,7 @@ void Understand(const CLI::App& app, Options& options, const Raw& raw) {
         "--graph: one graph is run at a time; --call executes several one after the "
         "other"};
   }
+  if (options.check_effects) CheckCompared(app, options);
   UnderstandCalls(raw, options);
   if (const std::string why = UnderstandTraining(app, options); !why.empty()) throw Mistake{why};
   if (!options.is_source()) {

@@ -353,6 +353,13 @@ void ReadUsing(Checker& checker, GraphId id) {
   }
   const syntax::Using* own = decl->usings.empty() ? nullptr : &decl->usings[0];
   const bool flagged = checker.flag.chosen && module->file.source == checker.program.main;
+  if (flagged && checker.flag.reversed) {
+    Using use;
+    use.reversed = true;
+    use.range = decl->name.range;
+    checker.program.graphs[id].use = std::move(use);
+    return;
+  }
   const syntax::Using* written = flagged ? (checker.flag.use ? &*checker.flag.use : nullptr) : own;
   if (written == nullptr) return;
   Using use;

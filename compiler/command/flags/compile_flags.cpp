@@ -80,7 +80,8 @@ void AddCompileFlags(CLI::App& command, CompileFlags& flags) {
   command.add_option("--inflight", flags.inflight, "executions that may be in progress at once")
       ->type_name("N")->check(CLI::Range(int64_t{1}, kMaxInflight));
   command.add_option("--schedule", flags.schedule,
-                     "instead of what the graphs say: program (program order), auto, or a schedule "
+                     "instead of what the graphs say: program (program order), reversed (its "
+                     "opposite, as far as calls may be exchanged), auto, or a schedule "
                      "with its arguments")
       ->type_name("NAME(ARGS)");
   command.add_option("--effort", flags.effort, "how long `auto` looks for an order; default: 2000")

@@ -503,8 +503,8 @@ std::string KindName(const ElaborationContext& elaboration, const graph::Call& c
 graph::Rules Automatic(ElaborationContext& elaboration, const program::Using& use,
                        const graph::Graph& graph) {
   graph::Rules rules;
-  rules.name = "auto";
-  rules.automatic = true;
+  rules.name = use.reversed ? "reversed" : "auto";
+  rules.automatic = !use.reversed;
   rules.range = use.range;
   rules.calls.resize(graph.calls.size());
   std::map<std::pair<InstanceId, std::string>, size_t> counts;
@@ -525,14 +525,17 @@ graph::Rules Automatic(ElaborationContext& elaboration, const program::Using& us
     if (added) rules.kinds.push_back({.name = name});
     rules.calls[id.index].kind = known->second;
   }
-  if (derived) {
+  if (derived && !use.reversed) {
     FindActions(graph, nullptr, rules);
   } else {  // it need not be a pipeline
     for (CallId id : graph.calls.Ids()) {
-      if (rules.calls[id.index].kind != graph::kNoKind) rules.calls[id.index].action = id.index;
+      graph::CallRule& own = rules.calls[id.index];
+      if (own.kind == graph::kNoKind) continue;
+      own.action = id.index;
+      if (use.reversed) own.ranking = {-int64_t{id.index}};
     }
   }
-  WarnOfNativeCode(elaboration, graph, rules);
+  if (!use.reversed) WarnOfNativeCode(elaboration, graph, rules);
   return rules;
 }
 
