@@ -148,7 +148,8 @@ class Comparison {
       return tensor;
     };
     const device::Tensor a = tensor_of(first), b = tensor_of(second);
-    const int64_t count = static_cast<int64_t>(first.bytes.size()) / plan::TraitsOf(first.dtype).bytes;
+    const auto bytes = static_cast<int64_t>(first.bytes.size());
+    const int64_t count = bytes / plan::TraitsOf(first.dtype).bytes;
     double most = 0, greatest = 0;
     for (int64_t i = 0; i < count; ++i) {
       const double x = device::ElementAsDouble(a, i), y = device::ElementAsDouble(b, i);

@@ -26,9 +26,9 @@ namespace cgraph::command {
 ExitCode Execute(const Options& options, cluster::Peers* machines, Signals& signals);
 
 // Executes a .cgraph in its own order, in program order and in the opposite one, each in a process
-// of its own with the flags of `argv`, and compares all outputs and states: the same bits, or floats
-// that differ as sums in another order do. Clauses of native code that say too little of what a
-// method does show so (docs/language.md).
+// of its own with the flags of `argv`, and compares all outputs and states: the same bits, or
+// floats that differ as sums in another order do. Clauses of native code that say too little of
+// what a method does show so (docs/language.md).
 ExitCode CheckEffects(const Options& options, int argc, char** argv, Signals& signals);
 
 // Compiles the .cgraph that is to be run: the runtime holds no compiler, so it calls the cgc beside

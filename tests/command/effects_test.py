@@ -1,6 +1,7 @@
 #!/usr/bin/python3
-"""`cgrun --check-effects` executes a program in its order, in program order and in the opposite one:
-it finds a method that changes more than its clause says, and takes sums in another order for equal.
+"""`cgrun --check-effects` executes a program in its order, in program order and in the opposite
+one: it finds a method that changes more than its clause says, and takes sums in another order for
+equal.
 
   effects_test.py --cgrun build/release/cgrun
 """
@@ -88,8 +89,8 @@ def main():
             (("newest", "keyed by (mb)"), 1, "the output `look` (up to 1.0e+00 of the greatest "
              "element) is another one in the opposite order than in program order"),
             # The same, where nothing is said, and where it is said right.
-            (("newest", ""), 0, "effects: the same 4 results in three orders\n"),
-            (("newest", "writes object"), 0, "effects: the same 4 results in three orders\n"),
+            (("newest", ""), 0, "effects: the same 4 results in three orders"),
+            (("newest", "writes object"), 0, "effects: the same 4 results in three orders"),
             (("size", "", "--output", "sum=s.npy"), 2, "--check-effects excludes --output"),
             (("size", "", "--schedule", "auto"), 0, "effects: the same 4 results"),
         ]
