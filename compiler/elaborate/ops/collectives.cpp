@@ -304,6 +304,13 @@ Value ResultsOf(ElaborationContext& elaboration, Range range, const Traits& trai
   return MakeList(elaboration, range, std::move(values));
 }
 
+// Of one participant nothing goes anywhere: it gets what it gives.
+std::vector<graph::ValueId> Alone(const Participants& found) {
+  std::vector<graph::ValueId> values;
+  for (const Tensor& tensor : found.tensors[0]) values.push_back(tensor.value);
+  return values;
+}
+
 }  // namespace
 
 std::optional<graph::OpId> EmitCollective(ElaborationContext& elaboration,
@@ -352,7 +359,12 @@ Value CallCollective(ElaborationContext& elaboration, const program::CallCollect
   if (!root) return Value();
   const CollectiveCall call{e.kind, e.reduction, *root, via, context.range};
   const std::optional<std::vector<Axes>> axes = AxesOf(elaboration, e, call, found, context.frame);
-  if (!axes || !PutPartsInFront(elaboration, call, *axes, found)) return Value();
+  if (!axes) return Value();
+  if (each && found.devices.size() == 1) {
+    if (!CheckReduction(elaboration, call, found)) return Value();
+    return ResultsOf(elaboration, context.range, traits, found, Alone(found));
+  }
+  if (!PutPartsInFront(elaboration, call, *axes, found)) return Value();
   const std::optional<graph::OpId> id = EmitCollective(elaboration, call, found);
   if (!id) return Value();
   std::vector<graph::ValueId> results = elaboration.builder->graph().ops[*id].results;
