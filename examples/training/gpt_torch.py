@@ -68,12 +68,12 @@ class Layer(nn.Module):
         return x if self.group is None else FromAll.apply(x, self.group)
 
     def forward(self, x):
-        h = functional.layer_norm(self.divided(x), (E,), self.gain1, self.bias1)
+        h = self.divided(functional.layer_norm(x, (E,), self.gain1, self.bias1))
         h = (h @ self.qkv + self.qkv_bias).unflatten(2, (3, self.heads, H))
         q, k, v = h.permute(2, 0, 3, 1, 4)
         seen = functional.scaled_dot_product_attention(q, k, v, is_causal=True)
         x = x + self.summed(seen.transpose(1, 2).flatten(2) @ self.out) + self.out_bias
-        h = functional.layer_norm(self.divided(x), (E,), self.gain2, self.bias2)
+        h = self.divided(functional.layer_norm(x, (E,), self.gain2, self.bias2))
         h = functional.gelu(h @ self.up + self.up_bias)
         return x + self.summed(h @ self.down) + self.down_bias
 
