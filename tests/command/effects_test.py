@@ -6,6 +6,7 @@ equal.
   effects_test.py --cgrun build/release/cgrun
 """
 import argparse
+import os
 import pathlib
 import subprocess
 import sys
@@ -68,6 +69,9 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--cgrun", required=True, type=lambda p: str(pathlib.Path(p).resolve()))
     cgrun, checks = parser.parse_args().cgrun, 0
+    # cgrun takes the first python3: here the one that has NumPy.
+    python = pathlib.Path(sys.executable).parent
+    environment = dict(os.environ, PATH=f"{python}:{os.environ['PATH']}")
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         (folder / "keeper.py").write_text(KEEPER)
@@ -78,7 +82,8 @@ def main():
                                                   .replace("PUT", put))
             done = subprocess.run(
                 [cgrun, path, "--check-effects", "--lib", "./keeper.py", "--input", "x=x.npy",
-                 "-n", "3", *flags], cwd=folder, capture_output=True, text=True, timeout=120)
+                 "-n", "3", *flags], cwd=folder, capture_output=True, text=True, timeout=120,
+                env=environment)
             return done.returncode, done.stdout + done.stderr
 
         cases = [
