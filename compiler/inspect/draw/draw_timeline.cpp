@@ -5,8 +5,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "compiler/inspect/draw/drawings.h"
@@ -173,8 +175,10 @@ class TimelineDrawer {
     AddFrames(bars, y);
   }
 
-  // Frames the bars of one action that stand next to each other.
+  // Frames actions of several bars between which nothing stands.
   void AddFrames(const std::vector<Bar>& bars, double y) {
+    std::map<std::pair<uint32_t, uint64_t>, size_t> counts;  // by action and execution
+    for (const Bar& bar : bars) ++counts[{ActionOf(bar), bar.execution}];
     for (size_t i = 0, end; i < bars.size(); i = end) {
       const uint32_t action = ActionOf(bars[i]);
       for (end = i + 1; end < bars.size() && action != 0 && ActionOf(bars[end]) == action &&
@@ -182,7 +186,8 @@ class TimelineDrawer {
         ++end;
       }
       const double from = axis_.X(bars[i].active), to = axis_.X(bars[end - 1].end);
-      if (end - i < 2 || to - from < kLeastFrame) continue;
+      const bool is_whole = end - i == counts[{action, bars[i].execution}];
+      if (end - i < 2 || !is_whole || to - from < kLeastFrame) continue;
       svg_ += SvgRect(from - 1, y - 1.5, to - from + 2, kBar + 3, kFrameStyle);
       framed_ = true;
     }
@@ -266,7 +271,7 @@ class TimelineDrawer {
       entries.emplace_back(PaleStyle(waiting_color_),
                            "pale: waits for the other end, or for what it goes through");
     }
-    if (framed_) entries.emplace_back(kFrameStyle, "framed: of one action of the schedule");
+    if (framed_) entries.emplace_back(kFrameStyle, "framed: one action of the schedule");
     entries.emplace_back(fmt::format("fill=\"{}\" stroke=\"#cccccc\"", kGround), "idle");
     if (numbered_) {
       entries.emplace_back("fill=\"none\"",
