@@ -28,12 +28,14 @@ P, M, D, ROWS, STEPS = 4, 8, 64, 4, 3                    # as the programs have 
 
 
 class Test:
-    def __init__(self, options, folder):
+    weights = (".w",)  # how their names end
+
+    def __init__(self, options, folder, width=D):
         self.options, self.folder = options, pathlib.Path(folder)
         self.faults, self.checked = [], 0
         rng = np.random.default_rng(3)
-        np.save(self.folder / "x.npy", rng.normal(size=(M * ROWS, D)).astype(np.float32))
-        np.save(self.folder / "label.npy", rng.integers(0, D, M * ROWS))
+        np.save(self.folder / "x.npy", rng.normal(size=(M * ROWS, width)).astype(np.float32))
+        np.save(self.folder / "label.npy", rng.integers(0, width, M * ROWS))
 
     def expect(self, what, holds, detail=""):
         self.checked += 1
@@ -78,7 +80,7 @@ class Test:
         if done.returncode:
             return None
         states = tensor_files.read(self.folder / "state.safetensors")
-        weights = {key: a.tobytes() for key, a in states.items() if key.endswith(".w")}
+        weights = {key: a.tobytes() for key, a in states.items() if key.endswith(self.weights)}
         return np.load(self.folder / "loss.npy").tobytes(), weights
 
     def planted(self):
