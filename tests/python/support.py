@@ -1,8 +1,10 @@
 """What the tests of the Python package share: the package of a build, a program, and a main."""
 import argparse
+import os
 import sys
 import unittest
 
+SKIPPED = 77
 OPTIONS = None  # set by main(), before the tests run
 
 # Graphs that add up, that take long, that fail, that have several results; on two devices.
@@ -103,3 +105,15 @@ def main():
 for at, word in enumerate(sys.argv):
     if word == "--package":
         sys.path.insert(0, sys.argv[at + 1])
+
+
+def main_with_torch(what):
+    """As main(), in the Python that `--torch` names, which has PyTorch; skipped where it is not."""
+    if "--torch" in sys.argv:
+        at = sys.argv.index("--torch")
+        python = sys.argv[at + 1]
+        if not os.path.exists(python):
+            print(f"SKIPPED: {what}: there is no {python}; scripts/setup --torch installs PyTorch")
+            sys.exit(SKIPPED)
+        os.execv(python, [python, sys.argv[0]] + sys.argv[1:at] + sys.argv[at + 2:])
+    main()

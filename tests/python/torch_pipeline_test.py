@@ -19,15 +19,15 @@ import unittest
 import support
 
 HERE = pathlib.Path(__file__).resolve().parent
-SKIPPED = 77
 STEPS, BATCHES, ROWS = 3, 4, 4
-HEAD = """import std.schedules
+SIZES = """import std.schedules
 import std.tensor
 const M = 4
 const B = 4
 const T = 16
 const D = 64
-actor First(seed: int) {
+"""
+HEAD = SIZES + """actor First(seed: int) {
   method forward(tokens: i64[B, T], mb: int) -> f32[B, T, D] =
       extern "python:gpt_stages:First.keep" CLAUSE cost(flops: 100000000)
   method backward(g: f32[B, T, D], mb: int) =
@@ -71,13 +71,7 @@ graph step(tokens: i64[M, B, T], y: i64[M, B, T]) -> f32[M] {
   return stack(losses)
 }
 """
-AUTOGRAD = """import std.schedules
-import std.tensor
-const M = 4
-const B = 4
-const T = 16
-const D = 64
-actor First(seed: int) {
+AUTOGRAD = SIZES + """actor First(seed: int) {
   method forward(tokens: i64[B, T]) -> f32[B, T, D] =
       extern "python:gpt_stages:First.forward" grad by auto
   method update() = extern "python:gpt_stages:First.update"
@@ -179,12 +173,4 @@ class Pipeline(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if "--torch" in sys.argv:
-        at = sys.argv.index("--torch")
-        python = sys.argv[at + 1]
-        if not os.path.exists(python):
-            print(f"SKIPPED: schedules of PyTorch's modules: there is no {python}; scripts/setup "
-                  "--torch installs PyTorch")
-            sys.exit(SKIPPED)
-        os.execv(python, [python, __file__] + sys.argv[1:at] + sys.argv[at + 2:])
-    support.main()
+    support.main_with_torch("schedules of PyTorch's modules")

@@ -19,7 +19,6 @@ import support
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "examples/torch_actors"
-SKIPPED = 77
 STAGES = """
 import cgraph_methods
 import torch
@@ -513,12 +512,4 @@ class Autograd(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if "--torch" in sys.argv:
-        at = sys.argv.index("--torch")
-        python = sys.argv[at + 1]
-        if not os.path.exists(python):
-            print(f"SKIPPED: methods that are PyTorch's modules: there is no {python}; "
-                  "scripts/setup --torch installs PyTorch")
-            sys.exit(SKIPPED)
-        os.execv(python, [python, __file__] + sys.argv[1:at] + sys.argv[at + 2:])
-    support.main()
+    support.main_with_torch("methods that are PyTorch's modules")
