@@ -96,8 +96,8 @@ struct ExternStates {
   std::vector<graph::ValueId> marks;
 };
 
-// The number of a call in its graph, of those of the object that have a key of their own; and what
-// the program says a key is.
+// How a key begins: one that a call has for itself goes on with the number of that call in its
+// graph, one that the program says with its values.
 constexpr int64_t kOwnKey = 0, kWrittenKey = 1;
 
 // Returns the slot of a key: in the order in which keys appear, and then again from the first,
