@@ -96,6 +96,9 @@ def main():
             # The same, where nothing is said, and where it is said right.
             (("newest", ""), 0, "effects: the same 4 results in three orders"),
             (("newest", "writes object"), 0, "effects: the same 4 results in three orders"),
+            # Executions in flight keep what clauses ask for, too.
+            (("newest", "writes object", "--inflight", "2", "--workers", "2"), 0,
+             "effects: the same 4 results in three orders"),
             (("size", "", "--output", "sum=s.npy"), 2, "--check-effects excludes --output"),
             (("size", "", "--schedule", "auto"), 0, "effects: the same 4 results"),
         ]
