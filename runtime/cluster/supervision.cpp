@@ -235,7 +235,7 @@ void TcpSupervision::Watch() {
       waiting.push_back({connection.socket, POLLIN, 0});
     }
     const int ready = poll(waiting.data(), waiting.size(), kLivesMilliseconds);
-    if (ready < 0 && errno != EINTR) return;
+    if (ready < 0 && errno != EINTR) break;
     if (waiting[0].revents != 0) break;
     SayLives();
     for (size_t i = 0; i < connections.size(); ++i) {
@@ -248,7 +248,11 @@ void TcpSupervision::Watch() {
       Accept(connections);
     }
   }
-  for (const Connection& connection : connections) close(connection.socket);
+  std::lock_guard lock(mutex_);
+  for (const Connection& connection : connections) {
+    sockets_[connection.rank] = -1;
+    close(connection.socket);
+  }
 }
 
 // Accepts a connection. A rank says who it is at once, so of those that have not, and are too many,
