@@ -27,6 +27,7 @@ struct CallRule {
   uint32_t kind = kNoKind;        // into Rules::kinds; kNoKind: nothing
   // Calls with one number are one action, of one device; of several kinds where those run as one.
   uint32_t action = kNoAction;
+  std::vector<int64_t> microbatch;  // as `per:` or `mb` counts it; empty: neither is written
   std::vector<int64_t> ranking;   // `prefer K by (...)`: of those that are ready, the least first
   std::vector<int64_t> sequence;  // `order K by (...)`: on a device, the least first, strictly
   // The kinds under which limits with a condition count this call, because it meets the condition.

@@ -192,33 +192,43 @@ class PipelineCalls {
     return values.size() > 1;
   }
 
-  // Numbers micro-batches from 0, as the values of the variable go up.
+  // Numbers micro-batches from 0, as what counts them goes up: what the rules say, or a variable.
   Status FindMicrobatches() {
-    const auto first = std::find_if(actions_.begin(), actions_.end(),
-                                    [](const auto& action) { return action.has_value(); });
-    const CallId one(first - actions_.begin());
+    std::vector<CallId> calls;
+    for (CallId id : graph_.calls.Ids()) {
+      if (actions_[id.index]) calls.push_back(id);
+    }
+    std::map<CallId, std::vector<int64_t>> counts;
+    for (CallId id : calls) {
+      if (graph_.rules) counts[id] = graph_.rules->calls[id.index].microbatch;
+    }
+    if (!graph_.rules || std::any_of(counts.begin(), counts.end(),
+                                     [](const auto& count) { return count.second.empty(); })) {
+      const Result<std::string> name = MicrobatchVariable(calls[0]);
+      if (!name.ok()) return name.status();
+      for (CallId id : calls) counts[id] = {*VariableOf(graph_.calls[id], *name)};
+    }
+    std::map<std::vector<int64_t>, uint32_t> numbers;
+    for (const auto& [id, count] : counts) numbers[count] = 0;
+    uint32_t next = 0;
+    for (auto& [count, number] : numbers) number = next++;
+    for (CallId id : calls) actions_[id.index]->microbatch = numbers[counts[id]];
+    return Status::Ok();
+  }
+
+  // The variable `mb`, else the first that all actions have and that is not the same in all.
+  Result<std::string> MicrobatchVariable(CallId one) const {
     std::vector<std::string> names = graph_.calls[one].index_names;
     names.insert(names.begin(), "mb");
     std::erase_if(names, [&](const std::string& word) { return !AllHave(word); });
-    // A loop over replicas counts nothing in one of them.
-    auto name = std::find_if(names.begin(), names.end(),
-                             [&](const std::string& word) { return Varies(word); });
-    if (name == names.end()) name = names.begin();
     if (names.empty()) {
       return Wrong("its forwards and backwards stand in no loop that all of them have, whose "
                    "variable would be the micro-batch");
     }
-    std::map<int64_t, uint32_t> numbers;
-    for (CallId id : graph_.calls.Ids()) {
-      if (actions_[id.index]) numbers[*VariableOf(graph_.calls[id], *name)] = 0;
-    }
-    uint32_t next = 0;
-    for (auto& [value, number] : numbers) number = next++;
-    for (CallId id : graph_.calls.Ids()) {
-      if (!actions_[id.index]) continue;
-      actions_[id.index]->microbatch = numbers[*VariableOf(graph_.calls[id], *name)];
-    }
-    return Status::Ok();
+    // A loop over replicas counts nothing in one of them.
+    const auto name = std::find_if(names.begin(), names.end(),
+                                   [&](const std::string& word) { return Varies(word); });
+    return name == names.end() ? names[0] : *name;
   }
 
   const graph::Module& module_;
@@ -343,7 +353,7 @@ class OrderMaker {
         const graph::OpId maker = graph_.values[value].producer;
         if (!maker.valid() || !pipeline_.ActionOf(graph_.ops[maker].call)) continue;
         const Parcel parcel{id, step.inputs[i], step.outputs[i], graph_.ops[maker].call};
-        for (CallId reader : readers[value]) {
+        for (CallId reader : FirstReaders(readers[value])) {
           const bool leaves = graph_.calls[reader].device != graph_.calls[parcel.maker].device;
           if (leaves) CGRAPH_RETURN_IF_ERROR(AddEnds(parcel, reader, last));
         }
@@ -351,6 +361,27 @@ class OrderMaker {
     }
     for (const auto& [end, step] : last) ends_[step].push_back(end);
     return Status::Ok();
+  }
+
+  // Of the readers of a value those that need it sent: what came for the forward of a stage is kept
+  // for its backward.
+  std::vector<CallId> FirstReaders(const std::vector<CallId>& readers) const {
+    std::set<std::pair<uint32_t, uint32_t>> have;
+    const auto turn = [&](CallId reader) {
+      const Action& action = *pipeline_.ActionOf(reader);
+      return std::pair(action.stage, action.microbatch);
+    };
+    const auto is_forward = [&](CallId reader) {
+      return pipeline_.ActionOf(reader)->kind == Kind::kForward;
+    };
+    for (CallId reader : readers) {
+      if (is_forward(reader)) have.insert(turn(reader));
+    }
+    std::vector<CallId> first;
+    for (CallId reader : readers) {
+      if (is_forward(reader) || !have.count(turn(reader))) first.push_back(reader);
+    }
+    return first;
   }
 
   // Adds the ends of values that go to `reader`, on another device than their maker's.

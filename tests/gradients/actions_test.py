@@ -37,6 +37,11 @@ SCHEDULES = {
     "dualpipe_v": ("P, M, along: s", "mb = m, chunk = s / P", 2, 1)}
 
 
+def flat(csv):
+    """The cells of each rank of a CSV, without idle steps."""
+    return [[cell for cell in line.split(",") if cell] for line in csv.splitlines()]
+
+
 class Test(pipelines_test.Test):
     weights = (".a", ".b", ".c")
 
@@ -109,6 +114,34 @@ class Test(pipelines_test.Test):
             self.run(self.options.cgc, "compile", "-q", "again.cgraph", "-D", f"T={devices}", "-o",
                      "parts.cgplan", "--emit", "schedule-csv=again.csv")
             self.expect("the imported order", (self.folder / "again.csv").read_text() == given)
+
+    def counted(self):
+        """Micro-batches are what forwards have, also where a loop around them has one turn and
+        backwards add to one sum; or what `per:` says, whose numbers a CSV has. A stage keeps what
+        came for its forward, on one device or on several."""
+        def csv(path, kind, *flags):
+            self.run(self.options.cgc, "compile", "-q", path, *flags, "-o", "counted.cgplan",
+                     "--emit", f"{kind}-csv=counted.csv")
+            return (self.folder / "counted.csv").read_text()
+        gpt = PROGRAMS.parents[2] / "examples" / "training" / "gpt.cgraph"
+        order = "0F0,0F1,,0B0,0F2,0B1,,0B2\n,1F0,1B0,1F1,1B1,1F2,1B2,\n"
+        follow = [(s, f"{a}{m}", f"{b}{m}") for m in range(3) for s, a, b in
+                  [(0, "0F", "0SEND_F"), (1, "1RECV_F", "1F"), (1, "1B", "1SEND_B"),
+                   (0, "0RECV_B", "0B")]]
+        for copies, parts in ((1, 1), (1, 2), (2, 2)):
+            flags = ["-D", f"DP={copies}", "-D", "PP=2", "-D", f"TP={parts}", "-D", "M=3"]
+            got = csv(gpt, "schedule", *flags)
+            self.expect(f"order of the GPT, {flags}", flat(got) == flat(order), got)
+            rows = flat(csv(gpt, "transports", *flags))
+            self.expect(f"transfers of the GPT, {flags}", sum(map(len, rows)) == 24 and all(
+                rows[s].index(one) < rows[s].index(other) for s, one, other in follow), rows)
+        text = (PROGRAMS / "parts.cgraph").read_text()
+        (self.folder / "per.cgraph").write_text(
+            text.replace("one_f_one_b(P, along: s)", "one_f_one_b(P, along: s, per: M - 1 - m)"))
+        plain = csv(PROGRAMS / "parts.cgraph", "schedule")
+        turned = re.sub(r"\d+(?=[,\n])", lambda m: str(7 - int(m[0])), plain)
+        got = csv("per.cgraph", "schedule")
+        self.expect("micro-batches as `per:` numbers them", flat(got) == flat(turned), got)
 
     def pictured(self):
         """A timeline frames actions of several calls, and says so; one call has no frame."""
@@ -238,6 +271,7 @@ def main():
         for name in SCHEDULES:
             test.schedule(name)
         test.imported()
+        test.counted()
         test.pictured()
         source = random.Random(options.seed)
         for number in range(options.count):

@@ -191,15 +191,20 @@ class ActionFinder {
     return true;
   }
 
-  // Lets all kinds go by the fewest variables that one of them needs, where they have them:
-  // gradients of the weights of layers are independent, and of one micro-batch nevertheless.
+  // Lets all kinds go by the variables of the one that comes first, where they have them: that is
+  // the forward. Gradients of the weights of layers are independent, and of one micro-batch
+  // nevertheless; backwards that add to a sum of gradients use each other, and are of several.
   void Agree(const std::map<uint32_t, std::vector<CallId>>& kinds) {
-    const std::vector<std::string>* fewest = nullptr;
+    const std::vector<std::string>* first = nullptr;
+    CallId begin;
     for (const auto& [kind, names] : counted_) {
-      if (names && (fewest == nullptr || names->size() < fewest->size())) fewest = &*names;
+      const CallId own = kinds.at(kind).front();
+      if (!names || (begin.valid() && begin < own)) continue;
+      first = &*names;
+      begin = own;
     }
-    if (fewest == nullptr) return;
-    const std::vector<std::string> chosen = *fewest;
+    if (first == nullptr) return;
+    const std::vector<std::string> chosen = *first;
     for (auto& [kind, names] : counted_) {
       const std::vector<std::string> all = NamesOf(kinds.at(kind));
       const bool has = std::all_of(chosen.begin(), chosen.end(), [&](const std::string& name) {
@@ -225,6 +230,7 @@ class ActionFinder {
       graph::CallRule& own = rules_.calls[id.index];
       if (own.kind == graph::kNoKind) continue;
       const std::optional<Turn> turn = MicrobatchOf(id);
+      if (turns_.count(id)) own.microbatch = *turn;
       if (!turn) {
         own.action = next_++;
         continue;
