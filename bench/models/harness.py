@@ -57,7 +57,8 @@ class Way:
         return sum(processor_ms(child.pid) for child in self.children)
 
     def round(self):
-        works, before, start = self.times * len(self.children), self.processor_ms(), time.monotonic()
+        works = self.times * len(self.children)
+        before, start = self.processor_ms(), time.monotonic()
         for child in self.children:
             child.stdin.write("\n")
             child.stdin.flush()

@@ -8,6 +8,7 @@
 #define CGRAPH_COMPILER_CHECK_CHECK_H_
 
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,9 @@ namespace cgraph {
 struct CheckOptions {
   std::vector<std::string> import_dirs;  // searched in order, after the importing file's own folder
   std::string library_dir;  // where `std.` lives: std.tensor is library_dir/std/tensor.cgraph
+  // -D NAME=VALUE: of types of the named file that stand for a dtype, the dtype; other names are
+  // those of consts, which elaboration gives their values.
+  std::map<std::string, std::string> defines;
   // What stands behind `using` in every graph of the named file; "program": program order. Empty:
   // what the graphs say.
   std::string schedule;

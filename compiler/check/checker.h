@@ -163,6 +163,10 @@ std::vector<std::string> LibrarySchedules(const Checker& checker);
 // nothing else would make sense then.
 bool LoadModules(Checker& checker, syntax::File main);
 
+// Lets `defines`, of -D, say which dtype a name of this file stands for.
+void DefineDTypes(syntax::File& file, const std::map<std::string, std::string>& defines,
+                  Diagnostics& diagnostics);
+
 // Gives every declaration its row and its name.
 void Declare(Checker& checker);
 

@@ -14,6 +14,12 @@ using namespace program;
 
 namespace {
 
+// Whether a type stands for a dtype: `type Weight = f16`.
+bool IsDType(const syntax::File& file, const syntax::TypeDecl& decl) {
+  const auto* tensor = std::get_if<syntax::TensorType>(&file.types[decl.type].node);
+  return tensor != nullptr && !tensor->has_dims && decl.parameters.empty();
+}
+
 class Declarer {
  public:
   Declarer(Checker& checker, Module& module) : checker_(checker), module_(module) {}
@@ -37,6 +43,7 @@ class Declarer {
   void Visit(const syntax::TypeDecl& decl, Range) {
     const NamedTypeId id = AddRow(checker_.program.named_types, checker_.named_types, decl);
     checker_.named_type_progress.Add(Checker::Progress::kNew);
+    checker_.program.named_types[id].is_dtype = IsDType(module_.file, decl);
     const bool is_known = decl.name.text == "int" || decl.name.text == "float" ||
                           decl.name.text == "str" || decl.name.text == "bytes";
     if (is_known) {
@@ -197,6 +204,30 @@ OpId FindOp(const Checker& checker, const char* name, std::vector<std::string>& 
 }
 
 }  // namespace
+
+void DefineDTypes(syntax::File& file, const std::map<std::string, std::string>& defines,
+                  Diagnostics& diagnostics) {
+  for (const syntax::Item& item : file.items) {
+    const auto* decl = std::get_if<syntax::TypeDecl>(&item.node);
+    if (decl == nullptr || !IsDType(file, *decl)) continue;
+    const auto define = defines.find(decl->name.text);
+    if (define == defines.end()) continue;
+    DType& dtype = std::get<syntax::TensorType>(file.types[decl->type].node).dtype;
+    if (const std::optional<DType> given = ParseDType(define->second)) {
+      dtype = *given;
+      continue;
+    }
+    std::vector<std::string_view> all;
+    for (const DTypeTraits& each : kDTypeTraits) all.push_back(each.name);
+    constexpr size_t kMostShown = 60;
+    diagnostics.Report(
+        Code::kE0502, decl->name.range,
+        fmt::format("-D {0}={1}: `{0}` stands for a dtype ({2}), and the value given is none; "
+                    "there are {3}",
+                    decl->name.text, define->second.substr(0, kMostShown), DTypeName(dtype),
+                    fmt::join(all, " ")));
+  }
+}
 
 void Declare(Checker& checker) {
   for (auto& module : checker.modules) Declarer(checker, *module).Run();

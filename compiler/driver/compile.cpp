@@ -133,6 +133,7 @@ using Schedules = std::vector<schedule::Schedule>;  // of the start graph, then 
 CheckOptions CheckOptionsOf(const CompileOptions& options) {
   return {.import_dirs = options.import_dirs,
           .library_dir = LibraryDir(),
+          .defines = options.defines,
           .schedule = options.schedule,
           .topology = options.machine};
 }

@@ -71,11 +71,18 @@ void EvaluateConsts(ElaborationContext& elaboration) {
     const Value value = ConstValue(elaboration, id);
     elaboration.module.parameters.emplace_back(constant.name, ScalarText(value));
   }
+  for (const program::NamedType& named : elaboration.program.named_types) {
+    if (!named.is_dtype || named.range.source != elaboration.program.main) continue;
+    const auto* type =
+        std::get_if<program::TensorType>(&elaboration.program.types[named.type].node);
+    names.push_back(named.name);
+    elaboration.module.parameters.emplace_back(named.name, DTypeName(*type->dtype));
+  }
   for (const auto& [name, text] : elaboration.options.defines) {
     if (llvm::is_contained(names, name)) continue;
     Report(elaboration, Code::kE0501, Range(),
-           fmt::format("{}: the file has no const `{}`{}; it has {}", Shown(name, text), name,
-                       DidYouMeanHint(name, names), Listed(names)));
+           fmt::format("{}: the file has no const or dtype `{}`{}; it has {}", Shown(name, text),
+                       name, DidYouMeanHint(name, names), Listed(names)));
   }
 }
 

@@ -74,6 +74,7 @@ struct NamedType {
   Table<LocalId, Local> locals;       // the parameters, then what comprehensions bind
   TypeId type;
   Range range;
+  bool is_dtype = false;              // the name stands for a dtype, which -D may say
 };
 // transport fast = shm(capacity: 4)
 struct NamedTransport {

@@ -59,7 +59,17 @@ TypeId ResolveTypeArgument(Scope& scope, const syntax::CallExpr& node, const Op&
                           return tensor && !tensor->dtype && tensor->generic == result->generic;
                         });
   }
-  if (open || (result && LeavesDims(scope.program, op.signature, *result))) return type;
+  if (open || (result && LeavesDims(scope.program, op.signature, *result))) {
+    const Type& given = scope.program.types[type];
+    if (std::holds_alternative<TensorType>(given.node)) return type;
+    scope
+        .Report(Code::kE0410, given.range,
+                fmt::format("op `{0}` makes one tensor, and `{1}` is of several: with a hint, let "
+                            "x: {1} = ({0}(), ...), each has a call of its own",
+                            op.name, scope.checker.sources.Text(given.range)))
+        .AddNote(op.range, "declared here");
+    return TypeId();
+  }
   scope
       .Report(Code::kE0410, scope.program.types[type].range,
               fmt::format("op `{}` takes no type: its result follows from its arguments", op.name))
@@ -127,6 +137,7 @@ Value ResolveOpCall(Scope& scope, const syntax::CallExpr& node, OpId id, Range r
   WarnOfDeprecated(scope, node, {op.name, *module, decl->deprecated, decl->parameters}, given,
                    range);
   if (call.type_argument.valid()) type = scope.Declared(call.type_argument);
+  else if (node.type_argument.valid()) type = StaticType();  // it was reported
   if (const auto number = NumberType(op, given)) type = *number;
   call.arguments = std::move(given.arguments);
   return scope.Make(std::move(call), range, std::move(type));

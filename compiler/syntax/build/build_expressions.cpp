@@ -16,13 +16,22 @@ BinaryOperator OperatorOf(llvm::StringRef text) {
 
 ExprId Builder::BuildExpr(Grammar::ExprContext* context) {
   const std::vector<Grammar::OperandContext*> operands = context->operand();
+  const std::vector<Grammar::BinaryContext*> binaries = context->binary();
   Flat flat;
-  for (Grammar::OperandContext* operand : operands) {
-    flat.operands.push_back({BuildOperand(operand), RangeOf(operand)});
-  }
-  for (Grammar::BinaryContext* binary : context->binary()) {
-    flat.operators.push_back(OperatorOf(TextOf(binary->start)));
-    flat.operator_ranges.push_back(RangeOf(binary));
+  for (size_t i = 0; i < operands.size(); ++i) {
+    const bool is_call = i + 2 < operands.size() && TextOf(binaries[i]->start) == "<" &&
+                         TextOf(binaries[i + 1]->start) == ">" &&
+                         IsTypedCall(operands[i], operands[i + 1], operands[i + 2]);
+    if (is_call) {
+      flat.operands.push_back({BuildOperand(operands[i], operands[i + 1], operands[i + 2]),
+                               Span(RangeOf(operands[i]), RangeOf(operands[i + 2]))});
+      i += 2;
+    } else {
+      flat.operands.push_back({BuildOperand(operands[i]), RangeOf(operands[i])});
+    }
+    if (i >= binaries.size()) break;
+    flat.operators.push_back(OperatorOf(TextOf(binaries[i]->start)));
+    flat.operator_ranges.push_back(RangeOf(binaries[i]));
   }
   const Flat::Operand folded = Fold(flat, 1);
   return BuildModifiers(folded.expr, folded.range, context->modifier());
@@ -53,15 +62,10 @@ void Builder::CheckChain(const Chain& chain) {
   if (chain.operators.size() < 2) return;
   if (!comparison && strength != Strength(BinaryOperator::kRange)) return;
   const Range& second = chain.operator_ranges[1];
-  const bool in_angles =  // zeros<Layer>()
-      chain.operators[0] == BinaryOperator::kLess && chain.operators[1] == BinaryOperator::kGreater;
   errors_
       .Report(Code::kE0206, second.begin, second.end,
-              !comparison ? "a range has one `..`"
-              : in_angles ? "comparisons do not chain; join two of them with `and`; the type of a "
-                            "call in < > begins with a dtype, zeros<f32[4]>(), and one with a name "
-                            "is a hint, let x: Layer = ..."
-                          : "comparisons do not chain; join two of them with `and`")
+              comparison ? "comparisons do not chain; join two of them with `and`"
+                         : "a range has one `..`")
       .AddNote(chain.operator_ranges[0], "the first one");
 }
 
@@ -78,9 +82,57 @@ ExprId Builder::BuildModifiers(ExprId base, Range range,
   return base;
 }
 
-ExprId Builder::BuildOperand(Grammar::OperandContext* context) {
+// Whether `callee < type > arguments` is a call: zeros<Weight[4]>(). To the grammar the type in a
+// call's < > begins with a dtype, and with a name they are two comparisons, which do not chain.
+bool Builder::IsTypedCall(Grammar::OperandContext* callee, Grammar::OperandContext* type,
+                          Grammar::OperandContext* arguments) {
+  const auto begins_with_name = [](Grammar::OperandContext* operand) {
+    return operand->primary()->name() != nullptr;
+  };
+  const auto has_sign = [](Grammar::OperandContext* operand) {
+    return operand->children[0] != operand->primary();
+  };
+  const auto is_field = [](Grammar::PostfixContext* each) { return each->name() != nullptr; };
+  std::vector<Grammar::PostfixContext*> rest = type->postfix();
+  if (!rest.empty() && is_field(rest[0])) rest.erase(rest.begin());
+  const bool is_type =
+      begins_with_name(type) && !has_sign(type) && rest.size() <= 1 &&
+      llvm::none_of(rest, [&](Grammar::PostfixContext* each) {
+        return is_field(each) || each->DTYPE() != nullptr ||
+               llvm::any_of(each->subscript(), [](Grammar::SubscriptContext* subscript) {
+                 return subscript->expr() == nullptr;
+               });
+      });
+  Grammar::TupleContext* tuple = arguments->primary()->tuple();
+  return is_type && begins_with_name(callee) && llvm::all_of(callee->postfix(), is_field) &&
+         !has_sign(arguments) && tuple != nullptr && tuple->comprehension().empty();
+}
+
+TypeId Builder::BuildTypeOf(Grammar::OperandContext* context) {
+  NamedType named;
+  named.name = BuildName(context->primary()->name());
+  for (Grammar::PostfixContext* postfix : context->postfix()) {
+    if (postfix->name() != nullptr) {
+      named.qualifier = std::exchange(named.name, BuildName(postfix->name()));
+    } else if (postfix->arguments() != nullptr) {
+      named.arguments = BuildArguments(postfix->arguments()->argument());
+      named.has_arguments = true;
+    } else {
+      for (Grammar::SubscriptContext* subscript : postfix->subscript()) {
+        named.dims.push_back({BuildExpr(subscript->expr())});
+      }
+      named.has_dims = true;
+    }
+  }
+  return Add(Type{std::move(named), RangeOf(context)});
+}
+
+// With `type` and `arguments` a call: see IsTypedCall.
+ExprId Builder::BuildOperand(Grammar::OperandContext* context, Grammar::OperandContext* type,
+                             Grammar::OperandContext* arguments) {
   const std::vector<Grammar::PostfixContext*> postfixes = context->postfix();
-  const Range whole = RangeOf(context);
+  const Range whole =
+      arguments == nullptr ? RangeOf(context) : Span(RangeOf(context), RangeOf(arguments));
   Grammar::PrimaryContext* primary = context->primary();
   std::vector<antlr4::Token*> signs;
   for (antlr4::tree::ParseTree* child : context->children) {
@@ -97,6 +149,12 @@ ExprId Builder::BuildOperand(Grammar::OperandContext* context) {
     signs.pop_back();
   } else {
     expr = BuildPostfixes(BuildPrimary(primary), RangeOf(primary), postfixes);
+    if (type != nullptr) {
+      const Range range = Span(RangeOf(primary), RangeOf(arguments->primary()));
+      CallExpr call{expr, BuildTypeOf(type),
+                    BuildArguments(arguments->primary()->tuple()->argument())};
+      expr = BuildPostfixes(Add(Expr{std::move(call), range}), range, arguments->postfix());
+    }
   }
   for (size_t i = signs.size(); i-- > 0;) {
     const Range range = Span(RangeOf(signs[i]), whole);

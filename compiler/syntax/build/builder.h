@@ -75,7 +75,11 @@ class Builder {
   Pattern BuildPattern(Grammar::PatternContext* context);
 
   // build_expressions.cpp
-  ExprId BuildOperand(Grammar::OperandContext* context);
+  static bool IsTypedCall(Grammar::OperandContext* callee, Grammar::OperandContext* type,
+                          Grammar::OperandContext* arguments);
+  TypeId BuildTypeOf(Grammar::OperandContext* context);
+  ExprId BuildOperand(Grammar::OperandContext* context, Grammar::OperandContext* type = nullptr,
+                      Grammar::OperandContext* arguments = nullptr);
   ExprId BuildPrimary(Grammar::PrimaryContext* context);
   ExprId BuildPostfix(ExprId base, Range base_range, Grammar::PostfixContext* context);
   ExprId BuildPostfixes(ExprId base, Range range,
