@@ -185,8 +185,8 @@ Status Safetensors::ReadHeader() {
     }
     if (length_bytes[0] == '{') {
       return {StatusCode::kInvalid,
-              "it is no .safetensors file but JSON; where it is an index, load from the files that "
-              "its `weight_map` names, each tensor from its own"};
+              "it is no .safetensors file but JSON; the name of an index of shards ends in "
+              ".safetensors.index.json"};
     }
     const bool zip = std::memcmp(length_bytes, "PK\3\4", 4) == 0;
     if (zip || (length_bytes[0] == 0x80 && length_bytes[1] <= 5)) {  // or a pickle

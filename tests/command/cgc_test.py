@@ -610,7 +610,7 @@ def usage(cgc):
             (2, "--overlap and --no-overlap exclude", "check g.cgraph --overlap --no-overlap"),
             (2, "--capacity x: expected a number", "verify g.cgplan --capacity x"),
             (2, "--emit x", "compile g.cgraph --emit x"), (2, "-D N", "check g.cgraph -D N"),
-            (2, "no const `M`", "check g.cgraph -D M=1"), (2, "-D N=x", "check g.cgraph -D N=x"),
+            (2, "no const or dtype `M`", "check g.cgraph -D M=1"), (2, "-D N=x", "check g.cgraph -D N=x"),
             (2, "no graph `h`", "check g.cgraph --graph h"),
             (2, "--graph h", "viz g.cgplan --graph h"),
             (2, "--graph h", "simulate g.cgplan --graph h"),

@@ -541,6 +541,47 @@ def sources(run):
     source.write_text(source.read_text().replace('"w")', '"W")'))
     says(run("sub/weights.cgraph", status=1)[1], "a.state w (sub/weights.cgraph:2:19): ",
          "has no tensor `W` (did you mean `w`?)")
+    shards(run, data)
+
+
+def shards(run, data):
+    """A checkpoint in several files, with an index as Hugging Face writes it: the program names the
+    index, or what the whole checkpoint would be called."""
+    folder = run.folder / "shards"
+    folder.mkdir()
+    index = folder / "model.safetensors.index.json"
+    names = {"w": "model-00001-of-00002.safetensors", "v": "model-00002-of-00002.safetensors"}
+
+    def program(file, tensor="v"):
+        (folder / "p.cgraph").write_text(
+            f'import std.tensor\nactor A() {{ state w: f32[2] = load("{file}", "w")\n'
+            f'  state v: f32[2] = load("{file}", "{tensor}")\n'
+            "  method get() -> f32[2] { return w - v } }\nplace a = A() on cpu[0]\n"
+            "graph g() -> f32[2] { return a.get() }\n")
+    index.write_text(json.dumps({"metadata": {"total_size": 16}, "weight_map": names}))
+    (folder / names["w"]).write_bytes(data)
+    (folder / names["v"]).write_bytes(data.replace(b'"w"', b'"v"')[:-8] +
+                                      np.array([0.5, 1], np.float32).tobytes())
+    for file in ("model.safetensors", index.name):
+        program(file)
+        for flags in ([], ["--processes", "2"]):
+            expect(run("shards/p.cgraph", *flags)[0] == "result: f32[2] = [ 1. -3.]\n", file)
+    program("model.safetensors", "u")
+    says(run("shards/p.cgraph", status=1)[1], f"{index.name}: its `weight_map` has no tensor `u`")
+    program("model.safetensors")
+    for content, *words in [
+            ("[", "no index of shards: it is no JSON object"),
+            ('{"w": 1}', "it has no `weight_map`"),
+            (json.dumps({"weight_map": {**names, "v": 7}}), "the file of tensor `v` is 7"),
+            (json.dumps({"weight_map": {**names, "v": "../v.safetensors"}}), "beside the index"),
+            (json.dumps({"weight_map": {**names, "v": ".."}}), "beside the index"),
+            ("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n", "Git LFS")]:
+        index.write_text(content)
+        says(run("shards/p.cgraph", status=1)[1], index.name, *words)
+    index.write_text(json.dumps({"weight_map": {**names, "v": "gone.safetensors"}}))
+    says(run("shards/p.cgraph", status=3)[1], "gone.safetensors", "weight files are looked up")
+    (folder / "model.safetensors").write_bytes(data)  # the whole checkpoint goes first
+    says(run("shards/p.cgraph", status=1)[1], "model.safetensors has no tensor `v`")
 
 
 def reports_while_loading(run):

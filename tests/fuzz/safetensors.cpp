@@ -1,5 +1,5 @@
 // A .safetensors file: opened, and every tensor of it read whole and as the slice that leaves out
-// the border of each dimension.
+// the border of each dimension. The same bytes as an index of shards.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -11,13 +11,17 @@
 #include <vector>
 
 #include "runtime/files/safetensors.h"
+#include "runtime/files/shards.h"
 #include "runtime/plan/kinds.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace cgraph;
   const int file = memfd_create("safetensors", 0);
   if (write(file, data, size) != static_cast<ssize_t>(size)) std::abort();
-  const auto opened = files::Safetensors::Open("/proc/self/fd/" + std::to_string(file));
+  const std::string path = "/proc/self/fd/" + std::to_string(file);
+  const auto shards = files::Shards::Read(path);
+  if (shards.ok()) (void)shards->FileOf("w");
+  const auto opened = files::Safetensors::Open(path);
   close(file);
   if (!opened.ok()) return 0;
   for (const auto& [name, entry] : (*opened)->entries()) {

@@ -59,7 +59,7 @@ Status AnswerOne(const plan::Plan& plan, Weights& weights, const cluster::Machin
     return Status(StatusCode::kInvalid, "weights were asked for that the plan does not load");
   }
   const plan::WeightFile& slice = *plan.weights[question.weights.weight];
-  auto file = weights.Open(slice.name);
+  auto file = weights.Open(slice);
   if (!file.ok()) return file.status();
   const auto entry = (*file)->entries().find(slice.tensor);
   if (entry == (*file)->entries().end()) return (*file)->Missing(slice.tensor);

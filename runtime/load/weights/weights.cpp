@@ -12,6 +12,10 @@
 namespace cgraph::engine {
 namespace {
 
+// How the name of an index ends that stands in the place of a file: that of model.safetensors is
+// model.safetensors.index.json.
+constexpr const char* kIndexEnding = ".index.json";
+
 // A slice of a weight file, read when the start graph runs.
 class FileSource : public device::Source {
  public:
@@ -98,18 +102,41 @@ Status CheckSlice(const files::Safetensors::Entry& entry, const plan::WeightFile
                   SliceMend(entry.dtype, dims, out)));
 }
 
-Result<std::shared_ptr<files::Safetensors>> Weights::Open(const std::string& name) {
-  auto path = WeightPath(dir_, name);
-  if (!path.ok()) return path.status();
+Result<std::string> Weights::PathOf(const plan::WeightFile& slice) {
+  auto path = WeightPath(dir_, slice.name);
+  if (!path.ok()) return path;
+  std::string index = *path;
+  if (!index.ends_with(kIndexEnding)) {
+    index = *path + kIndexEnding;
+    std::error_code ignored;
+    if (std::filesystem::exists(*path, ignored) || !std::filesystem::exists(index, ignored)) {
+      return path;
+    }
+  }
+  auto known = indices_.find(index);
+  if (known == indices_.end()) {
+    auto shards = files::Shards::Read(index);
+    if (!shards.ok()) return shards.status();
+    known = indices_.emplace(index, std::move(*shards)).first;
+  }
+  auto file = known->second.FileOf(slice.tensor);
+  if (!file.ok()) return file;
+  return (std::filesystem::path(index).parent_path() / *file).string();
+}
+
+Result<std::shared_ptr<files::Safetensors>> Weights::Open(const plan::WeightFile& slice) {
+  const auto where = [&](const Status& status) {
+    if (status.code() != StatusCode::kNotFound) return status;
+    return Status(StatusCode::kNotFound,
+                  fmt::format("{}; weight files are looked up below `{}` (cgrun --weights DIR)",
+                              status.message(), dir_));
+  };
+  auto path = PathOf(slice);
+  if (!path.ok()) return where(path.status());
   std::shared_ptr<files::Safetensors>& file = files_[*path];
   if (file != nullptr) return file;
   auto opened = files::Safetensors::Open(*path);
-  if (!opened.ok() && opened.status().code() != StatusCode::kNotFound) return opened.status();
-  if (!opened.ok()) {
-    return Status(StatusCode::kNotFound,
-                  fmt::format("{}; weight files are looked up below `{}` (cgrun --weights DIR)",
-                              opened.status().message(), dir_));
-  }
+  if (!opened.ok()) return where(opened.status());
   file = std::move(*opened);
   return file;
 }
@@ -117,7 +144,7 @@ Result<std::shared_ptr<files::Safetensors>> Weights::Open(const std::string& nam
 Result<std::unique_ptr<device::Source>> Weights::SourceOf(uint32_t weight,
                                                           const plan::WeightFile& slice,
                                                           const device::OperandType& out) {
-  auto opened = Open(slice.name);
+  auto opened = Open(slice);
   if (first_rank_ != nullptr) {
     auto sent = first_rank_->Ask(weight, slice, out, opened.ok() ? opened->get() : nullptr);
     if (!sent.ok()) return sent.status();

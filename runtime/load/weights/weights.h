@@ -14,6 +14,7 @@
 #include "runtime/device/device.h"
 #include "runtime/device/kernel.h"
 #include "runtime/files/safetensors.h"
+#include "runtime/files/shards.h"
 #include "runtime/plan/plan.h"
 
 namespace cgraph::engine {
@@ -39,9 +40,10 @@ class Weights {
   // than the first, perhaps at rank 0.
   Result<std::unique_ptr<device::Source>> SourceOf(uint32_t weight, const plan::WeightFile& slice,
                                                    const device::OperandType& out);
-  // Opens a file of a plan, once. A plan names it and is not trusted, so it must lie below the
-  // directory that the user named.
-  Result<std::shared_ptr<files::Safetensors>> Open(const std::string& name);
+  // Opens the file that has a slice, once: the one that the plan names, or of an index of shards,
+  // which may stand in the place of that file, the one that the index names. A plan is not trusted,
+  // so the file must lie below the directory that the user named.
+  Result<std::shared_ptr<files::Safetensors>> Open(const plan::WeightFile& slice);
 
   // Returns whether a source has failed because a file could not be read.
   bool unreadable() const { return unreadable_; }
@@ -53,9 +55,12 @@ class Weights {
   void Release() { sent_.clear(); }
 
  private:
+  Result<std::string> PathOf(const plan::WeightFile& slice);
+
   std::string dir_;
   FirstRank* const first_rank_;
   std::map<std::string, std::shared_ptr<files::Safetensors>> files_;  // by path
+  std::map<std::string, files::Shards> indices_;                      // by path
   std::vector<std::unique_ptr<std::vector<uint8_t>>> sent_;           // that sources read
   std::atomic<bool> unreadable_ = false;
   uint64_t read_bytes_ = 0, sent_bytes_ = 0;
