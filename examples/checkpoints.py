@@ -77,7 +77,7 @@ def wide(x):
 def read_safetensors(path):
     """Tensors by name: an 8-byte length, a JSON header, the bytes, which are read when they are
     looked at."""
-    data = np.memmap(path, np.uint8, "r")
+    data = np.memmap(path, np.uint8, "r").view(np.ndarray)
     (length,) = struct.unpack("<Q", data[:8].tobytes())
     tensors = {}
     for name, entry in json.loads(data[8:8 + length].tobytes()).items():

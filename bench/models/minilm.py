@@ -9,8 +9,9 @@ import sys
 import harness
 import numpy as np
 
-sys.path.insert(0, str(harness.ROOT / "examples" / "minilm"))
-from reference import NumPyEncoder, TorchEncoder, load_safetensors  # noqa: E402
+sys.path[:0] = [str(harness.ROOT / "examples"), str(harness.ROOT / "examples" / "minilm")]
+from checkpoints import read_safetensors  # noqa: E402
+from reference import NumPyEncoder, TorchEncoder  # noqa: E402
 
 WEIGHTS = harness.ROOT / "build" / "minilm"
 SENTENCES, LENGTH = 8, 128
@@ -67,7 +68,7 @@ def cgraph_way(how, _):
 
 
 def make(how):
-    weights = load_safetensors(WEIGHTS / "model.safetensors")
+    weights = read_safetensors(WEIGHTS / "model.safetensors")
     encode = {"torch": torch_way, "cgraph": cgraph_way}[how["kind"]](how, weights)
     off = np.abs(encode() - NumPyEncoder(weights).encode(*batch())).max()
     if not off <= 1e-5:  # nor where it is no number

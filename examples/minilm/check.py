@@ -14,7 +14,10 @@ import sys
 import numpy as np
 
 from encoder import ROOT, Encoder, expect_files, pad
-from reference import NumPyEncoder, TorchEncoder, load_safetensors
+from reference import NumPyEncoder, TorchEncoder
+
+sys.path.append(str(ROOT / "examples"))
+from checkpoints import read_safetensors  # noqa: E402
 
 TOLERANCE = 1e-5
 SENTENCES = [
@@ -37,7 +40,7 @@ def main():
     parser.add_argument("--weights", type=pathlib.Path, default=ROOT / "build" / "minilm")
     options = parser.parse_args()
     expect_files(options.weights)
-    weights = load_safetensors(options.weights / "model.safetensors")
+    weights = read_safetensors(options.weights / "model.safetensors")
     references = {"NumPy": NumPyEncoder(weights)}
     if importlib.util.find_spec("torch"):
         references["PyTorch"] = TorchEncoder(weights)

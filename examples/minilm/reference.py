@@ -1,25 +1,7 @@
 """The same encoder in NumPy and in PyTorch, from the same file of weights."""
-import json
 import math
-import pathlib
-import struct
 
 import numpy as np
-
-DTYPES = {"F32": np.float32, "I64": np.int64}
-
-
-def load_safetensors(path):
-    """Tensors by name: an 8-byte length, a JSON header, the bytes."""
-    data = pathlib.Path(path).read_bytes()
-    (length,) = struct.unpack("<Q", data[:8])
-    tensors = {}
-    for name, entry in json.loads(data[8:8 + length]).items():
-        if name != "__metadata__":
-            begin, end = (8 + length + offset for offset in entry["data_offsets"])
-            tensors[name] = np.frombuffer(data[begin:end],
-                                          DTYPES[entry["dtype"]]).reshape(entry["shape"])
-    return tensors
 
 
 def layers_of(weights):

@@ -6,9 +6,7 @@ weights into build/minilm, what examples/minilm/check.py says of them.
   minilm_test.py --build build/release
 """
 import argparse
-import json
 import pathlib
-import struct
 import subprocess
 import sys
 import tempfile
@@ -17,12 +15,13 @@ import numpy as np
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "examples" / "minilm"
-sys.path[:0] = [str(EXAMPLE), str(ROOT / "tests" / "support")]
+sys.path[:0] = [str(EXAMPLE), str(EXAMPLE.parent), str(ROOT / "tests" / "support")]
 import expectations  # noqa: E402
 import fetch  # noqa: E402
+from checkpoints import read_safetensors, write_safetensors  # noqa: E402
 from encoder import Encoder, pad  # noqa: E402
 from expectations import expect  # noqa: E402
-from reference import NumPyEncoder, load_safetensors  # noqa: E402
+from reference import NumPyEncoder  # noqa: E402
 from tokenizer import Tokenizer, words  # noqa: E402
 
 PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "a", "graph", "##s", "##ical", "draw", "##ing", ",",
@@ -74,24 +73,12 @@ def save_random_weights(path):
         add_linear(f"{layer}.intermediate.dense", INNER, WIDTH)
         add_linear(f"{layer}.output.dense", WIDTH, INNER)
         add_norm(f"{layer}.output.LayerNorm")
-    save_safetensors(path, tensors)
-
-
-def save_safetensors(path, tensors):
-    header, offset = {}, 0
-    for name, tensor in tensors.items():
-        header[name] = {"dtype": "F32", "shape": list(tensor.shape),
-                        "data_offsets": [offset, offset + tensor.nbytes]}
-        offset += tensor.nbytes
-    text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 8)
-    path.write_bytes(struct.pack("<Q", len(text)) + text
-                     + b"".join(tensor.tobytes() for tensor in tensors.values()))
+    write_safetensors(path, tensors)
 
 
 def small_encoder(build, folder):
     save_random_weights(folder / "model.safetensors")
-    reference = NumPyEncoder(load_safetensors(folder / "model.safetensors"), HEADS)
+    reference = NumPyEncoder(read_safetensors(folder / "model.safetensors"), HEADS)
     tokenizer = Tokenizer(folder / "vocab.txt")
     expected = reference.encode(*pad([tokenizer(text) for text in TEXTS], POSITIONS))
     apart = np.abs(expected - expected[0]).max(1)[1:].min()
