@@ -1,0 +1,107 @@
+"""A chat as text, and the compiled program that goes on with it."""
+import json
+import os
+import pathlib
+import sys
+
+import numpy as np
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+FOLDER = ROOT / "build" / "smollm2"
+POSITIONS = 2048  # of the cache, unless S says otherwise
+# The formats of weights that the program reads, and what it is told of them.
+FORMATS = {"f32": {}}
+
+
+def expect_modules(*names):
+    """Ends the program with a sentence where this Python lacks a module that the chat needs."""
+    for name in names:
+        try:
+            __import__(name)
+        except ImportError:
+            python = ROOT / "build" / "python-venv" / "bin" / "python3"
+            sys.exit(f"{sys.executable} has no module {name}; scripts/setup --chat installs it into "
+                     f"build/python-venv, so run this by {os.path.relpath(python)}")
+
+
+class Text:
+    """Texts to tokens and back. `folder` has what fetch.py made of the model."""
+
+    def __init__(self, folder=FOLDER):
+        expect_modules("tokenizers", "jinja2")
+        import jinja2
+        import tokenizers
+        self.tokenizer = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
+        self.template = jinja2.Template((folder / "chat_template.jinja").read_text())
+        self.end = json.loads((folder / "config.json").read_text())["eos_token_id"]
+
+    def chat(self, messages):
+        """A chat as the model was trained on it, up to where it goes on with an answer.
+        `messages` are dicts of a role (system, user or assistant) and a content."""
+        return self.template.render(messages=messages, add_generation_prompt=True)
+
+    def tokens(self, text):
+        return self.tokenizer.encode(text).ids
+
+    def question(self, text):
+        """The tokens of a chat that begins with this question."""
+        return self.tokens(self.chat([{"role": "user", "content": text}]))
+
+    def pieces(self, tokens):
+        """The text of tokens, piece by piece: each as soon as its characters are whole."""
+        from tokenizers.decoders import DecodeStream
+        stream = DecodeStream(skip_special_tokens=True)
+        for token in tokens:
+            piece = stream.step(self.tokenizer, token)
+            if piece:
+                yield piece
+
+
+class Model:
+    """The program with weights. It has seen some tokens, `seen` of them, and names the most likely
+    one after them, `next`."""
+
+    def __init__(self, weights, build=ROOT / "build" / "release", defines=(), **engine):
+        """`weights`: the folder with model.safetensors; `build`: that with the Python package;
+        `defines`: consts of the program; `engine`: further arguments of cgraph.Engine."""
+        sys.path.insert(0, str(build / "python"))
+        import cgraph
+        defines = {"S": POSITIONS, **dict(defines)}
+        self.plan = cgraph.compile(HERE / "smollm2.cgraph", defines=defines)
+        self.engine = cgraph.Engine(self.plan, weights=weights, **engine)
+        prefill = self.plan.graphs["prefill"]
+        self.at_once = prefill.bounds[prefill.inputs[0].shape[0]]
+        self.positions, self.seen, self.next = int(defines["S"]), 0, None
+
+    def room(self):
+        """How many more tokens it can see."""
+        return self.positions - self.seen
+
+    def restart(self):
+        self.engine.restart()
+        self.seen, self.next = 0, None
+
+    def read(self, tokens):
+        """Sees tokens, at least one."""
+        for i in range(0, len(tokens), self.at_once):
+            part = np.array(tokens[i:i + self.at_once], np.int64)
+            self.next = int(np.asarray(self.engine.prefill(part))[0])
+            self.seen += len(part)
+
+    def step(self):
+        """Sees the token that it has named last."""
+        self.next = int(np.asarray(self.engine.decode())[0])
+        self.seen += 1
+
+    def answer(self, tokens, end=None, most=None):
+        """Sees tokens and yields those that follow: until the token `end` comes, which it does not
+        yield, until there are `most`, or until the cache is full. The last one is `next`, unseen."""
+        self.read(tokens)
+        made = 0
+        while self.next != end:
+            yield self.next
+            made += 1
+            if made == most or self.room() == 0:
+                return
+            self.step()
