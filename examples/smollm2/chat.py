@@ -16,7 +16,7 @@ import signal  # noqa: E402
 import sys  # noqa: E402
 
 import fetch  # noqa: E402
-from model import FOLDER, FORMATS, ROOT, Model, Text  # noqa: E402
+from model import FOLDER, FORMATS, ROOT, Model, Text, package  # noqa: E402
 
 
 class TooLong(Exception):
@@ -152,9 +152,11 @@ def main():
     if not (options.folder / options.weights / "model.safetensors").exists():
         fetch.fetch(options.folder, [options.weights])
     text = Text(options.folder)
-    defines = {**FORMATS[options.weights], **dict(options.defines)}
-    model = Model(options.folder / options.weights, options.build, defines,
-                  processes=options.processes)
+    try:
+        model = Model(options.folder, options.weights, options.build, options.defines,
+                      processes=options.processes)
+    except package(options.build).Error as error:
+        sys.exit(f"chat.py: {error}")
     conversation = Conversation(text, model, options.system)
     if options.question is None:
         return talk(conversation, options.max_tokens)

@@ -17,8 +17,8 @@ import tempfile
 
 import numpy as np
 
-from model import FOLDER, FORMATS, HERE, ROOT, Model, Text
-from reference import NumPyModel, TorchModel, greedy, load, load_config
+from model import FOLDER, FORMATS, ROOT, Model, Text, compiled, read_config
+from reference import NumPyModel, TorchModel, greedy, load
 
 QUESTIONS = ["What is the capital of France? Answer in one sentence.",
              "Write a short poem about the sea.",
@@ -52,8 +52,7 @@ def named(defines, engine=()):
 
 
 def by_cgraph(options, defines, engine, prompts, count):
-    model = Model(options.folder / options.weights, options.build,
-                  {**FORMATS[options.weights], **defines}, **engine)
+    model = Model(options.folder, options.weights, options.build, defines, **engine)
     found = []
     for prompt in prompts:
         model.restart()
@@ -67,15 +66,15 @@ def by_mpi(options, mpi, prompts, count):
     environment = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1",
                    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1",
                    "OMPI_MCA_hwloc_base_binding_policy": "none"}
-    defines = {**FORMATS[options.weights], **ON_MACHINES}
-    words = [word for name, value in defines.items() for word in ("-D", f"{name}={value}")]
+    plan, _ = compiled(options.folder, options.weights, options.build, ON_MACHINES)
     found = []
     with tempfile.TemporaryDirectory() as folder:
+        plan.save(f"{folder}/smollm2.cgplan")
         for prompt in prompts:
             np.save(f"{folder}/tokens.npy", np.array(prompt, np.int64))
             done = subprocess.run(
                 [f"mpirun.{mpi}", "-n", str(ON_MACHINES["M"]), options.build / "cgrun", "-q",
-                 HERE / "smollm2.cgraph", *words, "--weights", options.folder / options.weights,
+                 f"{folder}/smollm2.cgplan", "--weights", options.folder / options.weights,
                  "--call", "prefill", "--call", f"decode*{count - 1}", "--every", "--json",
                  "--input", f"prefill.tokens={folder}/tokens.npy"],
                 capture_output=True, text=True, env=environment)
@@ -99,7 +98,7 @@ def main():
                  f"examples/smollm2/fetch.py --weights {options.weights} fetches them")
     text = Text(options.folder)
     prompts = [text.question(each) for each in QUESTIONS[:1 if options.quick else None]]
-    weights, config = load(options.folder / options.weights), load_config(options.folder)
+    weights, config = load(options.folder / options.weights), read_config(options.folder)
 
     numpy_model = NumPyModel(weights, config)
     expected, leads = zip(*(greedy(numpy_model, prompt, TOKENS) for prompt in prompts))

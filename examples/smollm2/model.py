@@ -25,6 +25,30 @@ def expect_modules(*names):
                      f"build/python-venv, so run this by {os.path.relpath(python)}")
 
 
+def read_config(folder):
+    return json.loads((folder / "config.json").read_text())
+
+
+def sizes(config):
+    """Consts of the program: what Hugging Face's config.json says of a model of this kind."""
+    heads = config["num_attention_heads"]
+    return {"LAYERS": config["num_hidden_layers"], "HEADS": heads,
+            "KV_HEADS": config["num_key_value_heads"], "E": config["hidden_size"] // heads,
+            "F": config["intermediate_size"], "WORDS": config["vocab_size"],
+            "THETA": float(config["rope_theta"]), "EPSILON": float(config["rms_norm_eps"])}
+
+
+def package(build):
+    """The Python package cgraph of a build folder."""
+    sys.path.insert(0, str(build / "python"))
+    try:
+        import cgraph
+    except ImportError as error:
+        sys.exit(f"{sys.executable} has no package cgraph in {build / 'python'} ({error}); "
+                 "scripts/setup --chat builds it")
+    return cgraph
+
+
 class Text:
     """Texts to tokens and back. `folder` has what fetch.py made of the model."""
 
@@ -34,7 +58,7 @@ class Text:
         import tokenizers
         self.tokenizer = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
         self.template = jinja2.Template((folder / "chat_template.jinja").read_text())
-        self.end = json.loads((folder / "config.json").read_text())["eos_token_id"]
+        self.end = read_config(folder)["eos_token_id"]
 
     def chat(self, messages):
         """A chat as the model was trained on it, up to where it goes on with an answer.
@@ -58,21 +82,26 @@ class Text:
                 yield piece
 
 
+def compiled(folder, weights, build, defines):
+    """The plan of the program for the model in a folder. Its consts are what `config.json` says,
+    what the format of the weights wants, and last `defines`."""
+    defines = {**sizes(read_config(folder)), "S": POSITIONS, **FORMATS[weights], **dict(defines)}
+    return package(build).compile(HERE / "smollm2.cgraph", defines=defines), int(defines["S"])
+
+
 class Model:
     """The program with weights. It has seen some tokens, `seen` of them, and names the most likely
     one after them, `next`."""
 
-    def __init__(self, weights, build=ROOT / "build" / "release", defines=(), **engine):
-        """`weights`: the folder with model.safetensors; `build`: that with the Python package;
-        `defines`: consts of the program; `engine`: further arguments of cgraph.Engine."""
-        sys.path.insert(0, str(build / "python"))
-        import cgraph
-        defines = {"S": POSITIONS, **dict(defines)}
-        self.plan = cgraph.compile(HERE / "smollm2.cgraph", defines=defines)
-        self.engine = cgraph.Engine(self.plan, weights=weights, **engine)
+    def __init__(self, folder=FOLDER, weights="f32", build=ROOT / "build" / "release", defines=(),
+                 **engine):
+        """`folder`: what fetch.py made, with weights of this format; `build`: the folder with the
+        Python package; `defines`: consts of the program; `engine`: arguments of cgraph.Engine."""
+        self.plan, self.positions = compiled(folder, weights, build, defines)
+        self.engine = package(build).Engine(self.plan, weights=folder / weights, **engine)
         prefill = self.plan.graphs["prefill"]
         self.at_once = prefill.bounds[prefill.inputs[0].shape[0]]
-        self.positions, self.seen, self.next = int(defines["S"]), 0, None
+        self.seen, self.next = 0, None
 
     def room(self):
         """How many more tokens it can see."""

@@ -1,6 +1,5 @@
 """The same model in NumPy, and in PyTorch by Hugging Face's transformers, from the same weights:
 tokens to the scores of the next one."""
-import json
 import pathlib
 import sys
 
@@ -129,7 +128,3 @@ def greedy(model, tokens, count):
         tokens = [int(scores.argmax())]
         found += tokens
     return found, leads
-
-
-def load_config(folder):
-    return json.loads((pathlib.Path(folder) / "config.json").read_text())
