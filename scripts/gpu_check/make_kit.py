@@ -175,7 +175,7 @@ EMULATED = ["counter", "digits_digits", "kv_decode", "mesh", "overlap", "pipelin
 # Folders of examples that a kit leaves out: a program that embeds the engine; what is made to be
 # simulated, of which one takes 4 GB; weights that a script fetches; libraries and modules of
 # methods, but for the one in CUDA.
-LEFT_OUT = ("embed", "costs", "minilm", "native", "torch_actors")
+LEFT_OUT = ("embed", "costs", "minilm", "native", "smollm2", "torch_actors")
 
 
 def examples(emulated):
