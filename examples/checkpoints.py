@@ -24,7 +24,7 @@ def digest(path):
 
 
 def is_there(folder, files):
-    """Whether the folder has the files, which are digests by name, and each is what it should be."""
+    """Whether the folder has the files, whose digests `files` has by name."""
     return all((folder / name).is_file() and digest(folder / name) == expected
                for name, expected in files.items())
 

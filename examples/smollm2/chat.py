@@ -51,9 +51,9 @@ class Conversation:
         tokens = self.unseen(messages)
         if len(tokens) > self.model.room():
             raise TooLong(
-                f"this is {len(tokens)} tokens, and the cache has room for {self.model.room()} more "
-                f"of {self.model.positions}; a shorter one fits, after /new there is room again, "
-                f"and -D S={2 * self.model.positions} makes more")
+                f"this is {len(tokens)} tokens, and the cache has room for {self.model.room()} "
+                f"more of {self.model.positions}; a shorter one fits, after /new there is room "
+                f"again, and -D S={2 * self.model.positions} makes more")
         counts.update(read=len(tokens), made=0, begin=time.monotonic())
 
         def counted():
@@ -141,10 +141,11 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("question", nargs="?")
     parser.add_argument("--system", metavar="TEXT", help="instead of the template's own")
-    parser.add_argument("--max-tokens", type=positive, default=512, metavar="N", help="of an answer")
+    parser.add_argument("--max-tokens", type=positive, default=512, metavar="N",
+                        help="of an answer")
     parser.add_argument("--weights", choices=FORMATS, default="f32")
-    parser.add_argument("-D", action="append", default=[], dest="defines", metavar="NAME=VALUE", type=const,
-                        help="a const of smollm2.cgraph, as T=3, P=2, S=8192")
+    parser.add_argument("-D", action="append", default=[], dest="defines", type=const,
+                        metavar="NAME=VALUE", help="a const of smollm2.cgraph, as T=3, P=2, S=8192")
     parser.add_argument("--processes", help="device, or a number: as cgrun has it")
     parser.add_argument("--folder", type=pathlib.Path, default=FOLDER)
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build" / "release")

@@ -21,8 +21,8 @@ def expect_modules(*names):
             __import__(name)
         except ImportError:
             python = ROOT / "build" / "python-venv" / "bin" / "python3"
-            sys.exit(f"{sys.executable} has no module {name}; scripts/setup --chat installs it into "
-                     f"build/python-venv, so run this by {os.path.relpath(python)}")
+            sys.exit(f"{sys.executable} has no module {name}; scripts/setup --chat installs it "
+                     f"into build/python-venv, so run this by {os.path.relpath(python)}")
 
 
 def read_config(folder):
@@ -125,7 +125,7 @@ class Model:
 
     def answer(self, tokens, end=None, most=None):
         """Sees tokens and yields those that follow: until the token `end` comes, which it does not
-        yield, until there are `most`, or until the cache is full. The last one is `next`, unseen."""
+        yield, until there are `most`, or until the cache is full. The last one is not seen."""
         self.read(tokens)
         made = 0
         while self.next != end:

@@ -114,7 +114,7 @@ class TorchModel:
             found = self.model(self.torch.tensor([list(tokens)]), past_key_values=self.cache,
                                use_cache=True)
         self.cache = found.past_key_values
-        return found.logits[0, -1].numpy()
+        return found.logits[0, -1].float().numpy()
 
 
 def greedy(model, tokens, count):

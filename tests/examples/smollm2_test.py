@@ -218,7 +218,8 @@ def conversation(folder, build):
         seen.extend(made if model.next == text.end else made[:-1])
         expect(model.seen == len(seen), f"{model.seen} of {len(seen)} tokens seen")
     whole = text.tokenizer.decode(seen, skip_special_tokens=False)
-    expect(whole.startswith("<|im_start|>system\nbe brief<|im_end|>\n<|im_start|>user\nhello"), whole)
+    expect(whole.startswith("<|im_start|>system\nbe brief<|im_end|>\n<|im_start|>user\nhello"),
+           whole)
     expect(whole.count("<|im_start|>assistant\n") == 4, whole)
     talk.restart()
     expect(model.seen == 0 and len(talk.messages) == 1, "a new chat is not new")
@@ -280,8 +281,8 @@ def main():
     build = parser.parse_args().build.resolve()
     for module in MODULES:
         if not importlib.util.find_spec(module):
-            print(f"SKIPPED: {sys.executable} has no module {module}; scripts/setup --tests installs "
-                  "it into build/python-venv")
+            print(f"SKIPPED: {sys.executable} has no module {module}; scripts/setup --tests "
+                  "installs it into build/python-venv")
             return SKIPPED
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
