@@ -120,7 +120,7 @@ class Model:
 
     def step(self):
         """Sees the token that it has named last."""
-        self.next = int(np.asarray(self.engine.decode())[0])
+        self.next = int(np.asarray(self.engine.decode(np.array([self.next])))[0])
         self.seen += 1
 
     def answer(self, tokens, end=None, most=None):

@@ -170,7 +170,7 @@ def faults(folder, build):
         model.step()
     expect(model.room() == 0, f"there is room for {model.room()}")
     try:
-        model.engine.decode()
+        model.engine.decode(np.array([model.next]))
         expect(False, "a step beyond the cache is not refused")
     except cgraph.ExecutionError as error:
         says(str(error), "the cache is full")
