@@ -90,12 +90,11 @@ def halves(rows, heads):
 
 
 def dense(tensor, kind):
-    """A matrix in f32, f16 or bf16, or a vector, which is always f32."""
+    """A tensor in f32, f16 or bf16."""
     from gguf.quants import dequantize
     numbers = dequantize(tensor.data, tensor.tensor_type)
-    if numbers.ndim == 1 or kind == "f32":
-        return {"": numbers}
-    return {"": checkpoints.bf16(numbers) if kind == "bf16" else numbers.astype(np.float16)}
+    return {"": checkpoints.bf16(numbers) if kind == "bf16" else
+            numbers.astype({"f32": np.float32, "f16": np.float16}[kind])}
 
 
 def packed(tensor, kind):
