@@ -36,16 +36,18 @@ PICTURES = [
     ("costs/copies", "timeline", "all"),
     ("ping_pong_devices", "transports", "through_host"),
     ("minilm/minilm", "timeline", None),
+    ("smollm2/smollm2", "timeline", "decode"),
     *((f"pipeline/{name}", "timeline", None) for name in PIPELINES),
 ]
 # Else they are wider than a page can show.
-WIDE = ["pipeline_1f1b", "costs/copies", "minilm/minilm",
+WIDE = ["pipeline_1f1b", "costs/copies", "minilm/minilm", "smollm2/smollm2",
         *(f"pipeline/{name}" for name in PIPELINES)]
 FLAGS = {
     "two_way": ["--lanes", "one"],
     "all_reduce_three_ways": ["--no-rewrite"],  # as it is written
     "pipeline/interleaved": ["--color-by", "micro-batch"],
     "minilm/minilm": ["--color-by", "micro-batch"],
+    "smollm2/smollm2": ["-D", "T=3", "-D", "P=2"],
     "costs/copies": ["--lanes", "one", "--no-rewrite", "--topology", "examples/costs/box.cgraph",
                      "--profile", "examples/costs/copies.json"],
 }
