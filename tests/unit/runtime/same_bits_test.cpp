@@ -1,8 +1,11 @@
 // The versions of an elementwise loop for different processors give the same bits: those of any
 // processor against those for AVX2 and AVX-512, of every operation in f32 and f64, over numbers of
 // every magnitude. (Compiled with the options of kernels.)
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <bit>
+#include <cstddef>
 #include <cstring>
 #include <cstdint>
 #include <iterator>
@@ -13,6 +16,7 @@
 #include <catch2/catch.hpp>
 
 #include "runtime/device/cpu/kernels/block_product.h"
+#include "runtime/device/cpu/kernels/dot_product.h"
 #include "runtime/device/cpu/kernels/elementwise/loop_templates.h"
 #include "runtime/device/cpu/kernels/reductions/argmax.h"
 #include "runtime/device/cpu/kernels/reductions/reductions.h"
@@ -141,6 +145,31 @@ struct Single {
   }
 };
 
+// A copy that ends where a page ends that may be read.
+template <typename T>
+class LastOfPage {
+ public:
+  explicit LastOfPage(const std::vector<T>& from)
+      : bytes_((from.size() * sizeof(T) + kPage - 1) / kPage * kPage + kPage),
+        memory_(static_cast<std::byte*>(mmap(nullptr, bytes_, PROT_READ | PROT_WRITE,
+                                             MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))) {
+    std::byte* const end = memory_ + bytes_ - kPage;
+    REQUIRE(mprotect(end, kPage, PROT_NONE) == 0);
+    data_ = reinterpret_cast<T*>(end) - from.size();
+    std::copy(from.begin(), from.end(), data_);
+  }
+  ~LastOfPage() { munmap(memory_, bytes_); }
+  LastOfPage(const LastOfPage&) = delete;
+  LastOfPage& operator=(const LastOfPage&) = delete;
+  const T* data() const { return data_; }
+
+ private:
+  static constexpr size_t kPage = 4096;
+  size_t bytes_;
+  std::byte* memory_;
+  T* data_;
+};
+
 // Returns elements whose sums of products are rounded.
 template <typename T>
 std::vector<T> Elements(size_t count, size_t start) {
@@ -151,30 +180,36 @@ std::vector<T> Elements(size_t count, size_t start) {
   return elements;
 }
 
-// Multiplies a row with a part of a matrix, which the first-level cache holds or not.
+// Multiplies rows with a part of a matrix, which the first-level cache holds or not.
 template <typename T, typename Vectors2, typename Vectors512>
 void CheckRowProduct() {
   using C = Compute<T>;
-  constexpr int64_t kRows = 29, kWidth = 2100;
-  const std::vector<C> row = Elements<C>(kRows, 7);
+  constexpr int64_t kRows = 29, kWidth = 2100, kCount = 3;
+  const std::vector<C> row = Elements<C>(kRows * kCount, 7);
   const std::vector<T> matrix = Elements<T>(kRows * kWidth, 0);
   for (int64_t columns : {1, 15, 16, 33, 127, 2075}) {
-    const auto run = [&](RowProductFunction<T> function) {
-      std::vector<C> sum(columns + 1, C(0.5));
-      function(row.data(), matrix.data(), kWidth, kRows, columns, sum.data());
+    const auto run = [&](RowProductFunction<T> function, int64_t count) {
+      std::vector<C> sum(count * (columns + 1), C(0.5));
+      function(row.data(), count, kRows, matrix.data(), kWidth, kRows, columns, sum.data(),
+               columns + 1);
       return sum;
     };
-    const std::vector<C> expected = run(Versions<RowProduct<Single<T>, T>>::Baseline);
-    for (int64_t j = 0; j < columns; ++j) {
-      double sum = 0.5;
-      for (int64_t i = 0; i < kRows; ++i) {
-        sum += double{row[i]} * static_cast<double>(static_cast<C>(matrix[i * kWidth + j]));
+    const std::vector<C> expected = run(Versions<RowProduct<Single<T>, T>>::Baseline, kCount);
+    for (int64_t r = 0; r < kCount; ++r) {
+      for (int64_t j = 0; j < columns; ++j) {
+        double sum = 0.5;
+        for (int64_t i = 0; i < kRows; ++i) {
+          sum += double{row[r * kRows + i]} *
+                 static_cast<double>(static_cast<C>(matrix[i * kWidth + j]));
+        }
+        CHECK(expected[r * (columns + 1) + j] == Approx(sum).epsilon(1e-5).margin(1e-4));
       }
-      CHECK(expected[j] == Approx(sum).epsilon(1e-5).margin(1e-4));
+      CHECK(expected[r * (columns + 1) + columns] == C(0.5));
     }
-    CHECK(expected[columns] == C(0.5));
-    if (HasAvx2()) CHECK(run(Versions<RowProduct<Vectors2, T>>::Avx2) == expected);
-    if (HasAvx512()) CHECK(run(Versions<RowProduct<Vectors512, T>>::Avx512) == expected);
+    const std::vector<C> alone = run(Versions<RowProduct<Single<T>, T>>::Baseline, 1);
+    CHECK(std::equal(alone.begin(), alone.end(), expected.begin()));
+    if (HasAvx2()) CHECK(run(Versions<RowProduct<Vectors2, T>>::Avx2, kCount) == expected);
+    if (HasAvx512()) CHECK(run(Versions<RowProduct<Vectors512, T>>::Avx512, kCount) == expected);
   }
 }
 TEST_CASE("every version of a row's product gives the same bits") {
@@ -182,6 +217,46 @@ TEST_CASE("every version of a row's product gives the same bits") {
   CheckRowProduct<double, PlainVectors<double, 32>, PlainVectors<double, 64>>();
   CheckRowProduct<F16, Avx2Halves, Avx512Halves>();
   CheckRowProduct<BF16, Avx2Halves, Avx512Halves>();
+}
+
+// Multiplies rows with a matrix that is stored transposed, and which ends with a page that may be
+// read: a read behind it ends the test.
+template <typename T, typename Vectors2, typename Vectors512>
+void CheckDotProduct() {
+  using C = Compute<T>;
+  for (int64_t n : {1, 3, 4, 5, 11}) {
+    for (int64_t k : {1, 2, 15, 16, 31, 32, 33, 63, 64, 100, 577}) {
+      const std::vector<T> matrix = Elements<T>(n * k, 0);
+      const LastOfPage<T> last(matrix);
+      const std::vector<C> x = Elements<C>(9 * k, 7);
+      const auto run = [&](DotProductFunction<T> function, int64_t m) {
+        std::vector<C> c(m * n + 1, C(0.5));
+        function(x.data(), last.data(), m, n, k, c.data());
+        return c;
+      };
+      const std::vector<C> all = run(Versions<DotProduct<Single<T>, T>>::Baseline, 9);
+      for (int64_t i = 0; i < 9 * n; ++i) {
+        double sum = 0;
+        for (int64_t l = 0; l < k; ++l) {
+          sum += double{x[i / n * k + l]} *
+                 static_cast<double>(static_cast<C>(matrix[i % n * k + l]));
+        }
+        CHECK(all[i] == Approx(sum).epsilon(1e-5).margin(1e-4));
+      }
+      for (int64_t m = 1; m <= 9; ++m) {
+        std::vector<C> expected(all.begin(), all.begin() + m * n);
+        expected.push_back(C(0.5));
+        if (HasAvx2()) CHECK(run(Versions<DotProduct<Vectors2, T>>::Avx2, m) == expected);
+        if (HasAvx512()) CHECK(run(Versions<DotProduct<Vectors512, T>>::Avx512, m) == expected);
+      }
+    }
+  }
+}
+TEST_CASE("every version of a sum along rows gives the same bits, for any number of rows") {
+  CheckDotProduct<float, PlainVectors<float, 32>, PlainVectors<float, 64>>();
+  CheckDotProduct<double, PlainVectors<double, 32>, PlainVectors<double, 64>>();
+  CheckDotProduct<F16, Avx2Halves, Avx512Halves>();
+  CheckDotProduct<BF16, Avx2Halves, Avx512Halves>();
 }
 
 // Computes two blocks of a product, the second of which ends it.

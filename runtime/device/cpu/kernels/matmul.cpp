@@ -1,5 +1,5 @@
 // Matrix products. f32 and f64 are computed by OpenBLAS; f16 and bf16 by loops of our own over
-// blocks that are widened to f32 (by OpenBLAS where the right operand is transposed); a single row
+// blocks that are widened to f32 (by OpenBLAS where the right operand is transposed); a few rows
 // by loops of our own; integers by a plain loop; bf16 of static shape by oneDNN where that is
 // faster. Leading dimensions are a batch that broadcasts; where only the left operand has a batch,
 // its matrices are rows of a single product.
@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "runtime/device/cpu/kernels/block_product.h"
+#include "runtime/device/cpu/kernels/dot_product.h"
 #include "runtime/device/cpu/kernels/elementwise/element_loops.h"
 #include "runtime/device/cpu/kernels/elementwise/elementwise_ops.h"
 #include "runtime/device/cpu/kernels/failures.h"
@@ -28,18 +29,24 @@ struct Shape {
   bool transpose_a, transpose_b;
   int64_t m, n, k;
 
-  bool row_times_matrix() const { return m == 1 && !transpose_b; }
+  // Returns whether elements of b are used so seldom that packing it would cost more than it gains.
+  bool has_few_rows() const {
+    return m <= (transpose_b ? kMostDotRows : kMostRows) && (m == 1 || !transpose_a);
+  }
 };
 
 template <typename T>
 struct BlasProduct {
   Gemm<T> gemm;
   RowProductFunction<T> row = RowProductOf<T>();
+  DotProductFunction<T> dot = DotProductOf<T>();
 
   void operator()(const Shape& shape, const T* a, const T* b, T* c, T beta = 0) const {
-    if (row != nullptr && shape.row_times_matrix()) {
-      if (beta == 0) std::fill_n(c, shape.n, T(0));
-      return row(a, b, shape.n, shape.k, shape.n, c);
+    const auto& [transpose_a, transpose_b, m, n, k] = shape;
+    if (row != nullptr && beta == 0 && shape.has_few_rows()) {
+      if (transpose_b) return dot(a, b, m, n, k, c);
+      std::fill_n(c, m * n, T(0));
+      return row(a, m, k, b, n, k, n, c, n);
     }
     gemm(kRowMajor, shape.transpose_a ? kTranspose : kNoTranspose,
          shape.transpose_b ? kTranspose : kNoTranspose, static_cast<int>(shape.m),
@@ -59,7 +66,9 @@ class HalfProduct {
     const auto size = [](int64_t rows, int64_t columns) {
       return static_cast<size_t>(std::min(rows, kEdge) * std::min(columns, kEdge));
     };
-    a_.resize(size(most.m, most.k));
+    const int64_t few = std::min(most.m, kMostDotRows);
+    const bool dots = dot_ != nullptr && few * most.k <= kMostRowElements;
+    a_.resize(std::max(size(most.m, most.k), dots ? static_cast<size_t>(few * most.k) : 0));
     b_.resize(size(most.k, most.n));
     c_.resize(SumElements(std::min(most.m, kEdge), std::min(most.n, kEdge)));
     if (blocks_ != nullptr) panel_.resize(kPanelElements);
@@ -67,11 +76,15 @@ class HalfProduct {
   void operator()(const Shape& shape, const T* a, const T* b, T* c) {
     const int64_t a_width = shape.transpose_a ? shape.m : shape.k;
     const int64_t b_width = shape.transpose_b ? shape.k : shape.n;
+    const bool rows_fit = static_cast<size_t>(shape.m * shape.k) <= a_.size();
+    if (dot_ != nullptr && shape.transpose_b && shape.has_few_rows() && rows_fit) {
+      return MultiplyByDots(shape, a, b, c);
+    }
     for (int64_t i = 0; i < shape.m; i += kEdge) {
       for (int64_t j = 0; j < shape.n; j += kEdge) {
         Shape block = shape;
         block.m = std::min(kEdge, shape.m - i), block.n = std::min(kEdge, shape.n - j);
-        if (blocks_ != nullptr && !shape.transpose_b && shape.m > 1) {
+        if (blocks_ != nullptr && !shape.transpose_b && !shape.has_few_rows()) {
           MultiplyPanels(block, i, a, a_width, b + j, c + i * shape.n + j, shape.n);
           continue;
         }
@@ -87,21 +100,36 @@ class HalfProduct {
 
  private:
   static constexpr int64_t kEdge = 512, kFewRows = 4, kNear = 32 * kEdge;  // kNear: elements
+  static constexpr int64_t kMostRowElements = 1 << 20;  // which are widened together
   struct Box { int64_t row, column, rows, columns; };
+
+  void MultiplyByDots(const Shape& shape, const T* a, const T* b, T* c) {
+    const auto& [transpose_a, transpose_b, m, n, k] = shape;
+    half_.widen(a, a_.data(), m * k);
+    const int64_t width = std::min(n, kEdge);
+    for (int64_t j = 0; j < n; j += width) {
+      const int64_t columns = std::min(width, n - j);
+      dot_(a_.data(), b + j * k, m, columns, k, c_.data());
+      for (int64_t r = 0; r < m; ++r) {
+        half_.narrow(c_.data() + r * columns, c + r * n + j, columns);
+      }
+    }
+  }
 
   // Computes into c_ the block of the result at i, j, over all k.
   void Multiply(Shape block, int64_t i, int64_t j, const T* a, int64_t a_width, const T* b,
                 int64_t b_width) {
-    const bool in_registers = row_ != nullptr && block.row_times_matrix();
+    const bool in_registers = row_ != nullptr && !block.transpose_b && block.has_few_rows();
     // Elements that are used only a few times should not leave the first-level cache in between.
     const bool near = block.m < kFewRows && !in_registers;
     const int64_t depth = near ? std::min(kEdge, kNear / block.n) : kEdge, k = block.k;
-    if (in_registers) std::fill_n(c_.data(), block.n, 0.0f);
+    if (in_registers) std::fill_n(c_.data(), block.m * block.n, 0.0f);
     for (int64_t l = 0; l < k; l += depth) {
       block.k = std::min(depth, k - l);
       WidenA(block, i, l, a, a_width);
       if (in_registers) {
-        row_(a_.data(), b + l * b_width + j, b_width, block.k, block.n, c_.data());
+        row_(a_.data(), block.m, block.k, b + l * b_width + j, b_width, block.k, block.n,
+             c_.data(), block.n);
         continue;
       }
       Widen(b, b_width, block.transpose_b ? Box{j, l, block.n, block.k}
@@ -150,6 +178,7 @@ class HalfProduct {
   Gemm<float> gemm_;
   HalfLoops half_;
   RowProductFunction<T> row_ = RowProductOf<T>();
+  DotProductFunction<T> dot_ = DotProductOf<T>();
   BlockProductFunction<T> blocks_ = BlockProductOf<T>();
   Workspace<float> a_, b_, c_, panel_;
 };
@@ -324,8 +353,9 @@ std::unique_ptr<DnnlMatmul> MakeDnnl(const Request& request, bool transpose_a, b
   }
   const OperandType& b = request.inputs[1];
   const bool one_b = std::all_of(b.dims, b.dims + b.rank - 2, [](int64_t d) { return d == 1; });
-  const Shape shape = MostOf(request, transpose_a, may_fold && one_b);
-  if (shape.m == 1 && !transpose_b && RowProductOf<BF16>() != nullptr) return nullptr;
+  Shape shape = MostOf(request, transpose_a, may_fold && one_b);
+  shape.transpose_a = transpose_a, shape.transpose_b = transpose_b;
+  if (shape.has_few_rows() && RowProductOf<BF16>() != nullptr) return nullptr;
   constexpr double kLeast = 1 << 15;
   const double work = static_cast<double>(shape.m) * static_cast<double>(shape.n) *
                       static_cast<double>(shape.k);
