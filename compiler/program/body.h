@@ -87,9 +87,13 @@ struct Type {
 
 enum class DTypeBound : uint8_t { kAny, kNumber, kFloat, kInt };
 const char* Spelling(DTypeBound bound);
+// Returns whether values of `dtype` are multiplied by weights of this dtype as they are: their own,
+// or f16 and bf16 for f32.
+bool MayWeigh(DType weights, DType dtype);
 struct Generic {
   std::string name;
   DTypeBound bound = DTypeBound::kAny;
+  GenericId of = {};  // `W: T`: the dtype of this earlier variable, or a narrower one of weights
 };
 struct DimVariable {
   std::string name;

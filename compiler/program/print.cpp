@@ -75,8 +75,10 @@ class ProgramPrinter {
   std::string SignatureText(const TextPrinter& text, const Signature& signature) {
     std::vector<std::string> generics;
     for (const Generic& g : signature.generics) {
-      bool any = g.bound == DTypeBound::kAny;
-      generics.push_back(any ? g.name : g.name + ": " + Spelling(g.bound));
+      const bool any = g.bound == DTypeBound::kAny && !g.of.valid();
+      const std::string bound =
+          g.of.valid() ? signature.generics[g.of].name : std::string(Spelling(g.bound));
+      generics.push_back(any ? g.name : g.name + ": " + bound);
     }
     return (generics.empty() ? "" : "<" + llvm::join(generics, ", ") + ">") +
            ParametersText(text, signature.parameters) +

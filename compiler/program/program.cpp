@@ -49,6 +49,11 @@ const char* Spelling(DTypeBound bound) {
   return "?";
 }
 
+bool MayWeigh(DType weights, DType dtype) {
+  const bool half = weights == DType::kF16 || weights == DType::kBF16;
+  return weights == dtype || (dtype == DType::kF32 && half);
+}
+
 MethodId FindMethod(const Program& program, ActorId actor, const std::string& name) {
   const std::map<std::string, MethodId>& names = program.actors[actor].method_names;
   const auto found = names.find(name);

@@ -218,6 +218,24 @@ def matmuls(cases):
                               scale=3 * math.sqrt(a_shape[-1]))
 
 
+def narrow_weights(cases):
+    """An f32 times weights of f16 or bf16, which are not rounded in between."""
+    shapes = [((1, 64), (64, 33)), ((2, 45), (45, 518)), ((7, 99), (99, 10)),
+              ((20, 601), (601, 530)), ((2, 3, 70), (70, 35)), ((2, 1, 3, 4), (6, 4, 5)),
+              ((3, 0), (0, 5)), ((0, 4), (4, 5))]
+    for dtype in ("f16", "bf16"):
+        for a_shape, b_shape in shapes:
+            for ta in (False, True):
+                for tb in (False, True):
+                    a, b = cases.values("f32", a_shape, -3, 3), cases.values(dtype, b_shape, -3, 3)
+                    expected = np.matmul(a.astype(np.float64), b.astype(np.float64))
+                    given = [np.swapaxes(a, -1, -2) if ta else a,
+                             np.swapaxes(b, -1, -2) if tb else b]
+                    flags = ", transpose_a: true" * ta + ", transpose_b: true" * tb
+                    cases.add("matmul", "f32", f"matmul(a, cast<{dtype}>(b){flags})", given,
+                              expected, scale=3 * math.sqrt(a_shape[-1]))
+
+
 def reductions(cases):
     whole = {"sum": np.sum, "max": np.max, "min": np.min, "mean": np.mean}
     for dtype in NUMBERS:
@@ -810,7 +828,8 @@ def main():
     tools = {"cgc": options.cgc, "cgrun": options.cgrun}
 
     checked, failures, made = 0, [], []
-    for group in (elementwise, functions, casts, matmuls, reductions, shapes, old_names, rows,
+    for group in (elementwise, functions, casts, matmuls, narrow_weights,
+                  reductions, shapes, old_names, rows,
                   creation, powers, order, cumulative, by_index, seeded, convolutions):
         cases = Cases()
         group(cases)

@@ -62,6 +62,21 @@ TEST_CASE("matmul") {
   }
 }
 
+TEST_CASE("matmul of an f32 and narrower weights") {
+  for (const DType dtype : {DType::f16, DType::bf16}) {
+    for (const Product& s : kProducts) {
+      Check({.kernel = "matmul",
+             .in = {{DType::f32, s.a, s.a_dynamic, Fill::kModerate},
+                    {dtype, s.b, s.b_dynamic, Fill::kModerate}},
+             .out = {{DType::f32, s.c, s.c_dynamic}},
+             .attributes = {.ints = {{"transpose_a", s.transpose_a},
+                                     {"transpose_b", s.transpose_b}}},
+             .relative = ToleranceOf(DType::f32),
+             .absolute = 30 * ToleranceOf(DType::f32)});
+    }
+  }
+}
+
 TEST_CASE("matmul of extents that do not fit each other") {
   const int before = Checked().failures;
   // At their bounds they fit: [<= 8, <= 7] @ [<= 7, <= 9].

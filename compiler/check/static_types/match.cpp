@@ -134,6 +134,11 @@ std::optional<DType> Matcher::KnownDType(const TensorType& type) const {
   return found == dtypes_.end() ? std::nullopt : std::optional<DType>(found->second);
 }
 
+std::optional<DType> Matcher::DTypeOfNamed(const Generic& generic) const {
+  auto found = generic.of.valid() ? dtypes_.find(generic.of) : dtypes_.end();
+  return found == dtypes_.end() ? std::nullopt : std::optional<DType>(found->second);
+}
+
 std::optional<Mismatch> Matcher::MatchDType(const TensorType& expected, DType given) {
   if (auto known = KnownDType(expected)) {
     if (*known == given) return std::nullopt;
@@ -150,12 +155,22 @@ std::optional<Mismatch> Matcher::MatchDType(const TensorType& expected, DType gi
     return Mismatch{Code::kE0529, fmt::format("`{}` stands for the dtypes of class {}",
                                               generic.name, Spelling(generic.bound))};
   }
+  if (const auto named = DTypeOfNamed(generic); named && !MayWeigh(given, *named)) {
+    std::string reason =
+        fmt::format("`{}` is {} by another argument; cast<{}>(...) converts",
+                    signature_->generics[generic.of].name, DTypeName(*named), DTypeName(*named));
+    if (MayWeigh(*named, given)) {
+      reason += fmt::format(", or cast<{}>(...) the other", DTypeName(given));
+    }
+    return Mismatch{Code::kE0407, reason};
+  }
   if (!rigid_) dtypes_[expected.generic] = given;
   return std::nullopt;
 }
 
 std::optional<Mismatch> Matcher::MatchNumber(const TensorType& expected, const StaticType& given) {
   std::optional<DType> dtype = KnownDType(expected);
+  if (!dtype && signature_) dtype = DTypeOfNamed(signature_->generics[expected.generic]);
   DTypeBound bound = DTypeBound::kAny;
   if (!dtype && signature_) bound = signature_->generics[expected.generic].bound;
   bool fits = true;

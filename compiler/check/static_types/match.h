@@ -39,6 +39,8 @@ class Matcher {
   std::optional<Mismatch> MatchRank(const program::TensorType& expected, int given);
   std::optional<Mismatch> MatchTuple(const program::TupleType& expected, const StaticType& given);
   std::optional<DType> KnownDType(const program::TensorType& type) const;
+  // Returns the dtype of the variable that `W: T` names; nothing of other variables.
+  std::optional<DType> DTypeOfNamed(const program::Generic& generic) const;
   bool IsList(program::ExprId argument) const;
   int RunRank(const program::Dim& run) const;           // -1: not known
   int RunRank(program::ExprId function_of_runs) const;  // broadcast(s, t), drop(s, dim)

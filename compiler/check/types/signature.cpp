@@ -44,11 +44,16 @@ void ResolveGenerics(Scope& scope, const std::vector<syntax::Generic>& generics)
     Generic resolved{generic.name.text, DTypeBound::kAny};
     if (generic.bound) {
       auto bound = kBounds.find(generic.bound->text);
+      const std::optional<GenericId> earlier = scope.FindGeneric(generic.bound->text);
       if (bound != kBounds.end()) {
         resolved.bound = bound->second;
+      } else if (earlier) {
+        resolved.bound = scope.signature->generics[*earlier].bound;
+        resolved.of = *earlier;
       } else {
         scope.Report(Code::kE0423, generic.bound->range,
-                     fmt::format("`{}` is no class of dtypes; there are any, number, float and int",
+                     fmt::format("`{}` is no class of dtypes; there are any, number, float and "
+                                 "int, and the dtype variables before it",
                                  generic.bound->text));
       }
     }

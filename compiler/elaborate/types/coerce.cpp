@@ -80,6 +80,10 @@ Value CoerceTensor(ElaborationContext& elaboration, const Value& value, program:
   if (!dtype && frame.generics[type.generic.index]) {
     dtype = frame.generics[type.generic.index]->dtype;
   }
+  if (!dtype) {
+    const program::GenericId of = frame.signature->generics[type.generic].of;
+    if (of.valid() && frame.generics[of.index]) dtype = frame.generics[of.index]->dtype;
+  }
   graph::Type actual{dtype ? *dtype : NaturalDType(value), {}};
   if (!BindDType(elaboration, type, actual.dtype, frame, subject, range)) return Value();
   if (ClassOf(actual.dtype) == DTypeClass::kFloating) {
@@ -305,6 +309,22 @@ bool BindDType(ElaborationContext& elaboration, const program::TensorType& type,
            fmt::format("{} takes dtypes of the class {}; this is of {}",
                        Describe(elaboration, subject, frame), Spelling(generic.bound), name))
         .AddNote(subject.declared, "declared here");
+    return false;
+  }
+  const std::optional<BoundDType>* named =
+      generic.of.valid() ? &frame.generics[generic.of.index] : nullptr;
+  if (named && *named && !program::MayWeigh(dtype, (*named)->dtype)) {
+    const std::string first(DTypeName((*named)->dtype));
+    const std::string& of = frame.signature->generics[generic.of].name;
+    const std::string other = program::MayWeigh((*named)->dtype, dtype)
+                                  ? fmt::format(", or cast<{}>(...) of the other", name)
+                                  : "";
+    Report(elaboration, Code::kE0407, range,
+           fmt::format("{} is of {} like `{}`; this is of {}: dtypes are not converted silently, "
+                       "write cast<{}>(...){}",
+                       Describe(elaboration, subject, frame), first,
+                       (*named)->from ? *(*named)->from : of, name, first, other))
+        .AddNote((*named)->range, fmt::format("`{}` is {} by this", of, first));
     return false;
   }
   bound = BoundDType{dtype, subject.name, range};

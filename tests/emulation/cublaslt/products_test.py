@@ -23,7 +23,7 @@ import numpy_test  # noqa: E402
 
 REPORT = re.compile(r"emulated cuBLASLt: (\d+) products by (\d+) algorithms, (\d+) shapes without "
                     r"one, (\d+) handles and (\d+) descriptions left")
-FLOATS = 4 * 8 * 4 + 2 * 4  # cases: dtypes, shapes, transposes; the large ones
+FLOATS = 4 * 14 * 4 + 2 * 4  # cases: dtypes, shapes, transposes; the large ones
 # Of these the library is not even asked: nothing to add up or no result, and batches that broadcast
 # in part.
 LEFT_OUT = 4 * 3 * 4

@@ -117,6 +117,10 @@ TEST_CASE("matmul refuses what does not fit", "[matmul]") {
   CHECK(!TryMake("matmul", {type({4}), type({4, 5})}, {type({5})}, plain).ok());
   CHECK(!TryMake("matmul", {type({2, 3, 4}), type({4, 5})}, {type({3, 5})}, plain).ok());
   CHECK(!TryMake("matmul", {type({3, 4}), type({4, 5}, DType::f64)}, {type({3, 5})}, plain).ok());
+  CHECK(TryMake("matmul", {type({3, 4}), type({4, 5}, DType::f16)}, {type({3, 5})}, plain).ok());
+  CHECK(!TryMake("matmul", {type({3, 4}, DType::f16), type({4, 5})}, {type({3, 5})}, plain).ok());
+  CHECK(!TryMake("matmul", {type({3, 4}), type({4, 5}, DType::bf16)},
+                 {type({3, 5}, DType::bf16)}, plain).ok());
   const auto half = TryMake("matmul", {type({3, 4}, DType::bool_), type({4, 5}, DType::bool_)},
                             {type({3, 5}, DType::bool_)}, plain);
   REQUIRE(!half.ok());

@@ -1,8 +1,9 @@
 // Matrix products. f32 and f64 are computed by OpenBLAS; f16 and bf16 by loops of our own over
 // blocks that are widened to f32 (by OpenBLAS where the right operand is transposed); a few rows
 // by loops of our own; integers by a plain loop; bf16 of static shape by oneDNN where that is
-// faster. Leading dimensions are a batch that broadcasts; where only the left operand has a batch,
-// its matrices are rows of a single product.
+// faster. Weights of f16 or bf16 multiply f32: blocks of them are widened for OpenBLAS. Leading
+// dimensions are a batch that broadcasts; where only the left operand has a batch, its matrices are
+// rows of a single product.
 #include <algorithm>
 #include <climits>
 #include <cstring>
@@ -183,6 +184,53 @@ class HalfProduct {
   Workspace<float> a_, b_, c_, panel_;
 };
 
+// The product of f32 and weights of f16 or bf16, all in f32.
+template <typename T>
+class WeightsProduct {
+ public:
+  // For products whose n and k are at most those of `most`.
+  WeightsProduct(Gemm<float> gemm, HalfLoops half, const Shape& most) : gemm_(gemm), half_(half) {
+    block_.resize(static_cast<size_t>(std::min(most.n, kEdge) * std::min(most.k, kEdge)));
+  }
+  void operator()(const Shape& shape, const float* a, const T* b, float* c) {
+    const auto& [transpose_a, transpose_b, m, n, k] = shape;
+    if (row_ != nullptr && shape.has_few_rows()) {
+      if (transpose_b) return dot_(a, b, m, n, k, c);
+      std::fill_n(c, m * n, 0.0f);
+      return row_(a, m, k, b, n, k, n, c, n);
+    }
+    for (int64_t j = 0; j < n; j += kEdge) {
+      const int64_t columns = std::min(kEdge, n - j);
+      for (int64_t l = 0; l < k; l += kEdge) {
+        const int64_t depth = std::min(kEdge, k - l);
+        Widen(transpose_b ? b + j * k + l : b + l * n + j, transpose_b ? k : n,
+              transpose_b ? columns : depth, transpose_b ? depth : columns);
+        gemm_(kRowMajor, transpose_a ? kTranspose : kNoTranspose,
+              transpose_b ? kTranspose : kNoTranspose, static_cast<int>(m),
+              static_cast<int>(columns), static_cast<int>(depth), 1, a + l * (transpose_a ? m : 1),
+              static_cast<int>(transpose_a ? m : k), block_.data(),
+              static_cast<int>(transpose_b ? depth : columns), l == 0 ? 0 : 1, c + j,
+              static_cast<int>(n));
+      }
+    }
+  }
+
+ private:
+  static constexpr int64_t kEdge = 512;
+
+  void Widen(const T* from, int64_t width, int64_t rows, int64_t columns) {
+    for (int64_t r = 0; r < rows; ++r) {
+      half_.widen(from + r * width, block_.data() + r * columns, columns);
+    }
+  }
+
+  Gemm<float> gemm_;
+  HalfLoops half_;
+  RowProductFunction<T> row_ = RowProductOf<T>();
+  DotProductFunction<T> dot_ = DotProductOf<T>();
+  Workspace<float> block_;
+};
+
 // One shape of product, computed by oneDNN.
 struct DnnlProduct {
   std::unique_ptr<DnnlMatmul> matmul;
@@ -211,7 +259,7 @@ struct IntegerProduct {
   }
 };
 
-template <typename T, typename OneProduct>
+template <typename T, typename Weights, typename OneProduct>
 class MatmulKernel final : public Kernel {
  public:
   MatmulKernel(OneProduct product, bool transpose_a, bool transpose_b, bool may_fold)
@@ -240,7 +288,7 @@ class MatmulKernel final : public Kernel {
     }
     if (may_fold_ && Matrices(b) == 1) {
       shape.m *= Matrices(c);
-      Multiply(shape, a.as<T>(), b.as<T>(), c.as<T>());
+      Multiply(shape, a.as<T>(), b.as<Weights>(), c.as<T>());
     } else {
       RunBatch(shape, a, b, c);
     }
@@ -249,7 +297,7 @@ class MatmulKernel final : public Kernel {
   }
 
  private:
-  void Multiply(const Shape& shape, const T* a, const T* b, T* c) {
+  void Multiply(const Shape& shape, const T* a, const Weights* b, T* c) {
     if constexpr (std::is_same_v<OneProduct, DnnlProduct>) failed_ |= !product_(shape, a, b, c);
     else product_(shape, a, b, c);
   }
@@ -260,7 +308,7 @@ class MatmulKernel final : public Kernel {
     const int64_t count = Matrices(c);
     for (int64_t i = 0; i < count; ++i) {
       Multiply(shape, a.as<T>() + Matrix(a, c, i) * shape.m * shape.k,
-               b.as<T>() + Matrix(b, c, i) * shape.k * shape.n,
+               b.as<Weights>() + Matrix(b, c, i) * shape.k * shape.n,
                c.as<T>() + i * shape.m * shape.n);
     }
   }
@@ -312,6 +360,12 @@ Status CheckShapes(const Request& request, bool transpose_a, bool transpose_b) {
     }
   }
   return Status::Ok();
+}
+
+// Returns whether an f32 is multiplied by an f16 or bf16.
+bool HasNarrowWeights(const Request& request) {
+  return request.inputs[0].dtype == DType::f32 && request.outputs[0].dtype == DType::f32 &&
+         IsHalf(request.inputs[1].dtype);
 }
 
 // Returns whether the batch of `a` can be read as more rows of one matrix.
@@ -367,7 +421,7 @@ std::unique_ptr<DnnlMatmul> MakeDnnl(const Request& request, bool transpose_a, b
 
 Status CheckMatmul(const Request& request) {
   CGRAPH_RETURN_IF_ERROR(ExpectCounts(request, 2, 1));
-  CGRAPH_RETURN_IF_ERROR(ExpectOneDType(request));
+  if (!HasNarrowWeights(request)) CGRAPH_RETURN_IF_ERROR(ExpectOneDType(request));
   const Result<bool> transpose_a = BoolAttribute(request, "transpose_a");
   const Result<bool> transpose_b = BoolAttribute(request, "transpose_b");
   if (!transpose_a.ok()) return transpose_a.status();
@@ -392,10 +446,21 @@ KernelResult MakeMatmul(const Request& request) {
     if (Rows(c) * c.dims[c.rank - 1] > 64 * 64) blas->WarmUp();
   }
   std::unique_ptr<Kernel> kernel;
+  if (HasNarrowWeights(request)) {
+    const DType weights = request.inputs[1].dtype;
+    const auto keep = [&]<typename T>(T) {
+      using Product = WeightsProduct<T>;
+      kernel = std::make_unique<MatmulKernel<float, T, Product>>(
+          Product(blas->sgemm, HalfLoopsOf(weights), MostOf(request, *transpose_a, may_fold)),
+          *transpose_a, *transpose_b, may_fold);
+    };
+    weights == DType::f16 ? keep(F16{}) : keep(BF16{});
+    return kernel;
+  }
   WithType(dtype, [&](auto zero) {
     using T = decltype(zero);
     const auto keep = [&](auto product) {
-      kernel = std::make_unique<MatmulKernel<T, decltype(product)>>(
+      kernel = std::make_unique<MatmulKernel<T, T, decltype(product)>>(
           std::move(product), *transpose_a, *transpose_b, may_fold);
     };
     if constexpr (std::is_same_v<T, BF16>) {

@@ -204,7 +204,9 @@ std::unique_ptr<CudaExecutable> WithLibraryProduct(const Making& making, const M
 }  // namespace
 
 ExecutableResult MakeMatmul(const Making& making) {
-  Result<CUfunction> function = making.Find("Matmul", making.out().dtype);
+  const bool one_dtype = making.in(1).dtype == making.out().dtype;
+  Result<CUfunction> function =
+      making.Find(one_dtype ? "Matmul" : "MatmulWeights", making.in(1).dtype);
   if (!function.ok()) return function.status();
   Result<CUfunction> check = making.Find("CheckMatmul");
   if (!check.ok()) return check.status();
@@ -230,6 +232,7 @@ ExecutableResult MakeMatmul(const Making& making) {
   };
   std::unique_ptr<CudaExecutable> own = ExecutableOf(
       launch, {.error_text = [](const Failure&) { return device::kMatmulExtentsText; }});
+  if (!one_dtype) return ExecutableResult(std::move(own));  // the library has none of two dtypes
   return ExecutableResult(WithLibraryProduct(making, matmul, std::move(own)));
 }
 

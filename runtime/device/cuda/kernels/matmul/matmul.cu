@@ -21,7 +21,8 @@ struct Terms<T, false> {
   }
 };
 
-template <typename T>
+// `B`: the elements of b; those of a and c are T.
+template <typename T, typename B = T>
 class TiledProduct {
  public:
   static constexpr int kTile = kProductTile, kDepth = 16, kThreads = 256;
@@ -51,7 +52,7 @@ class TiledProduct {
       const Quotient matrix = Divided(row.whole, rows);
       const bool one = shape_.matrices == 1;
       a_ = static_cast<const T*>(matmul_.a.data);
-      b_ = static_cast<const T*>(matmul_.b.data);
+      b_ = static_cast<const B*>(matmul_.b.data);
       if (!one) {
         a_ += MatrixOf(shared_.a, shared_.c, matrix.whole) * shape_.m * shape_.k;
         b_ += MatrixOf(shared_.b, shared_.c, matrix.whole) * shape_.k * shape_.n;
@@ -121,7 +122,8 @@ class TiledProduct {
   }
   // Returns the element of a row of an operand that lies as [edge, k] or, where k comes first, as
   // [k, edge]; 0 outside.
-  __device__ Compute<T> At(const T* from, int64_t row, int64_t rows, int64_t l,
+  template <typename Stored>
+  __device__ Compute<T> At(const Stored* from, int64_t row, int64_t rows, int64_t l,
                            bool k_first) const {
     if (row >= rows || l >= shape_.k) return Compute<T>(0);
     return Widened(from[k_first ? l * rows + row : row * shape_.k + l]);
@@ -139,7 +141,7 @@ class TiledProduct {
   Shared& shared_;
   ProductShape shape_;
   const T* a_ = nullptr;
-  const T* b_ = nullptr;
+  const B* b_ = nullptr;
   int64_t first_row_ = 0, first_column_ = 0;
   Compute<T> left_[kLoads], right_[kLoads];
 };
@@ -150,6 +152,15 @@ class TiledProduct {
     if (Enter(guard)) TiledProduct<type>(matmul, shared).Run(); \
   }
 FOR_kNumber(MATMUL_KERNEL)
+
+// An f32 times weights of a narrower dtype.
+#define WEIGHTS_KERNEL(dtype, type)                                                          \
+  KERNEL(MatmulWeights_##dtype, (Guard guard, const __grid_constant__ Matmul matmul)) {      \
+    __shared__ TiledProduct<float, type>::Shared shared;                                     \
+    if (Enter(guard)) TiledProduct<float, type>(matmul, shared).Run();                       \
+  }
+WEIGHTS_KERNEL(f16, F16)
+WEIGHTS_KERNEL(bf16, BF16)
 
 // Finds that the extents of the operands do not fit each other.
 KERNEL(CheckMatmul, (Guard guard, const __grid_constant__ Matmul matmul)) {
