@@ -179,9 +179,16 @@ TEST_CASE("no kernel allocates in the steady state") {
 TEST_CASE("oneDNN allocates a few times, and always as often") {
   const auto bf16 = [](std::vector<int64_t> dims) { return Operand(DType::bf16, std::move(dims)); };
   const auto f32 = [](std::vector<int64_t> dims) { return Operand(DType::f32, std::move(dims)); };
+  const auto bounded = [&](std::vector<int64_t> dims) {
+    Operand operand = bf16(std::move(dims));
+    operand.type.dynamic[0] = true;
+    return operand;
+  };
   Prepared kernels[] = {
       Prepared("matmul", {bf16({128, 128}), bf16({128, 128})}, {bf16({128, 128})},
                {{"transpose_a", 0}, {"transpose_b", 0}}),
+      Prepared("matmul", {bounded({128, 128}), bf16({128, 128})}, {bounded({128, 128})},
+               {{"transpose_a", 0}, {"transpose_b", 1}}),
       Prepared("conv2d", {f32({2, 16, 20, 20}), f32({24, 16, 3, 3})}, {f32({2, 24, 20, 20})},
                {{"stride", {1, 1}}, {"padding", {1, 1}}, {"dilation", {1, 1}}, {"groups", 1}})};
   for (Prepared& kernel : kernels) {

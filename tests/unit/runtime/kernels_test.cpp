@@ -155,6 +155,46 @@ TEST_CASE("extents of an execution", "[matmul]") {
   CHECK(error == "the extents of the operands of matmul do not fit each other");
 }
 
+// The number of rows changes from call to call, and with it who multiplies.
+TEST_CASE("a bounded number of rows of bf16", "[matmul]") {
+  constexpr int64_t kMost = 70, kDepth = 130, kWidth = 65;
+  for (const bool transpose_b : {false, true}) {
+    const Value b = Value(DType::bf16, transpose_b ? std::vector<int64_t>{kWidth, kDepth}
+                                                   : std::vector<int64_t>{kDepth, kWidth});
+    const Value a = Value(DType::bf16, {kMost, kDepth}), c = Value(DType::bf16, {kMost, kWidth});
+    for (int64_t i = 0; i < a.tensor.elements(); ++i) {
+      a.tensor.as<BF16>()[i] = BF16(static_cast<float>(i * 7 % 31) * 0.1f - 1.5f);
+    }
+    for (int64_t i = 0; i < b.tensor.elements(); ++i) {
+      b.tensor.as<BF16>()[i] = BF16(static_cast<float>(i * 5 % 23) * 0.1f - 1.1f);
+    }
+    OperandType x = TypeOf(a.tensor), y = TypeOf(c.tensor);
+    x.dynamic[0] = y.dynamic[0] = true;
+    auto kernel = TryMake("matmul", {x, TypeOf(b.tensor)}, {y},
+                          {.ints = {{"transpose_a", 0}, {"transpose_b", transpose_b}}});
+    REQUIRE(kernel.ok());
+    for (const int64_t m : {70, 1, 9, 9, 0, 33, 2, 70, 8}) {
+      Tensor in[] = {a.tensor, b.tensor}, out = c.tensor;
+      in[0].dims[0] = out.dims[0] = m;
+      std::fill_n(c.tensor.as<BF16>(), kMost * kWidth, BF16(-77.0f));
+      std::string error;
+      REQUIRE((*kernel)->Run(in, {&out, 1}, nullptr, error));
+      int64_t wrong = 0;
+      for (int64_t i = 0; i < kMost * kWidth; ++i) {
+        double sum = i < m * kWidth ? 0 : -77;
+        for (int64_t l = 0; l < kDepth && i < m * kWidth; ++l) {
+          const int64_t j = i % kWidth;
+          sum += double{float{a.tensor.as<BF16>()[i / kWidth * kDepth + l]}} *
+                 double{float{b.tensor.as<BF16>()[transpose_b ? j * kDepth + l : l * kWidth + j]}};
+        }
+        wrong += std::fabs(float{c.tensor.as<BF16>()[i]} - sum) > 0.01 * std::fabs(sum) + 0.02;
+      }
+      INFO("m = " << m);
+      CHECK(wrong == 0);
+    }
+  }
+}
+
 TEST_CASE("reductions of all elements", "[reduce]") {
   std::mt19937 random(1);
   for (const int64_t count : {0, 1, 5, 8, 100, 129, 1000, 100'003}) {

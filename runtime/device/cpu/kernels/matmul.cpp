@@ -1,12 +1,13 @@
 // Matrix products. f32 and f64 are computed by OpenBLAS; f16 and bf16 by loops of our own over
 // blocks that are widened to f32 (by OpenBLAS where the right operand is transposed); a few rows
-// by loops of our own; integers by a plain loop; bf16 of static shape by oneDNN where that is
-// faster. Weights of f16 or bf16 multiply f32: blocks of them are widened for OpenBLAS. Leading
-// dimensions are a batch that broadcasts; where only the left operand has a batch, its matrices are
-// rows of a single product.
+// by loops of our own; integers by a plain loop; bf16 by oneDNN where that is faster and only
+// the number of rows may be dynamic. Weights of f16 or bf16 multiply f32: blocks of them are widened
+// for OpenBLAS. Leading dimensions are a batch that broadcasts; where only the left operand has a
+// batch, its matrices are rows of a single product.
 #include <algorithm>
 #include <climits>
 #include <cstring>
+#include <optional>
 #include <vector>
 
 #include <fmt/format.h>
@@ -231,11 +232,15 @@ class WeightsProduct {
   Workspace<float> block_;
 };
 
-// One shape of product, computed by oneDNN.
+// A product computed by oneDNN, but for a few rows where their number is dynamic.
 struct DnnlProduct {
   std::unique_ptr<DnnlMatmul> matmul;
-  bool operator()(const Shape&, const BF16* a, const BF16* b, BF16* c) {
-    return matmul->Run(a, b, c);
+  std::optional<HalfProduct<BF16>> of_few_rows;
+
+  bool operator()(const Shape& shape, const BF16* a, const BF16* b, BF16* c) {
+    if (!of_few_rows || !shape.has_few_rows()) return matmul->Run(shape.m, a, b, c);
+    (*of_few_rows)(shape, a, b, c);
+    return true;
   }
 };
 
@@ -396,25 +401,32 @@ Shape MostOf(const Request& request, bool transpose_a, bool may_fold) {
           a.dims[a.rank - (transpose_a ? 2 : 1)]};
 }
 
-// Makes a oneDNN product for a shape that is known at load and gains from it; null where there is
-// none.
-std::unique_ptr<DnnlMatmul> MakeDnnl(const Request& request, bool transpose_a, bool transpose_b,
-                                     bool may_fold) {
-  for (const OperandType& type : {request.inputs[0], request.inputs[1]}) {
-    if (std::any_of(type.dynamic, type.dynamic + type.rank, [](bool d) { return d; })) {
-      return nullptr;
-    }
-  }
+bool IsDynamic(const OperandType& type) {
+  return std::any_of(type.dynamic, type.dynamic + type.rank, [](bool dynamic) { return dynamic; });
+}
+
+// Makes a oneDNN product for a shape that gains from it, and of which at most the number of rows is
+// dynamic; nothing where there is none.
+std::optional<DnnlProduct> MakeDnnl(const Request& request, bool transpose_a, bool transpose_b,
+                                    bool may_fold, const Blas& blas) {
+  const OperandType& a = request.inputs[0];
   const OperandType& b = request.inputs[1];
+  const bool any_rows = IsDynamic(a);
+  if (IsDynamic(b) || a.dynamic[a.rank - (transpose_a ? 2 : 1)]) return std::nullopt;
   const bool one_b = std::all_of(b.dims, b.dims + b.rank - 2, [](int64_t d) { return d == 1; });
   Shape shape = MostOf(request, transpose_a, may_fold && one_b);
   shape.transpose_a = transpose_a, shape.transpose_b = transpose_b;
-  if (shape.has_few_rows() && RowProductOf<BF16>() != nullptr) return nullptr;
+  if (shape.has_few_rows() && RowProductOf<BF16>() != nullptr) return std::nullopt;
   constexpr double kLeast = 1 << 15;
   const double work = static_cast<double>(shape.m) * static_cast<double>(shape.n) *
                       static_cast<double>(shape.k);
-  if (work < kLeast) return nullptr;
-  return DnnlMatmul::Make(transpose_a, transpose_b, shape.m, shape.n, shape.k);
+  if (work < kLeast) return std::nullopt;
+  DnnlProduct product;
+  product.matmul = DnnlMatmul::Make(transpose_a, transpose_b, any_rows ? kAnyRows : shape.m,
+                                    shape.n, shape.k);
+  if (product.matmul == nullptr) return std::nullopt;
+  if (any_rows) product.of_few_rows.emplace(blas.sgemm, HalfLoopsOf(DType::bf16), shape);
+  return product;
 }
 
 }  // namespace
@@ -464,8 +476,8 @@ KernelResult MakeMatmul(const Request& request) {
           std::move(product), *transpose_a, *transpose_b, may_fold);
     };
     if constexpr (std::is_same_v<T, BF16>) {
-      if (auto dnnl = MakeDnnl(request, *transpose_a, *transpose_b, may_fold)) {
-        return keep(DnnlProduct{std::move(dnnl)});
+      if (auto dnnl = MakeDnnl(request, *transpose_a, *transpose_b, may_fold, *blas)) {
+        return keep(std::move(*dnnl));
       }
     }
     if constexpr (kIsHalf<T>) {

@@ -16,6 +16,9 @@ class Matmul final : public DnnlMatmul {
   explicit Matmul(const DnnlLibrary& library) : dnnl_(library), primitive_(library) {}
 
   bool Init(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k) {
+    if (m == kAnyRows && transpose_a) return false;
+    rows_ = m, n_ = n, k_ = k;
+    if (m == kAnyRows) m = DNNL_RUNTIME_DIM_VAL;
     DnnlOperand a{DNNL_ARG_SRC, {}}, b{DNNL_ARG_WEIGHTS, {}}, c{DNNL_ARG_DST, {}};
     dnnl_matmul_desc_t matmul;
     if (!Describe(a.desc, m, k, transpose_a) || !Describe(b.desc, k, n, transpose_b) ||
@@ -27,7 +30,16 @@ class Matmul final : public DnnlMatmul {
     return primitive_.Init(&matmul, nullptr, operands);
   }
 
-  bool Run(const void* a, const void* b, void* c) override {
+  bool Run(int64_t m, const void* a, const void* b, void* c) override {
+    if (rows_ == kAnyRows && m != last_rows_) {
+      dnnl_memory_desc_t a_desc, c_desc;
+      if (!Describe(a_desc, m, k_, false) || !Describe(c_desc, m, n_, false) ||
+          !primitive_.DescribeOperand(0, a_desc) || !primitive_.DescribeOperand(2, c_desc)) {
+        last_rows_ = kAnyRows;
+        return false;
+      }
+      last_rows_ = m;
+    }
     void* const data[] = {const_cast<void*>(a), const_cast<void*>(b), c};
     return primitive_.Run(data);
   }
@@ -41,6 +53,8 @@ class Matmul final : public DnnlMatmul {
 
   const DnnlLibrary& dnnl_;
   DnnlPrimitive primitive_;
+  int64_t rows_ = 0, n_ = 0, k_ = 0;
+  int64_t last_rows_ = kAnyRows;  // those that the operands are described with, of any number
 };
 
 class Convolution final : public DnnlConvolution {

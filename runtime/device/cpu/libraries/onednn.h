@@ -16,15 +16,19 @@
 
 namespace cgraph::device {
 
-// Computes c[m, n] = a[m, k] @ b[k, n] in bf16; each operand may be stored transposed.
+// As the number of rows of a product: each call has its own.
+inline constexpr int64_t kAnyRows = -1;
+
+// Computes c[m, n] = a[m, k] @ b[k, n] in bf16; each operand may be stored transposed, but not `a`
+// where it has any number of rows.
 class DnnlMatmul {
  public:
   virtual ~DnnlMatmul() = default;
   // Returns null where there is no such library, or no gain in it. Thread-safe.
   static std::unique_ptr<DnnlMatmul> Make(bool transpose_a, bool transpose_b, int64_t m, int64_t n,
                                           int64_t k);
-  // Returns false when the library reports an error.
-  virtual bool Run(const void* a, const void* b, void* c) = 0;
+  // Multiplies m rows. Returns false when the library reports an error.
+  virtual bool Run(int64_t m, const void* a, const void* b, void* c) = 0;
 };
 
 // Computes a convolution in f32 or bf16, or one of its gradients.

@@ -3,6 +3,8 @@
 #ifdef CGRAPH_ONEDNN
 #include <dlfcn.h>
 
+#include <algorithm>
+
 namespace cgraph::device {
 namespace {
 
@@ -29,6 +31,12 @@ void UseOneThread(const DnnlLibrary& library) {
   (void)once;
 }
 
+// Returns whether only a call knows all extents.
+bool IsOpen(const dnnl_memory_desc_t& desc) {
+  return std::any_of(desc.dims, desc.dims + desc.ndims,
+                     [](dnnl_dim_t extent) { return extent == DNNL_RUNTIME_DIM_VAL; });
+}
+
 }  // namespace
 
 const DnnlLibrary* DnnlLibrary::Find() {
@@ -38,7 +46,9 @@ const DnnlLibrary* DnnlLibrary::Find() {
 
 DnnlPrimitive::~DnnlPrimitive() {
   if (primitive_ != nullptr) dnnl_.primitive_destroy(primitive_);
-  for (const dnnl_exec_arg_t& argument : arguments_) dnnl_.memory_destroy(argument.memory);
+  for (const dnnl_exec_arg_t& argument : arguments_) {
+    if (argument.memory != nullptr) dnnl_.memory_destroy(argument.memory);
+  }
   if (stream_ != nullptr) dnnl_.stream_destroy(stream_);
 }
 
@@ -79,7 +89,8 @@ bool DnnlPrimitive::InitBy(std::span<const DnnlOperand> operands, Describe descr
     made = MakeOperand(operands[i], i, i + 1 == operands.size(), desc);
   }
   const dnnl_memory_desc_t* work = dnnl_.primitive_desc_query_md(desc, dnnl_query_scratchpad_md, 0);
-  work_.resize(dnnl_.memory_desc_get_size(work));
+  made = made && !IsOpen(*work);
+  if (made) work_.resize(dnnl_.memory_desc_get_size(work));
   made = made && MakeMemory(*work, work_.data(), DNNL_ARG_SCRATCHPAD) &&
          IsDone(dnnl_.primitive_create(&primitive_, desc)) &&
          IsDone(dnnl_.stream_create(&stream_, dnnl_.engine, dnnl_stream_default_flags));
@@ -91,7 +102,12 @@ bool DnnlPrimitive::MakeOperand(const DnnlOperand& operand, size_t index, bool i
                                 const_dnnl_primitive_desc_t desc) {
   const dnnl_memory_desc_t* own =
       dnnl_.primitive_desc_query_md(desc, dnnl_query_exec_arg_md, operand.argument);
-  if (own == nullptr || !MakeMemory(*own, nullptr, operand.argument)) return false;
+  if (own == nullptr) return false;
+  if (IsOpen(*own)) {
+    arguments_.push_back({operand.argument, nullptr});  // until DescribeOperand()
+    return dnnl_.memory_desc_equal(own, &operand.desc) != 0;
+  }
+  if (!MakeMemory(*own, nullptr, operand.argument)) return false;
   if (dnnl_.memory_desc_equal(own, &operand.desc) != 0) return true;
   Reordered& reordered = reordered_.emplace_back();
   reordered.operand = index;
@@ -99,6 +115,13 @@ bool DnnlPrimitive::MakeOperand(const DnnlOperand& operand, size_t index, bool i
   reordered.reorder = std::make_unique<DnnlPrimitive>(dnnl_);
   return is_result ? reordered.reorder->InitReorder(*own, operand.desc)
                    : reordered.reorder->InitReorder(operand.desc, *own);
+}
+
+bool DnnlPrimitive::DescribeOperand(size_t operand, const dnnl_memory_desc_t& desc) {
+  dnnl_memory_t& memory = arguments_[operand].memory;
+  if (memory != nullptr) dnnl_.memory_destroy(memory);
+  memory = nullptr;
+  return IsDone(dnnl_.memory_create(&memory, &desc, dnnl_.engine, nullptr));
 }
 
 bool DnnlPrimitive::Run(std::span<void* const> data) {

@@ -65,6 +65,8 @@ class DnnlPrimitive {
   // last operand is the result. Returns false where the library has no such primitive.
   bool Init(const_dnnl_op_desc_t op, const_dnnl_primitive_desc_t hint,
             std::span<const DnnlOperand> operands);
+  // Says what an operand is like whose extents only a call knows (DNNL_RUNTIME_DIM_VAL).
+  bool DescribeOperand(size_t operand, const dnnl_memory_desc_t& desc);
   // Runs on the operands' memory, in their order. Returns false when the library reports an error.
   bool Run(std::span<void* const> data);
 
