@@ -187,6 +187,23 @@ def layers():
                a=real(3, 4), i=index(4, 3))
     yield Case("linear", "linear(a, b, c)", "a @ b + c", a=a, b=real(4, 5), c=real(5))
     yield Case("dropout", "dropout(a, 7, p: 0.25)", a=a)
+    attend = "F.scaled_dot_product_attention"
+    q, k, v = real(2, 4, 3, 5), real(2, 2, 6, 5), real(2, 2, 6, 7)
+    shared = ", ".join(f"{x}.repeat_interleave(2, 1)" for x in "bc")
+    yield Case("attention", "attention(a, b, c)", f"{attend}(a, {shared})", a=q, b=k, c=v)
+    yield Case("attention", "attention(a, b, c, scale: 0.3, causal: true)", a=q, b=k, c=v)
+    yield Case("attention", "attention(a, b, c, length: i, causal: true)", a=q, b=k, c=v,
+               i=np.array([3, 5]))
+    yield Case("attention", "attention(a, b, c, length: i)",
+               f"{attend}(a, *(x[:, :4] for x in (b, c)))", a=real(1, 3, 5), b=real(1, 6, 5),
+               c=real(1, 6, 7), i=np.array(4))
+    x = real(1, 70, 4)
+    yield Case("attention", "attention(a, b, c, causal: true)", f"{attend}(a, b, c, is_causal=True)",
+               low=False, a=x, b=real(1, 70, 4), c=real(1, 70, 4))
+    x = real(2, 1, 3, 4)
+    yield Case("rope", "rope(a, from: i, pairs: {P})".replace("{P}", '"adjacent"'), a=x,
+               i=np.array([70, 2]))
+    yield Case("rope", "rope(a, positions: i, theta: {500.0})", a=x, i=index(99, 3))
     yield Case("conv2d", "conv2d(a, b, stride: [2, 1], padding: 1, dilation: [1, 2], groups: 2)",
                "F.conv2d(a, b, None, (2, 1), 1, (1, 2), 2)", a=real(2, 2, 5, 6), b=real(4, 1, 3, 2))
     yield Case("conv2d", "conv2d(a, b, c)", "F.conv2d(a, b, c)", a=real(2, 2, 4, 4),

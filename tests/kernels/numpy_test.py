@@ -44,15 +44,16 @@ def normal_cdf(x):
 
 
 class Case:
-    """An expression of a, b, c; the inputs' arrays; what NumPy says, in f64 or exactly."""
+    """An expression of a, b, c, ...; the inputs' arrays; what NumPy says, in f64 or exactly."""
 
     def __init__(self, name, dtype, expression, inputs, expected, result=None, exact=False,
-                 scale=0):
+                 scale=0, stored=None):
         self.name, self.dtype, self.expression = name, dtype, expression
         self.inputs, self.expected = inputs, np.asarray(expected)
         self.result = result or dtype
         self.exact = exact or self.result not in RELATIVE
         self.scale = scale
+        self.stored = stored or {}  # the dtypes of operands that have another one than the case
 
 
 class Cases:
@@ -411,6 +412,123 @@ def rows(cases):
             cross_entropies(cases, dtype, shape)
 
 
+# [*b, h, n, e], [*b, g, m, e] and [*b, g, m, d]: one query and many, heads that share keys, tiles
+# that end within a head, odd sizes, no keys.
+ATTENTIONS = [((), 1, 1, 1, 1, 1, 1), ((), 9, 3, 1, 70, 64, 64), ((2,), 4, 2, 5, 100, 20, 33),
+              ((2, 3), 2, 1, 7, 130, 8, 16), ((), 4, 4, 130, 130, 32, 32), ((), 6, 1, 64, 65, 16, 48),
+              ((), 2, 2, 3, 3, 5, 130), ((1,), 2, 1, 0, 4, 8, 8), ((2,), 2, 2, 97, 300, 16, 16)]
+STORED = [("f32", "f32"), ("f64", "f64"), ("f16", "f16"), ("bf16", "bf16"), ("f32", "f16"),
+          ("f32", "bf16"), ("f16", "bf16"), ("bf16", "f16"), ("f64", "f32"), ("f64", "bf16")]
+
+
+def seen(q, k, length, causal):
+    """Which keys each query sees, [*b, 1, n, m]."""
+    n, m = q.shape[-2], k.shape[-2]
+    most = np.broadcast_to(m if length is None else length, q.shape[:-3])[..., None, None, None]
+    if causal:
+        most = most - (n - 1 - np.arange(n)[:, None])
+    return np.broadcast_to(np.arange(m) < most, (*q.shape[:-3], 1, n, m))
+
+
+def attend(q, k, v, scale, sees):
+    """The result, and what its gradient is made of: k and v for each head, probabilities."""
+    k, v = (np.repeat(x, q.shape[-3] // k.shape[-3], -3) for x in (k, v))
+    if k.shape[-2] == 0:
+        return np.zeros((*q.shape[:-1], v.shape[-1])), k, v, np.zeros((*q.shape[:-1], 0))
+    scores = np.where(sees, q @ np.swapaxes(k, -1, -2) * scale, -np.inf)
+    p = softmax(scores, -1) if scores.size else scores
+    return p @ v, k, v, p
+
+
+def attend_grad(q, k, v, gy, scale, sees):
+    y, wide_k, wide_v, p = attend(q, k, v, scale, sees)
+    together = (*k.shape[:-3], k.shape[-3], -1)
+
+    def shared(x):
+        return x.reshape(*together, *x.shape[-2:]).sum(-3)
+    gp = gy @ np.swapaxes(wide_v, -1, -2)
+    gs = p * (gp - (gy * y).sum(-1, keepdims=True)) * scale
+    return (gs @ wide_k, shared(np.swapaxes(gs, -1, -2) @ q), shared(np.swapaxes(p, -1, -2) @ gy))
+
+
+def attentions(cases):
+    for dtype, stored in STORED:
+        for b, h, g, n, m, e, d in ATTENTIONS:
+            for causal in (False, True):
+                attention(cases, dtype, stored, (b, h, g, n, m, e, d), causal)
+    ropes(cases)
+
+
+def attention(cases, dtype, stored, sizes, causal):
+    b, h, g, n, m, e, d = sizes
+    q, k, v = (cases.values(t, shape, -2, 2) for t, shape in (
+        (dtype, (*b, h, n, e)), (stored, (*b, g, m, e)), (stored, (*b, g, m, d))))
+    gy = cases.values(dtype, (*b, h, n, d), -1, 1)
+    least = n if causal else 0
+    lengths = [None, np.int64(m), cases.random.integers(least, m + 1, b).astype(np.int64)]
+    for length in lengths if m >= n else [None][:0 if causal else 1]:
+        if length is not None and not causal and length.size and length.min() == 0:
+            continue  # NumPy has no mean of nothing
+        sees = seen(q, k, length, causal)
+        scale = 0.3 if n % 2 else 1 / math.sqrt(e)
+        more = f"scale: {scale}, causal: {str(causal).lower()}"
+        given = [q, k, v]
+        if length is not None:
+            more, given = f"length: d, {more}", [q, k, v, np.asarray(length)]
+        stores = {"stored": {"b": stored, "c": stored}}
+        wide = [x.astype(np.float64) for x in (q, k, v)]
+        cases.add("attention", dtype, f"attention(a, b, c, {more})", given,
+                  attend(*wide, scale, sees)[0], scale=2, **stores)
+        if m > 200 or stored != dtype and n > 64:
+            continue
+        y = attend(*wide, scale, sees)[0].astype(NUMPY[dtype])
+        y = to_bf16(y) if dtype == "bf16" else y
+        more = more.replace("length: d", "length: l")
+        given = [q, k, v, y, gy, *given[3:]]
+        for name, expected in zip("qkv", attend_grad(*wide, gy.astype(np.float64), scale, sees)):
+            cases.add("attention_grad", dtype, f"attention_grad(a, b, c, d, e, {more}).{name}", given,
+                      expected, scale=8 * math.sqrt(max(n * h // g, 1)),
+                      result=dtype if name == "q" else stored, **stores)
+
+
+def ropes(cases):
+    for dtype in FLOATS:
+        for shape in [(1, 1, 2), (3, 5, 8), (2, 3, 70, 6), (2, 2, 1, 64), (2, 0, 3, 4)]:
+            x = cases.values(dtype, shape)
+            b, n, e = shape[:-3], shape[-2], shape[-1]
+            table = cases.random.uniform(0, 1, e // 2)
+            for first in (0, 1_000_003, -5):
+                start = cases.random.integers(0, 50, b) + first
+                listed = cases.random.integers(0, 200, (*b, n)) + first
+                for at, label in ((np.int64(first), "from"), (start, "from"),
+                                  (listed, "positions"), (listed[(0,) * len(b)], "positions")):
+                    at = np.asarray(at, np.int64)
+                    rows = at[..., None] + np.arange(n) if label == "from" else at
+                    for pairs in ("halves", "adjacent"):
+                        rope(cases, dtype, x, at, rows, label, pairs, table)
+
+
+def rope(cases, dtype, x, at, rows, label, pairs, table):
+    e = x.shape[-1]
+    theta = 500.0
+    for more, frequencies in ((f"theta: {theta}", theta ** (-2 * np.arange(e // 2) / e)),
+                              ("frequencies: c", table)):
+        angles = (rows[..., None] * frequencies)[..., None, :, :]
+        c, s = np.cos(angles), np.sin(angles)
+        halves = (np.s_[..., :e // 2], np.s_[..., e // 2:])
+        first, second = halves if pairs == "halves" else (np.s_[..., ::2], np.s_[..., 1::2])
+        wide = x.astype(np.float64)
+        for inverse in (False, True)[:1 if len(at.shape) else 2]:
+            turned, sign = np.empty(x.shape), -1 if inverse else 1
+            turned[first] = wide[first] * c - sign * wide[second] * s
+            turned[second] = wide[second] * c + sign * wide[first] * s
+            text = f'rope(a, {label}: b, {more}, pairs: "{pairs}"'
+            given = [x, at] + ([table] if "c" in more.split() else [])
+            cases.add("rope", dtype, text + (", inverse: true)" if inverse else ")"), given, turned,
+                      scale=8 * max(1, abs(rows).max() / 1000) if rows.size else 8,
+                      stored={"c": "f64"})
+
+
 def norms(cases, dtype, shape):
     x, g = cases.values(dtype, shape), cases.values(dtype, shape)
     gain, bias = cases.values(dtype, shape[-1:]), cases.values(dtype, shape[-1:])
@@ -741,9 +859,9 @@ def program(cases):
     methods, calls, inputs, outputs = [], [], {}, []
     for number, case in enumerate(cases):
         declared, given, expression = [], [], case.expression
-        for letter, array in zip("abc", case.inputs):
+        for letter, array in zip("abcdel", case.inputs):
             outside = names[array.dtype]
-            is_half = case.dtype == "bf16" and outside == "f32"
+            is_half = case.stored.get(letter, case.dtype) == "bf16" and outside == "f32"
             declared.append(f"{letter}_: {type_of(outside, array.shape)}" if is_half
                             else f"{letter}: {type_of(outside, array.shape)}")
             given.append(f"{letter}{number}")
@@ -828,9 +946,9 @@ def main():
     tools = {"cgc": options.cgc, "cgrun": options.cgrun}
 
     checked, failures, made = 0, [], []
-    for group in (elementwise, functions, casts, matmuls, narrow_weights,
-                  reductions, shapes, old_names, rows,
-                  creation, powers, order, cumulative, by_index, seeded, convolutions):
+    for group in (elementwise, functions, casts, matmuls, narrow_weights, reductions, shapes,
+                  old_names, rows, creation, powers, order, cumulative, by_index, seeded,
+                  convolutions, attentions):
         cases = Cases()
         group(cases)
         made += cases.all

@@ -29,6 +29,7 @@ class Indices {
     if (op_.kernel == kSliceKernel) return Slice();
     if (op_.kernel == kUpdateKernel) return Update();
     if (op_.kernel == kUpdateRowKernel) return Row(2, Extent(0, 0));
+    if (op_.kernel == kAttentionPrefixKernel) return Length();
     const bool rows = op_.kernel == kGatherRowsKernel && op_.operands.size() == 2 && Rank(0) > 0;
     return rows ? Row(1, Extent(0, 0)) : "";
   }
@@ -70,6 +71,14 @@ class Indices {
                          Counted(part, "element"), *at, dim, AtMost(0, dim), extent);
     }
     return "";
+  }
+
+  std::string Length() const {
+    const std::optional<int64_t> length = Known(3);
+    const size_t rows = Rank(1) - 2;
+    if (!length || (*length >= 0 && *length <= Extent(1, rows))) return "";
+    return fmt::format("`length` is {}, and k has {}{} rows", *length, AtMost(1, rows),
+                       Extent(1, rows));
   }
 
   std::string Row(size_t operand, int64_t rows) const {

@@ -144,6 +144,7 @@ class CheckHoister {
   // Returns none for an op that cannot be looked at; the kernel finds out what is wrong with its
   // operands.
   std::optional<Op> LookOf(const Op& op) const {
+    if (op.kernel == kAttentionPrefixKernel) return LookOfAttention(op);
     const bool slice = op.kernel == kSliceKernel, row = op.kernel == kUpdateRowKernel;
     if (!slice && !row && op.kernel != kUpdateKernel) return std::nullopt;
     const Type& whole = TypeOf(op.operands[0]);
@@ -164,9 +165,27 @@ class CheckHoister {
     }
     const std::optional<Extents> extents = ExtentsOf(sides), lengths = ExtentsOf(parts);
     if (!extents || !lengths) return std::nullopt;
+    return LookAt(op, op.kernel, *extents, *lengths, first);
+  }
+  // Lengths are from 0, or from the number of queries where these are the last positions, to the
+  // number of keys.
+  std::optional<Op> LookOfAttention(const Op& op) const {
+    const auto& q = TypeOf(op.operands[0]).dims;
+    const auto& k = TypeOf(op.operands[1]).dims;
+    if (q.size() < 3 || q.size() != k.size()) return std::nullopt;
+    const graph::Dim& queries = q[q.size() - 2];
+    const graph::Dim& keys = k[k.size() - 2];
+    // The attributes that the declaration of the kernel has (kernels.def): scale, causal.
+    const bool causal = std::get<bool>(op.attributes[1].value);
+    if (keys.symbol.valid() || (causal && queries.symbol.valid())) return std::nullopt;
+    return LookAt(op, "attention", {keys.extent}, {causal ? queries.extent : 0}, 3);
+  }
+  // Makes a look whose operands are those of the op from `first` on.
+  static Op LookAt(const Op& op, const std::string& name, const Extents& extents,
+                   const Extents& lengths, size_t first) {
     Op look;
     look.name = look.kernel = kLookKernel;
-    look.attributes = {{"op", op.kernel}, {"extents", *extents}, {"lengths", *lengths}};
+    look.attributes = {{"op", name}, {"extents", extents}, {"lengths", lengths}};
     look.operands.assign(op.operands.begin() + static_cast<std::ptrdiff_t>(first),
                          op.operands.end());
     look.call = op.call;

@@ -34,6 +34,12 @@ inline std::string NotAlongText(const char* op, int64_t position, int64_t index,
 inline std::string NoClassText(int64_t row, int64_t target, int64_t classes) {
   return fmt::format("cross_entropy: target {} is {}, of {} classes", row, target, classes);
 }
+// `position` is that of the length among several, or -1.
+inline std::string NoLengthText(int64_t position, int64_t length, int64_t least, int64_t most) {
+  return fmt::format("attention: length {}is {}, and must be {} to {}, {}the rows of k",
+                     position < 0 ? "" : fmt::format("{} ", position), length, least, most,
+                     least == 0 ? "" : "the queries to ");
+}
 inline std::string NotSameText(int dim, int64_t a, int64_t b) {
   return fmt::format("same: dimension {} is {} and {}", dim, a, b);
 }
@@ -47,6 +53,17 @@ inline bool Fits(const char* op, int64_t from, int64_t length, int64_t extent, s
   if (IsWithin(from, length, extent)) return true;
   error = NoFitText(op, from, length, extent);
   return false;
+}
+
+// Checks the lengths that attention is given; `count` is -1 of one for all sequences.
+inline bool HaveLengths(const int64_t* lengths, int64_t count, int64_t least, int64_t most,
+                        std::string& error) {
+  for (int64_t i = 0; i < (count < 0 ? 1 : count); ++i) {
+    if (lengths[i] >= least && lengths[i] <= most) continue;
+    error = NoLengthText(count < 0 ? -1 : i, lengths[i], least, most);
+    return false;
+  }
+  return true;
 }
 
 inline bool HasRow(int64_t row, int64_t rows, std::string& error) {

@@ -18,7 +18,9 @@ KernelResult MakeLook(const Request& request) {
   if (!extents.ok()) return extents.status();
   Result<std::vector<int64_t>> lengths = IntsAttribute(request, "lengths");
   if (!lengths.ok()) return lengths.status();
+  const bool attention = *op == "attention";
   for (const OperandType& at : request.inputs) {
+    if (attention && at.dtype == DType::i64) continue;  // a length, or one of each sequence
     CGRAPH_RETURN_IF_ERROR(ExpectScalar(request, at, DType::i64));
   }
   const auto expect = [&](size_t inputs, size_t sizes, size_t parts) {
@@ -28,6 +30,14 @@ KernelResult MakeLook(const Request& request) {
                                         extents->size(), lengths->size(), *op));
   };
   using Inputs = std::span<const Tensor>;
+  if (attention) {
+    CGRAPH_RETURN_IF_ERROR(expect(1, 1, 1));
+    return KernelOf([least = lengths->front(), most = extents->front()](Inputs in, Inputs,
+                                                                        std::string& error) {
+      return HaveLengths(in[0].as<int64_t>(), in[0].rank == 0 ? -1 : in[0].elements(), least, most,
+                         error);
+    });
+  }
   if (*op == "slice") {
     CGRAPH_RETURN_IF_ERROR(expect(2, 1, 0));
     return KernelOf([extent = extents->front()](Inputs in, Inputs, std::string& error) {

@@ -69,6 +69,21 @@ inline int64_t Product(const Tensor& tensor, int first, int last) {
   return product;
 }
 
+// Returns which element of `part`, without its last `own` dimensions, goes with element i of `whole`
+// without its last `whole_own`, where it broadcasts to that by NumPy's rules.
+inline int64_t BroadcastIndex(const Tensor& part, int own, const Tensor& whole, int whole_own,
+                              int64_t i) {
+  int64_t index = 0, size = 1;
+  for (int d = 1; d <= part.rank - own; ++d) {
+    const int64_t extent = part.dims[part.rank - own - d];
+    const int64_t step = whole.dims[whole.rank - whole_own - d];
+    if (extent != 1) index += i % step * size;
+    size *= extent;
+    i /= step;
+  }
+  return index;
+}
+
 // A tensor as [outer, along, inner], where `along` is one of its dimensions. A column is what lies
 // along it.
 struct Columns {

@@ -78,6 +78,10 @@ class CopyKernel {
   int64_t width_;  // bytes
 };
 
+// Makes a kernel that fails where one of the lengths that attention is given is not in least .. most
+// (attention/attention.cpp).
+ExecutableResult MakeLookAtLengths(const Making& making, int64_t least, int64_t most);
+
 // OutsideCheck: fails a call where an index lies outside of a dimension (indices/outside.cpp).
 class OutsideCheck {
  public:

@@ -129,6 +129,7 @@ ExecutableResult MakeLook(const Making& making) {
   const std::string op = *device::TextAttribute(making.request, "op");
   const std::vector<int64_t> extents = *device::IntsAttribute(making.request, "extents");
   const std::vector<int64_t> lengths = *device::IntsAttribute(making.request, "lengths");
+  if (op == "attention") return MakeLookAtLengths(making, lengths.front(), extents.front());
   if (op == "slice") return MakeLookAtSpans(making, "slice", extents, {});
   if (op == "update") return MakeLookAtSpans(making, "update", extents, lengths);
   Result<OutsideCheck> check = OutsideCheck::Make(making);  // update_row
