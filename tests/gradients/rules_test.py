@@ -229,6 +229,11 @@ def seconds():
         yield Case("layer_norm_grad",
                    f"grad(sum(sin(layer_norm(a, b, c, epsilon: 0.5))), of: {of})", low=False,
                    a=real(2, 3), b=real(3), c=real(3))
+    for of in "abc":
+        for more in ("", ", causal: true", ", length: i, causal: true", ", length: i"):
+            yield Case("attention_grad", f"grad(sum(sin(attention(a, b, c{more}))), of: {of})",
+                       low=False, a=real(2, 4, 2, 3), b=real(2, 2, 3, 3), c=real(2, 2, 3, 2),
+                       **({"i": np.array([2, 3])} if "length" in more else {}))
     yield Case("layer_norm_grad", "grad(sum(sin(grad(sum(sin(layer_norm(a, b, c))), of: a))), "
                "of: a)", low=False, a=3 * real(2, 4), b=real(4), c=real(4))
     for of, op in (("a", "conv2d_input_grad"), ("b", "conv2d_weight_grad")):
