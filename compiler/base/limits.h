@@ -33,6 +33,7 @@ inline constexpr size_t kMaxStringBytes = 1 << 20;    // of a string made at com
 inline constexpr int64_t kMaxDeviceIndex = 1 << 16;   // of devices of one kind
 inline constexpr int64_t kMaxDevices = 4096;          // of one program, the caller among them
 inline constexpr int64_t kMaxCallIndex = 2'147'483'647;  // of a loop variable around a call
+inline constexpr int64_t kMaxRounds = 1'000'000'000;    // of one run of a graph that repeats
 inline constexpr int64_t kMaxOverlaps = 2'000'000'000;  // of accesses to parts, as they are counted
 inline constexpr int64_t kMaxOperands = 65'535;       // tensors that one op takes, or makes
 

@@ -37,6 +37,12 @@ Value AddInput(ElaborationContext& elaboration, program::TypeId type_id, const s
 void AddOutputs(ElaborationContext& elaboration, const Value& value, const std::string& name,
                 Range range);
 
+// ---- graphs
+
+// Appends the graph to the module; one that repeats as two: what stands before its rounds, and one
+// round.
+void ElaborateGraph(ElaborationContext& elaboration, program::GraphId id);
+
 // ---- rules: what a graph's `using` says about the calls that the graph makes
 
 // `graph` has all its calls, and no others; those that Prune took from it are `removed`.

@@ -169,9 +169,29 @@ struct Bucket {
   std::vector<ValueId> values;
 };
 
+// Repeat: of a graph that is executed round after round, which is one run. Inputs and outputs
+// behind the first so many are not the program's: each round is given what `before` or the round
+// before it has made. Ports are numbers of inputs and outputs.
+struct Repeat {
+  struct Carry {
+    uint32_t input;
+    uint32_t first;               // an output of `before`, for the first round
+    std::optional<uint32_t> next;  // an output of the round before, for the later ones
+  };
+  std::optional<uint32_t> before;       // a graph of the module, executed once; none: nothing is
+  std::optional<uint32_t> before_done;  // an output of it: no round begins where it is true
+  bool before_yields = false;           // its outputs are a row, too
+  uint32_t done = 0;                    // an output, of bools: the last round is where all are true
+  int64_t limit = 0;
+  std::optional<uint32_t> limit_input;  // an i64: at most `limit`
+  uint32_t inputs = 0, outputs = 0;     // the program's own
+  std::vector<Carry> carries;
+};
+
 struct Graph {
   std::string name;
   Range range;
+  std::optional<Repeat> repeat;
   int64_t inflight = 1;
   std::optional<bool> overlap;
   uint64_t timeout_ps = 0;

@@ -43,6 +43,7 @@ class GraphPrinter {
     if (graph_.overlap) out_ << (*graph_.overlap ? " overlap on" : " overlap off");
     out_ << "\n";
     if (graph_.rules) PrintRules(*graph_.rules);
+    if (graph_.repeat) PrintRepeat(*graph_.repeat);
     for (const graph::Port& port : graph_.inputs) {
       introduced_[port.use.value.index] = true;
       out_ << "  input  " << port.name << ": " << Declared(port.use.value) << "\n";
@@ -65,6 +66,22 @@ class GraphPrinter {
   }
 
  private:
+  void PrintRepeat(const graph::Repeat& repeat) {
+    out_ << "  repeat until " << graph_.outputs[repeat.done].name << " limit ";
+    if (repeat.limit_input) out_ << graph_.inputs[*repeat.limit_input].name << " <= ";
+    out_ << repeat.limit << "\n";
+    if (!repeat.before) return;
+    const graph::Graph& before = module_.graphs[*repeat.before];
+    out_ << "  behind " << before.name;
+    if (repeat.before_yields) out_ << ", which gives a row";
+    if (repeat.before_done) out_ << ", unless its " << before.outputs[*repeat.before_done].name;
+    out_ << "\n";
+    for (const graph::Repeat::Carry& carry : repeat.carries) {
+      out_ << "  carry  " << graph_.inputs[carry.input].name
+           << (carry.next ? ", made anew in each round" : "") << "\n";
+    }
+  }
+
   void PrintBucket(const graph::Bucket& bucket) {
     const graph::DeviceId from = graph_.values[bucket.values[0]].home;
     out_ << "  bucket " << DeviceName(module_.devices[from]) << " -> "

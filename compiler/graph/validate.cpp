@@ -39,9 +39,32 @@ class GraphValidator {
     Expect(graph_.inflight >= 1, "inflight is not positive");
     for (const graph::Bucket& bucket : graph_.buckets) CheckBucket(bucket);
     if (graph_.rules) CheckRules(*graph_.rules);
+    if (graph_.repeat) CheckRepeat(*graph_.repeat);
   }
 
  private:
+  void CheckRepeat(const graph::Repeat& repeat) const {
+    Expect(graph_.inflight == 1, "rounds in flight");
+    Expect(repeat.inputs <= graph_.inputs.size() && repeat.outputs <= graph_.outputs.size() &&
+               repeat.done < graph_.outputs.size() &&
+               repeat.limit_input.value_or(0) < std::max<size_t>(repeat.inputs, 1),
+           "a port of a run does not exist");
+    Expect(repeat.inputs + repeat.carries.size() == graph_.inputs.size(),
+           "each further input of a round is handed on");
+    Expect(repeat.carries.empty() || repeat.before, "nothing gives the first inputs");
+    if (!repeat.before) return;
+    Expect(*repeat.before < module_.graphs.size(), "no graph before the rounds");
+    const graph::Graph& before = module_.graphs[*repeat.before];
+    Expect(before.inputs.size() == repeat.inputs, "other inputs before the rounds");
+    Expect(repeat.before_done.value_or(0) < std::max<size_t>(before.outputs.size(), 1),
+           "a port of before does not exist");
+    for (const graph::Repeat::Carry& carry : repeat.carries) {
+      Expect(carry.first < before.outputs.size() && carry.input < graph_.inputs.size() &&
+                 carry.next.value_or(0) < graph_.outputs.size(),
+             "what is handed on has no port");
+    }
+  }
+
   // Checks a property. The message, of parts, is made only where it does not hold: there are
   // several of them for each value and op, and a validator runs behind each phase.
   template <typename... Parts>

@@ -264,7 +264,20 @@ struct IfStatement {
   ExprId condition;
   std::vector<StatementId> then_body, else_body;
 };
-struct Return { ExprId value; };
+struct Return {
+  ExprId value;
+  bool yields = false;  // a row of what a graph that repeats gives
+};
+struct Repeat {  // the last statement of a graph: repeat until done limit most <= 256 { ... }
+  ExprId condition;
+  bool asks_first = false;  // the condition names nothing of the body: it is asked before, too
+  ExprId limit;             // an int: the bound, where `most` is the input that has the limit
+  LocalId most;             // may be invalid
+  std::vector<StatementId> body;
+  // Names that stand before the statement: those that the body or the condition reads; of these,
+  // the `var`s that the body assigns to, which go on from round to round.
+  std::vector<LocalId> reads, writes;
+};
 struct Assign {         // v = e, v[i].up = e, state = e, state += e
   struct Part {         // [i], or .up
     ExprId subscript;   // invalid: a field
@@ -279,7 +292,7 @@ struct Assign {         // v = e, v[i].up = e, state = e, state += e
 };
 struct Evaluate { ExprId call; };
 struct Statement {
-  std::variant<Bind, For, IfStatement, Return, Assign, Evaluate> node;
+  std::variant<Bind, For, IfStatement, Return, Repeat, Assign, Evaluate> node;
   Range range;
 };
 

@@ -351,7 +351,13 @@ class ProgramPrinter {
     PrintStatements(text, node.else_body, depth + 1);
   }
   void PrintStatement(const TextPrinter& text, const Return& node, int depth) {
-    Line(depth) << "return " << text.Text(node.value) << "\n";
+    Line(depth) << (node.yields ? "yield " : "return ") << text.Text(node.value) << "\n";
+  }
+  void PrintStatement(const TextPrinter& text, const Repeat& node, int depth) {
+    Line(depth) << "repeat until " << text.Text(node.condition) << " limit "
+                << (node.most.valid() ? text.Name(node.most) + " <= " : "") << text.Text(node.limit)
+                << (node.asks_first ? ", asked before the first round, too" : "") << "\n";
+    PrintStatements(text, node.body, depth + 1);
   }
   void PrintStatement(const TextPrinter& text, const Assign& node, int depth) {
     Line(depth) << (node.local.valid() ? text.Name(node.local) : program_.states[node.state].name);

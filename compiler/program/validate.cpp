@@ -301,6 +301,17 @@ class Validator {
     Walk(context, node.else_body);
   }
   void Visit(const Context& context, const Return& node) { Walk(context, node.value); }
+  void Visit(const Context& context, const Repeat& node) {
+    Walk(context, node.body);
+    Walk(context, node.condition);
+    Walk(context, node.limit);
+    if (node.most.valid()) UseLocal(context, node.most);
+    for (LocalId local : node.reads) UseLocal(context, local);
+    for (LocalId local : node.writes) {
+      UseLocal(context, local);
+      PROGRAM_CHECK((*context.locals)[local].is_var, "assignment to what is no var");
+    }
+  }
   void Visit(const Context& context, const Assign& node) {
     PROGRAM_CHECK(node.local.valid() != node.state.valid(), "an assignment has one target");
     if (node.local.valid()) {

@@ -109,6 +109,11 @@ void ForEachChild(const Statement& statement, Visit visit) {
                    llvm::for_each(node.else_body, each);
                  },
                  [&](const Return& node) { each(node.value); },
+                 [&](const Repeat& node) {
+                   each(node.condition);
+                   each(node.limit);
+                   llvm::for_each(node.body, each);
+                 },
                  [&](const Assign& node) {
                    each(node.target);
                    each(node.value);

@@ -444,8 +444,14 @@ class Printer {
     });
   }
   void PrintStatement(const Return& node) {
-    Line("return");
+    Line(node.yields ? "yield" : "return");
     Part("", node.value);
+  }
+  void PrintStatement(const Repeat& node) {
+    Line("repeat");
+    Part("until", node.condition);
+    Part("limit", node.limit);
+    In([&] { Body("", node.body); });
   }
   void PrintStatement(const Assign& node) {
     Line(node.compound ? std::string("assign ") + Spelling(*node.compound) + "=" : "assign");

@@ -190,6 +190,11 @@ struct If {
 };
 struct Return {
   ExprId value;
+  bool yields = false;  // `yield e`: a row of what a graph that repeats gives
+};
+struct Repeat {  // repeat until done limit most <= 256 { ... }
+  ExprId condition, limit;
+  std::vector<StatementId> body;
 };
 struct Assign {  // target = value, target += value; the target is a name with postfixes
   ExprId target;
@@ -200,7 +205,7 @@ struct Evaluate {  // a call for its effects
   ExprId call;
 };
 struct Statement {
-  std::variant<Let, Var, For, If, Return, Assign, Evaluate> node;
+  std::variant<Let, Var, For, If, Return, Repeat, Assign, Evaluate> node;
   Range range;
 };
 

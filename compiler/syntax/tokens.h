@@ -48,7 +48,7 @@ bool StartsMember(const Lexemes& lexemes, size_t at);
 
 // The words that a statement begins with; others begin with a name.
 inline constexpr size_t kStatementWords[] = {Lexer::LET, Lexer::VAR, Lexer::FOR, Lexer::IF,
-                                             Lexer::RETURN};
+                                             Lexer::RETURN, Lexer::YIELD};
 bool StartsRule(const Lexemes& lexemes, size_t at);
 bool StartsPart(const Lexemes& lexemes, size_t at);  // of a topology
 

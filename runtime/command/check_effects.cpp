@@ -202,7 +202,11 @@ ExitCode CheckEffects(const Options& options, int argc, char** argv, Signals& si
       plan::FindGraph(*loaded.plan, options.graphs.empty() ? "" : options.graphs[0]);
   if (!graph.ok()) return Fail(options, kUsage, graph.status().message());
   std::vector<std::string> outputs;
-  for (const auto& port : loaded.plan->graphs[*graph]->outputs) outputs.push_back(port->name);
+  const plan::Graph& described = *loaded.plan->graphs[*graph];
+  for (const auto& port : described.outputs) {
+    if (described.repeat && outputs.size() == described.repeat->outputs) break;  // of rounds alone
+    outputs.push_back(port->name);
+  }
   const Folder folder;
   if (folder.path().empty()) {
     return Fail(options, kEnvironment, fmt::format("cannot make a folder in {}: {}",

@@ -127,6 +127,43 @@ Problem CheckInflight(const plan::Graph& graph, const Options& options) {
 
 }  // namespace
 
+Problem CheckRepeats(const std::vector<const plan::Graph*>& graphs, const Options& options) {
+  const auto repeating = std::find_if(graphs.begin(), graphs.end(),
+                                      [](const plan::Graph* graph) { return graph->repeat != nullptr; });
+  if (repeating == graphs.end()) {
+    if (options.stream.empty()) return {};
+    return {kUsage, fmt::format("--stream {}: graph {} gives its outputs once, at the end; only a "
+                                "graph that ends with `repeat` gives a row for each round",
+                                options.stream, graphs[0]->name)};
+  }
+  const plan::Graph& graph = **repeating;
+  const TrainingOptions& training = options.training;
+  const std::pair<const char*, bool> of_executions[] = {
+      {"--call", !options.calls.empty()},
+      {"-n", options.repeat > 1},
+      {"--every", options.every},
+      {"--warmup", options.warmup > 0},
+      {"--batch", !options.batch.empty()},
+      {"--epochs", training.epochs > 0},
+      {"--save-every", training.save_every > 0},
+      {"--log", !training.log.empty()},
+      {"--eval", !training.eval.empty()}};
+  for (const auto& [flag, given] : of_executions) {
+    if (!given) continue;
+    return {kUsage, fmt::format("{}: graph {} ends with `repeat`, so it runs once, its rounds are "
+                                "its executions, and every row is given; leave {} out",
+                                flag, graph.name, flag)};
+  }
+  if (options.stream.empty()) return {};
+  std::vector<std::string> names;
+  for (uint32_t i = 0; i < graph.repeat->outputs; ++i) names.push_back(graph.outputs[i]->name);
+  if (std::find(names.begin(), names.end(), options.stream) != names.end()) return {};
+  return {kUsage,
+          fmt::format("--stream {}: graph {} has no such output{}; it has {}", options.stream,
+                      graph.name, HintAt(options.stream, names),
+                      names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", ")))};
+}
+
 Problem CheckOptions(const plan::Plan& plan, const std::vector<const plan::Graph*>& graphs,
                      const Options& options, const cluster::Peers* machines) {
   Problem problem = CheckOutputs(graphs, options);

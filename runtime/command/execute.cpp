@@ -114,6 +114,8 @@ EngineOptions MakeEngineOptions(const Options& options, const GpuPlacement& plac
 // Work: what is executed: one graph with its inputs, or calls of several.
 struct Work {
   std::vector<uint32_t> graphs;
+  std::unique_ptr<plan::Graph> seen;  // of a graph that repeats: with the program's ports alone
+  std::atomic<bool> stopped = false;  // of such a graph: no further round begins
   Inputs inputs;
   Training training;
   Calls calls;
@@ -148,6 +150,14 @@ Problem Prepare(plan::Plan& plan, const Options& options, cluster::Peers* machin
     }
     work.graphs.push_back(*found);
     graphs.push_back(plan.graphs[*found].get());
+  }
+  if (Problem refused = CheckRepeats(graphs, options); !refused.ok()) return refused;
+  if (const plan::Repeat* repeat = graphs[0]->repeat.get()) {
+    if (repeat->before != plan::kNone) work.graphs.push_back(repeat->before);
+    work.seen = std::make_unique<plan::Graph>(*graphs[0]);
+    work.seen->inputs.resize(repeat->inputs);
+    work.seen->outputs.resize(repeat->outputs);
+    graphs[0] = work.seen.get();
   }
   Problem problem = CheckOptions(plan, graphs, options, machines);
   if (!problem.ok()) return problem;
@@ -194,11 +204,15 @@ ExitCode RunAndConclude(Engine& engine, Work& work, const Options& options,
   });
   if (options.training.save_every > 0) {
     signals.OnInterrupt([&work] { work.training.Stop(); }, Signals::Patience::kForWhole);
+  } else if (work.seen != nullptr) {
+    signals.OnInterrupt([&work] { work.stopped = true; }, Signals::Patience::kForWhole);
   } else {
     signals.OnInterrupt([&engine] { engine.Teardown(); });
   }
 
-  if (options.calls.empty()) {
+  if (work.seen != nullptr && options.repeat > 0) {
+    RunRounds(engine, work.graphs[0], work.inputs, options, work.stopped, outcome);
+  } else if (options.calls.empty()) {
     Run(engine, work.graphs[0], work.inputs, work.training, options, outcome);
   } else {
     work.calls.Run(engine, options, outcome);
@@ -260,7 +274,7 @@ ExitCode Execute(const Options& options, cluster::Peers* machines, Signals& sign
     return code;
   }
   const bool sliced = !options.batch.empty();
-  Outcome outcome(options.every ? (sliced ? Keep::kPasses : Keep::kStacked)
+  Outcome outcome(options.every || work.seen != nullptr ? (sliced ? Keep::kPasses : Keep::kStacked)
                                 : (sliced ? Keep::kConcatenated : Keep::kLast),
                   work.inputs.executions());
   std::atomic<Engine*> running = nullptr;

@@ -51,6 +51,7 @@ struct Options {
   std::vector<std::string> batch;      // inputs that are sliced along dim 0
   uint64_t repeat = 1;                 // 0: none, only states are written
   bool repeat_given = false;
+  std::string stream;                  // the output of which each round prints a line; empty: none
   bool every = false;                  // outputs of every execution, stacked
   uint64_t warmup = 0;
   bool check_effects = false;          // compare orders, instead of one execution

@@ -167,6 +167,10 @@ void AddFlags(CLI::App& app, Options& options, Raw& raw) {
   app.add_option("--until", raw.until,
                  "end the executions of a --call when all elements of this output are that number")
       ->option_text("OUTPUT==NUMBER");
+  app.add_option("--stream", options.stream,
+                 "print this output of each round as it comes, on a line as JSON, of a graph that "
+                 "repeats")
+      ->option_text("NAME");
   app.add_option("--input", raw.inputs,
                  "NAME=PATH.npy, a number, a list as [1,2,3], or - for .npy on "
                  "standard input; with --call GRAPH.NAME is the input of that graph alone")

@@ -2,6 +2,7 @@
 #ifndef CGRAPH_RUNTIME_COMMAND_PHASES_H_
 #define CGRAPH_RUNTIME_COMMAND_PHASES_H_
 
+#include <atomic>
 #include <cstdint>
 
 #include "runtime/base/exit_code.h"
@@ -43,11 +44,20 @@ plan::PlanOrExit LoadPlan(const Options& options, Signals& signals);
 Problem CheckOptions(const plan::Plan& plan, const std::vector<const plan::Graph*>& graphs,
                      const Options& options, const cluster::Peers* machines);
 
+// Checks the flags that say something of rounds, or of executions that a graph which repeats does
+// not have.
+Problem CheckRepeats(const std::vector<const plan::Graph*>& graphs, const Options& options);
+
 // Executes a graph as often as asked, keeps `inflight` executions in progress, and measures.
 // `graph` is an index into the plan's; `training` says with which execution the run begins and
 // ends, and what is done in between.
 void Run(Engine& engine, uint32_t graph, Inputs& inputs, Training& training, const Options& options,
          Outcome& outcome);
+
+// Executes a graph that repeats until it is done, at its limit, or `stopped`, which any thread may
+// set: the run ends behind the round in progress.
+void RunRounds(Engine& engine, uint32_t graph, Inputs& inputs, const Options& options,
+               const std::atomic<bool>& stopped, Outcome& outcome);
 
 }  // namespace cgraph::command
 

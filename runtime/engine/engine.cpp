@@ -23,7 +23,9 @@ Deadline DeadlineAfter(std::chrono::nanoseconds timeout) {
 
 }  // namespace
 
-Outputs::Outputs(const Outputs& other) : state_(other.state_) {
+Outputs::Outputs(engine::ExecutionState* state) : state_(state), size_(state->outputs.size()) {}
+
+Outputs::Outputs(const Outputs& other) : state_(other.state_), size_(other.size_) {
   if (state_ != nullptr) state_->Ref();
 }
 
@@ -31,7 +33,7 @@ Outputs::~Outputs() {
   if (state_ != nullptr) state_->Unref();
 }
 
-size_t Outputs::size() const { return state_->outputs.size(); }
+size_t Outputs::size() const { return size_; }
 
 const std::string& Outputs::name(size_t i) const {
   return state_->engine->loaded.graphs[state_->graph]->plan->outputs[i]->name;
@@ -135,6 +137,10 @@ Result<std::unique_ptr<Engine>> Engine::Load(std::unique_ptr<plan::Plan> plan,
   auto parts = engine::Parts::Load(std::move(plan), options);
   if (!parts.ok()) return parts.status();
   engine->parts_ = *parts;
+  const plan::Plan& loaded = engine->plan();
+  for (uint32_t g = 0; g < loaded.graphs.size(); ++g) {
+    engine->repeats_.push_back(loaded.graphs[g]->repeat || plan::IsBefore(loaded, g));
+  }
   return engine;
 } catch (const std::bad_alloc&) {
   return OutOfMemory();
@@ -170,6 +176,12 @@ Result<Execution> Engine::Execute(uint32_t graph, std::span<const Input> inputs,
   if (graph >= plan().graphs.size()) {
     return Status(StatusCode::kInvalid,
                   fmt::format("the plan has no graph {}, it has {}", graph, plan().graphs.size()));
+  }
+  if (repeats_[graph]) {
+    return Status(StatusCode::kInvalid,
+                  fmt::format("`{}` is executed round after round, as one run: Engine::Repeat() "
+                              "begins it",
+                              plan().graphs[graph]->name));
   }
   const device::CallersContext context(parts_->callers_gpus.any());
   auto execution = parts_->submitter.Submit(graph, inputs, when_full);

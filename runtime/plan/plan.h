@@ -23,6 +23,7 @@ using State = wire::StateT;
 using WeightFile = wire::WeightFileT;
 using Device = wire::DeviceT;
 using Port = wire::PortT;
+using Repeat = wire::RepeatT;
 using Parameter = wire::ParameterT;
 using Certificate = wire::CertificateT;
 using Partition = wire::PartitionT;
@@ -30,6 +31,7 @@ using Partition = wire::PartitionT;
 using wire::Arena;
 using wire::Buffer;
 using wire::Call;
+using wire::Carry;
 using wire::Channel;
 using wire::CommPart;
 using wire::Communicator;
@@ -54,7 +56,7 @@ using wire::Symbol;
 using wire::Value;
 using wire::Wait;
 
-inline constexpr uint32_t kFormat = 3;         // raised whenever an old reader would misread
+inline constexpr uint32_t kFormat = 4;         // raised whenever an old reader would misread
 inline constexpr uint32_t kNone = 0xffffffff;  // an absent index
 
 // Flags of an instruction.

@@ -30,6 +30,7 @@ std::string CodeExplanation(Code code) {
       {"{kMaxListElements}", std::to_string(kMaxListElements)},
       {"{kMaxStringBytes}", Mebibytes(kMaxStringBytes)},
       {"{kMaxOperands}", std::to_string(kMaxOperands)},
+      {"{kMaxRounds}", std::to_string(kMaxRounds)},
       {"{kMaxInflight}", std::to_string(kMaxInflight)},
       {"{kMaxRank}", std::to_string(kMaxRank)},
       {"{kMaxNamedTypeDepth}", std::to_string(kMaxNamedTypeDepth)},

@@ -9,6 +9,7 @@
 #include "compiler/check/calls/deprecated.h"
 #include "compiler/check/names.h"
 #include "compiler/check/scope/scope.h"
+#include "compiler/check/statements/statements.h"
 #include "compiler/check/types/types.h"
 
 namespace cgraph::check {
@@ -167,6 +168,15 @@ Value ResolveGraphCall(Scope& scope, const syntax::CallExpr& node, GraphId id, R
   RefuseTypeArgument(scope, node, callee.what);
   Arguments given = ResolveArguments(scope, node.arguments);
   StaticType type = CheckArguments(scope, given, callee, range);
+  const auto& [module, decl] = scope.checker.graphs[id];
+  if (RepeatOf(*module, decl->body) != nullptr) {
+    scope
+        .Report(Code::kE0433, name_range,
+                fmt::format("`{}` repeats, so only a run can execute it; what its rounds share with "
+                            "other graphs can be a fn that both call",
+                            graph.name))
+        .AddNote(graph.range, "declared here");
+  }
   if (!scope.MayUsePlaces()) {
     scope
         .Report(Code::kE0316, name_range,

@@ -36,7 +36,12 @@ class LocalNames {
   void CloseBlock();
   void ListTo(std::vector<std::string>& names) const;
 
-  void Use(program::LocalId id) { used_.insert(id); }
+  void Use(program::LocalId id) {
+    used_.insert(id);
+    if (watch_ != nullptr) watch_->insert(id);
+  }
+  // Adds to `used` what is used from now on; null ends it.
+  void Watch(std::set<program::LocalId>* used) { watch_ = used; }
   // Returns those rows of `among` that were used since the last call.
   std::vector<program::LocalId> TakeUsed(const std::vector<program::LocalId>& among);
   bool IsUsed(program::LocalId id) const { return used_.count(id) != 0; }
@@ -54,6 +59,7 @@ class LocalNames {
   std::vector<std::pair<std::string, std::optional<program::LocalId>>> undo_;
   std::vector<size_t> blocks_;  // the size of undo_ where each began
   std::set<program::LocalId> used_;
+  std::set<program::LocalId>* watch_ = nullptr;
   size_t hidden_below_ = 0;
 };
 

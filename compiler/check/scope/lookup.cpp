@@ -112,6 +112,9 @@ void ListDeclared(const Scope& scope, const std::vector<syntax::StatementId>& id
     if (const auto* loop = std::get_if<syntax::For>(&node)) {
       ListDeclared(scope, loop->body, statement.range.end, declared);
     }
+    if (const auto* rounds = std::get_if<syntax::Repeat>(&node)) {
+      ListDeclared(scope, rounds->body, statement.range.end, declared);
+    }
     if (const auto* branch = std::get_if<syntax::If>(&node)) {
       ListDeclared(scope, branch->then_body, statement.range.end, declared);
       ListDeclared(scope, branch->else_body, statement.range.end, declared);

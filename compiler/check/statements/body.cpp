@@ -1,10 +1,13 @@
 #include "compiler/check/statements/statements.h"
 
+#include <set>
+
 #include <fmt/format.h>
 
 #include "compiler/check/expressions/resolve.h"
 #include "compiler/check/scope/scope.h"
 #include "compiler/check/types/types.h"
+#include "llvm/ADT/STLExtras.h"
 
 namespace cgraph::check {
 
@@ -13,6 +16,8 @@ using namespace program;
 namespace {
 
 std::vector<StatementId> ResolveBlock(Scope& scope, const std::vector<syntax::StatementId>& ids);
+std::vector<StatementId> ResolveStatements(Scope& scope,
+                                           const std::vector<syntax::StatementId>& ids);
 
 Bind ResolveBinding(Scope& scope, const syntax::Pattern& pattern, syntax::TypeId type,
                     syntax::ExprId written, bool is_var) {
@@ -80,7 +85,93 @@ std::optional<Statement> VisitStatement(Scope& scope, const syntax::Return& node
     ExpectType(scope, scope.signature->result, value.type, scope.Written(node.value).range,
                "the result", scope.program.types[scope.signature->result].range);
   }
-  return Statement{Return{value.id}, range};
+  return Statement{Return{value.id, node.yields}, range};
+}
+
+// Resolves `20`, or `most <= 256`, where `most` is an input.
+void ResolveLimit(Scope& scope, syntax::ExprId id, Repeat& loop) {
+  constexpr const char* kForms =
+      "a limit is a number of rounds that is known while compiling, `limit 20`, or an input with "
+      "such a bound, `limit most <= 256`";
+  const syntax::Expr& written = scope.Written(id);
+  const auto* chain = std::get_if<syntax::Chain>(&written.node);
+  const bool bounded = chain != nullptr && chain->operators.size() == 1 &&
+                       chain->operators[0] == BinaryOperator::kLessEqual;
+  syntax::ExprId bound = id;
+  if (bounded) {
+    const Value input = ResolveValue(scope, chain->operands[0]);
+    const auto* local = std::get_if<LocalRef>(&scope.program.exprs[input.id].node);
+    const bool is_input = local != nullptr && scope.signature != nullptr &&
+                          llvm::any_of(scope.signature->parameters, [&](const Parameter& each) {
+                            return each.local == local->local;
+                          });
+    const bool is_count = input.type.kind == StaticType::kTensor && input.type.rank == 0 &&
+                          input.type.dtype == DType::kI64;
+    if (is_input && is_count) loop.most = local->local;
+    if (input.type.known() && !loop.most.valid()) {
+      scope.Report(Code::kE0434, scope.Written(chain->operands[0]).range,
+                   fmt::format("a limit that is known only while running is an input of the graph, "
+                               "`most: i64`; this is {}{}",
+                               scope.Describe(input.type), is_input ? "" : ", and no input"));
+    }
+    bound = chain->operands[1];
+  }
+  const Value value = ResolveValue(scope, bound);
+  loop.limit = value.id;
+  if (!value.type.known() || value.type.kind == StaticType::kInt) return;
+  scope.Report(Code::kE0434, scope.Written(bound).range,
+               fmt::format("{}; this is {}", kForms, scope.Describe(value.type)));
+}
+
+// Lists the `var`s of before a loop that its body assigns to.
+void ListAssigned(const Program& program, const std::vector<StatementId>& ids, size_t before,
+                  std::set<LocalId>& assigned) {
+  for (StatementId id : ids) {
+    const auto& node = program.statements[id].node;
+    if (const auto* assign = std::get_if<Assign>(&node)) {
+      if (assign->local.valid() && assign->local.index < before) assigned.insert(assign->local);
+    } else if (const auto* loop = std::get_if<For>(&node)) {
+      ListAssigned(program, loop->body, before, assigned);
+    } else if (const auto* branch = std::get_if<IfStatement>(&node)) {
+      ListAssigned(program, branch->then_body, before, assigned);
+      ListAssigned(program, branch->else_body, before, assigned);
+    }
+  }
+}
+
+std::optional<Statement> VisitStatement(Scope& scope, const syntax::Repeat& node, Range range) {
+  Repeat loop;
+  ResolveLimit(scope, node.limit, loop);
+  const size_t before = scope.names.rows()->size();
+  std::set<LocalId> used, asked, assigned;
+  scope.names.Watch(&used);
+  scope.names.OpenBlock();
+  loop.body = ResolveStatements(scope, node.body);
+  const size_t behind = scope.names.rows()->size();
+  scope.names.Watch(&asked);
+  const Value condition = ResolveValue(scope, node.condition);
+  scope.names.Watch(nullptr);
+  scope.names.CloseBlock();
+  loop.condition = condition.id;
+  const StaticType& type = condition.type;
+  const bool is_bool = type.kind == StaticType::kBool ||
+                       (type.kind == StaticType::kTensor &&
+                        (!type.dtype || *type.dtype == DType::kBool));
+  if (type.known() && !is_bool) {
+    scope.Report(Code::kE0434, scope.Written(node.condition).range,
+                 fmt::format("`until` asks a bool, which ends the rounds once all its elements are "
+                             "true; this is {}",
+                             scope.Describe(type)));
+  }
+  const auto in_body = [&](LocalId id) { return id.index >= before && id.index < behind; };
+  loop.asks_first = llvm::none_of(asked, in_body);
+  used.insert(asked.begin(), asked.end());
+  for (LocalId id : used) {
+    if (id.index < before) loop.reads.push_back(id);
+  }
+  ListAssigned(scope.program, loop.body, before, assigned);
+  loop.writes.assign(assigned.begin(), assigned.end());
+  return Statement{std::move(loop), range};
 }
 
 std::optional<Statement> VisitStatement(Scope& scope, const syntax::Evaluate& node, Range range) {
@@ -92,15 +183,21 @@ std::optional<Statement> VisitStatement(Scope& scope, const syntax::Assign& node
 }
 
 std::vector<StatementId> ResolveBlock(Scope& scope, const std::vector<syntax::StatementId>& ids) {
-  std::vector<StatementId> resolved;
   scope.names.OpenBlock();
+  std::vector<StatementId> resolved = ResolveStatements(scope, ids);
+  scope.names.CloseBlock();
+  return resolved;
+}
+
+std::vector<StatementId> ResolveStatements(Scope& scope,
+                                           const std::vector<syntax::StatementId>& ids) {
+  std::vector<StatementId> resolved;
   for (syntax::StatementId id : ids) {
     const syntax::Statement& written = scope.module.file.statements[id];
     auto statement = std::visit(
         [&](const auto& node) { return VisitStatement(scope, node, written.range); }, written.node);
     if (statement) resolved.push_back(scope.program.statements.Add(std::move(*statement)));
   }
-  scope.names.CloseBlock();
   return resolved;
 }
 
@@ -111,8 +208,13 @@ std::vector<StatementId> ResolveBody(Scope& scope,
                                      const syntax::Name& name) {
   scope.body = &statements;
   std::vector<StatementId> resolved = ResolveBlock(scope, statements);
-  CheckReturns(scope, statements, true);
-  if (scope.signature->result.valid() && !EndsWithReturn(scope, statements) &&
+  const syntax::Repeat* loop = RepeatOf(scope.module, statements);
+  if (loop != nullptr && scope.site == Site::kGraph) {
+    CheckYields(scope, statements, *loop);
+    return resolved;
+  }
+  CheckReturns(scope, statements);
+  if (loop == nullptr && scope.signature->result.valid() && !EndsWithReturn(scope, statements) &&
       !scope.checker.names_missing) {
     scope
         .Report(

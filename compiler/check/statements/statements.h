@@ -18,9 +18,19 @@ std::vector<program::StatementId> ResolveBody(Scope& scope,
 std::optional<program::Statement> ResolveAssign(Scope& scope, const syntax::Assign& node,
                                                 Range range);
 
-// A `return` is the last thing that a body does, on every path that has one.
-void CheckReturns(Scope& scope, const std::vector<syntax::StatementId>& ids, bool last);
+// A `return` is the last thing that a body does, on every path that has one. Refuses `repeat` and
+// `yield`, which stand in graphs that repeat.
+void CheckReturns(Scope& scope, const std::vector<syntax::StatementId>& ids);
 
+// Returns the `repeat` at the end of a body; null: there is none.
+const syntax::Repeat* RepeatOf(const Module& module, const std::vector<syntax::StatementId>& ids);
+
+// In a graph that repeats, a `yield` is the last thing of each round, and may be that of what
+// stands before the rounds.
+void CheckYields(Scope& scope, const std::vector<syntax::StatementId>& ids,
+                 const syntax::Repeat& loop);
+
+// Returns whether the last thing on every path is a `return` or a `yield`.
 bool EndsWithReturn(const Scope& scope, const std::vector<syntax::StatementId>& ids);
 
 }  // namespace cgraph::check

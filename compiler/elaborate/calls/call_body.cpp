@@ -70,6 +70,11 @@ Value CallBody(ElaborationContext& elaboration, const program::Signature& signat
       ArithmeticMode::kNormal);  // also where a dimension calls a fn
   ExecuteBlock(elaboration, body.statements, callee);
   if (elaboration.budget.stopped) return Value();
+  return ResultOf(elaboration, signature, callee);
+}
+
+Value ResultOf(ElaborationContext& elaboration, const program::Signature& signature,
+               Frame& callee) {
   if (!signature.result.valid()) return Nothing();
   Range declared = elaboration.program.types[signature.result].range;
   CGRAPH_CHECK(callee.result, "elaborate",
@@ -81,11 +86,16 @@ Value CallBody(ElaborationContext& elaboration, const program::Signature& signat
   return result;
 }
 
-Value RunBody(ElaborationContext& elaboration, const program::Signature& signature,
-              const program::Body& body, Frame& callee, Range site) {
-  Value result = CallBody(elaboration, signature, body, callee, site);
+Value Travelling(ElaborationContext& elaboration, const program::Signature& signature,
+                 const Value& result, Range site) {
   return signature.via ? WithVia(elaboration, site, result, JourneyOf(elaboration, *signature.via))
                        : result;
+}
+
+Value RunBody(ElaborationContext& elaboration, const program::Signature& signature,
+              const program::Body& body, Frame& callee, Range site) {
+  return Travelling(elaboration, signature, CallBody(elaboration, signature, body, callee, site),
+                    site);
 }
 
 Value Eval(ElaborationContext& elaboration, const program::CallFn& e, const Context& context) {

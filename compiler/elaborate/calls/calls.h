@@ -12,7 +12,14 @@ struct ElaborationContext;
 Value CallBody(ElaborationContext& elaboration, const program::Signature& signature,
                const program::Body& body, Frame& callee, Range site);
 
-// The same, its result travelling as the signature says.
+// Returns what the body that was run in `callee` has returned, as one of the declared type.
+Value ResultOf(ElaborationContext& elaboration, const program::Signature& signature, Frame& callee);
+
+// Returns a result, travelling as the signature says.
+Value Travelling(ElaborationContext& elaboration, const program::Signature& signature,
+                 const Value& result, Range site);
+
+// Runs a body, its result travelling as the signature says.
 Value RunBody(ElaborationContext& elaboration, const program::Signature& signature,
               const program::Body& body, Frame& callee, Range site);
 

@@ -1,5 +1,6 @@
 #include "compiler/elaborate/statements/statements.h"
 
+#include "compiler/base/check.h"
 #include "compiler/elaborate/budget.h"
 #include "compiler/elaborate/elaboration_context.h"
 #include "compiler/elaborate/expressions/evaluate.h"
@@ -51,6 +52,11 @@ bool Execute(ElaborationContext& elaboration, const program::Return& s, Frame& f
   }
   frame.result = Evaluate(elaboration, s.value, frame, expected);
   frame.result_range = elaboration.program.exprs[s.value].range;
+  return false;
+}
+
+bool Execute(ElaborationContext&, const program::Repeat&, Frame&, Range) {
+  CGRAPH_CHECK(false, "elaborate", "a `repeat` within a body, which Check refuses");
   return false;
 }
 

@@ -56,6 +56,14 @@ StatementId Builder::BuildStatement(Grammar::StatementContext* context) {
   if (auto* result = context->returnStatement()) {
     return Add(Statement{Return{BuildExpr(result->expr())}, range});
   }
+  if (auto* row = context->yieldStatement()) {
+    return Add(Statement{Return{BuildExpr(row->expr()), /*yields=*/true}, range});
+  }
+  if (auto* loop = context->repeatStatement()) {
+    Repeat node{BuildExpr(loop->expr(0)), BuildExpr(loop->expr(1)), {}};
+    node.body = BuildBlock(loop->block());
+    return Add(Statement{std::move(node), range});
+  }
   if (context->targetStatement() != nullptr) return BuildTarget(context->targetStatement());
   return {};
 }

@@ -128,7 +128,8 @@ class Balancer {
   }
 
   static bool StartsStatementOnly(size_t type) {
-    return type == Lexer::LET || type == Lexer::VAR || type == Lexer::RETURN;
+    return type == Lexer::LET || type == Lexer::VAR || type == Lexer::RETURN ||
+           type == Lexer::YIELD;
   }
 
   // Returns whether a statement begins here, on a new line, though an `if` or `for` still lacks its

@@ -516,7 +516,9 @@ class CommonMistakes {
       return Say(fmt::format("`{}` stands inside an actor", TextAt(0).str()));
     }
     const bool statement = type() == Lexer::LET || type() == Lexer::VAR || type() == Lexer::FOR ||
-                           type() == Lexer::IF || type() == Lexer::RETURN;
+                           type() == Lexer::IF || type() == Lexer::RETURN ||
+                           type() == Lexer::YIELD ||
+                           (type() == Lexer::REPEAT && TypeAt(1) == Lexer::UNTIL);
     return statement && Say(fmt::format("`{}` stands inside a graph, fn or method; what is known "
                                         "while compiling can be a const of the file",
                                         TextAt(0).str()));

@@ -56,7 +56,6 @@ constexpr Absent kAbsent[] = {
     {"match", Lexer::IF, "write `if`, `else if`, `else`"},
     {"raise", Lexer::RETURN, "check(c, \"text\") of std.debug fails a call"},
     {"throw", Lexer::RETURN, "check(c, \"text\") of std.debug fails a call"},
-    {"yield", Lexer::RETURN, "a body returns once, at its end; a list holds several values"},
     {"await", Lexer::RETURN,
      "calls run as soon as their arguments are there; `after` adds an order"},
 };

@@ -170,11 +170,13 @@ class Unexpected {
   }
 
   bool BareReturn() {
-    if (before() != Lexer::RETURN) return false;
+    if (before() != Lexer::RETURN && before() != Lexer::YIELD) return false;
     const bool ends = now().type == Lexer::RBRACE || now().type == Lexer::SEMICOLON ||
                       now().first_on_line || now().type == antlr4::Token::EOF;
     if (!ends) return false;
-    Say(Code::kE0214, "`return` needs a value; a body that returns nothing simply ends");
+    Say(Code::kE0214, before() == Lexer::YIELD
+                          ? "`yield` needs a value; a round that gives no row simply ends"
+                          : "`return` needs a value; a body that returns nothing simply ends");
     return true;
   }
 

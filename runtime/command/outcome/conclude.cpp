@@ -292,15 +292,20 @@ ExitCode Conclude(const Options& options, const Outcome& outcome,
       AddGpus(*run, json);
       AddProcesses(*run, json);
     }
+    if (outcome.rounds) {
+      json["rounds"] = outcome.rounds->made;
+      json["done"] = outcome.rounds->done;
+    }
     json["outputs"] = outcome.results.Json(options.outputs, /*written=*/ended.ok());
     if (!ended.ok()) json["error"] = ended.message();
     json["exit_code"] = static_cast<int>(code);
     PrintJson(json);
   } else if (options.outputs.empty() && outcome.status.ok()) {
-    std::fputs(Printable(outcome.results.Text()).c_str(), stdout);
+    std::fputs(Printable(outcome.results.Text(options.stream)).c_str(), stdout);
   }
   if (!options.quiet &&
-      (options.repeat_given || !options.batch.empty() || !options.calls.empty())) {
+      (options.repeat_given || !options.batch.empty() || !options.calls.empty() ||
+       outcome.rounds)) {
     Say(SummaryText(measured) + "\n");
   }
   return code;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -54,6 +55,11 @@ struct Outcome {
   // Executions that were made, by runs before, too; and after how many --save-every has written
   // states, 0: it has not.
   uint64_t made = 0, saved = 0;
+  struct RoundsMade {
+    uint64_t made = 0;
+    bool done = false;
+  };
+  std::optional<RoundsMade> rounds;  // of a graph that repeats
   StatesMetadata states_metadata;  // of states that are saved when the run is over
 };
 

@@ -72,6 +72,23 @@ Status Results::Add(const Outputs& outputs, const std::string& graph) {
   return keep_ == Keep::kLast ? Status::Ok() : Join(outputs, *part);
 }
 
+void Results::AddNoRows(const plan::Plan& plan, uint32_t graph) {
+  if (!parts_.empty()) return;
+  const plan::Graph& round = *plan.graphs[graph];
+  for (uint32_t i = 0; i < round.repeat->outputs; ++i) {
+    const plan::Value& value = round.values[round.outputs[i]->value];
+    Entry& entry = without_rows_.emplace_back();
+    entry.name = round.outputs[i]->name;
+    entry.tensor.dtype = value.dtype();
+    entry.tensor.rank = static_cast<uint8_t>(std::min<int>(value.rank() + 1, kMaxRank));
+    for (uint8_t d = 1; d < entry.tensor.rank; ++d) {
+      entry.tensor.dims[d] = round.dims[value.first_dim() + d - 1].extent();
+    }
+  }
+}
+
+std::string LineOf(const device::Tensor& tensor) { return DataJson(tensor, 0, 0).dump(); }
+
 Status Results::Join(const Outputs& outputs, Part& part) {
   const bool first = part.joined.empty();
   part.joined.resize(outputs.size());
@@ -121,7 +138,7 @@ Status Results::EndPass(Part& part) const {
 }
 
 std::vector<Results::Entry> Results::Entries() const {
-  std::vector<Entry> entries;
+  std::vector<Entry> entries = without_rows_;
   for (const Part& part : parts_) {
     for (size_t i = 0; i < part.last->size(); ++i) {
       Entry& entry = entries.emplace_back(Entry{part.prefix + part.last->name(i), (*part.last)[i]});
@@ -203,9 +220,10 @@ Status Results::AddStacked(OutputFiles& files, const std::string& name, const st
   return files::AddNpy(files, path, first.dtype, dims, bytes);
 }
 
-std::string Results::Text() const {
+std::string Results::Text(const std::string& streamed) const {
   std::string text;
   for (const auto& [name, tensor] : Entries()) {
+    if (name == streamed) continue;
     const std::string elements = device::FormatTensor(tensor);
     text += fmt::format("{}: {}{}{}\n", name, device::TensorTypeText(tensor),
                         elements.find('\n') == std::string::npos ? " = " : " =\n", elements);

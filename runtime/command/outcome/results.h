@@ -38,7 +38,10 @@ class Results {
   // named by an output, or by a list, whose elements are stacked.
   // Returns kInvalid when the elements differ in their types.
   Status Add(OutputFiles& files, const std::vector<NameAndValue>& paths) const;
-  std::string Text() const;
+  // Of a graph that repeats, and gave no row: its outputs have none.
+  void AddNoRows(const plan::Plan& plan, uint32_t graph);
+  // Without the output `streamed`, which is printed already.
+  std::string Text(const std::string& streamed = "") const;
   // Returns those of the paths that Add() writes nothing to, since there are no such results.
   std::vector<std::string> Absent(const std::vector<NameAndValue>& paths) const;
   // Returns, by name: type, dtype, dims, and the data or the file that the data was written to;
@@ -73,7 +76,11 @@ class Results {
   const Keep keep_;
   const uint64_t slices_;
   std::vector<Part> parts_;
+  std::vector<Entry> without_rows_;
 };
+
+// Returns the elements of a tensor on one line, as JSON: 3, [0.5, 1.5], [[1, 2], [3, 4]].
+std::string LineOf(const device::Tensor& tensor);
 
 }  // namespace cgraph::command
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -21,6 +22,7 @@ std::string ObjectName(const std::string& place) { return place + "." + kNativeO
 }  // namespace
 
 void StateStore::List(const plan::Plan& plan) {
+  plan_ = &plan;
   for (uint32_t a = 0; a < plan.actors.size(); ++a) {
     const plan::Actor& actor = *plan.actors[a];
     for (const auto& each : actor.states) {
@@ -33,6 +35,34 @@ void StateStore::List(const plan::Plan& plan) {
       places_.push_back({a, state.offset});
     }
   }
+}
+
+void StateStore::MarkBroken(uint32_t graph, const std::string& why) {
+  Submitter::Idle idle(submitter_);
+  std::set<uint32_t> actors;
+  const auto look = [&](const plan::Graph& used) {
+    for (const plan::Arena& arena : used.arenas) {
+      if (arena.space() == plan::Space::state) actors.insert(arena.owner());
+    }
+  };
+  const plan::Graph& round = *plan_->graphs[graph];
+  look(round);
+  if (round.repeat->before != plan::kNone) look(*plan_->graphs[round.repeat->before]);
+  for (const uint32_t actor : actors) {
+    for (const auto& state : plan_->actors[actor]->states) {
+      broken_[plan_->actors[actor]->name + "." + state->name] = why;
+    }
+  }
+}
+
+// Fails where a state, or an object, is marked as broken.
+Status StateStore::CheckWhole(const std::string& name) const {
+  const auto found = broken_.find(name);
+  if (found == broken_.end()) return Status::Ok();
+  return Status(StatusCode::kFailed,
+                fmt::format("`{}` may be of two executions: {}, after some of its calls had changed "
+                            "states; set states from a file or a snapshot, or load the plan anew",
+                            name, found->second));
 }
 
 // Finds a state of so many bytes by its name.
@@ -65,6 +95,7 @@ Status StateStore::Read(std::string_view name, std::span<uint8_t> to) {
   const auto state = Find(name, to.size());
   if (!state.ok()) return state.status();
   CGRAPH_RETURN_IF_ERROR(idle.Await());
+  CGRAPH_RETURN_IF_ERROR(CheckWhole(states_[*state].name));
   const auto [actor, offset] = places_[*state];
   return access_.CopyOut(actor, offset, to);
 }
@@ -78,7 +109,9 @@ Status StateStore::Write(std::string_view name, std::span<const uint8_t> from) {
   if (ending_.has_ended()) return ending_.why();
   CGRAPH_RETURN_IF_ERROR(idle.Await());
   const auto [actor, offset] = places_[*state];
-  return access_.CopyIn(actor, offset, from);
+  CGRAPH_RETURN_IF_ERROR(access_.CopyIn(actor, offset, from));
+  broken_.erase(states_[*state].name);
+  return Status::Ok();
 }
 
 Result<Engine::Snapshot> StateStore::TakeSnapshot() {
@@ -88,6 +121,7 @@ Result<Engine::Snapshot> StateStore::TakeSnapshot() {
   idle.CallLibraries();
   Engine::Snapshot snapshot;
   for (size_t s = 0; s < states_.size(); ++s) {
+    CGRAPH_RETURN_IF_ERROR(CheckWhole(states_[s].name));
     auto& tensor = snapshot.tensors.emplace_back();
     tensor = {states_[s].name, states_[s].dtype, states_[s].dims, {}};
     tensor.bytes.resize(states_[s].bytes);
@@ -95,6 +129,7 @@ Result<Engine::Snapshot> StateStore::TakeSnapshot() {
     CGRAPH_RETURN_IF_ERROR(access_.CopyOut(actor, offset, tensor.bytes));
   }
   for (const Object& object : objects_) {
+    CGRAPH_RETURN_IF_ERROR(CheckWhole(ObjectName(object.place_name)));
     auto stored = Do(object, Task::kSave);
     if (!stored.ok()) return stored.status();
     if (stored->storing == Storing::kImpossible) {
@@ -118,9 +153,11 @@ Result<std::vector<std::string>> StateStore::RestoreSnapshot(
   auto all = Assign(tensors);
   if (!all.ok()) return all.status();
   CGRAPH_RETURN_IF_ERROR(RestoreObjects(*all));
+  for (const auto& [object, tensor] : all->objects) broken_.erase(ObjectName(object->place_name));
   for (const auto& [state, tensor] : all->states) {
     const auto [actor, offset] = places_[state];
     CGRAPH_RETURN_IF_ERROR(access_.CopyIn(actor, offset, tensor->bytes));
+    broken_.erase(states_[state].name);
   }
   return std::move(all->absent);
 }

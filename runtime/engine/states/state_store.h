@@ -6,6 +6,7 @@
 #define CGRAPH_RUNTIME_ENGINE_STATES_STATE_STORE_H_
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -37,6 +38,9 @@ class StateStore {
   Result<Engine::Snapshot> TakeSnapshot();
   Result<std::vector<std::string>> RestoreSnapshot(
       std::span<const Engine::Snapshot::Tensor> tensors);
+  // Refuses the states of all actors that a graph uses, and of what stands before its rounds, until
+  // they are set: they may be of two executions.
+  void MarkBroken(uint32_t graph, const std::string& why);
 
  private:
   using Tensor = Engine::Snapshot::Tensor;
@@ -57,6 +61,7 @@ class StateStore {
     std::vector<std::string> absent;  // what no tensor sets
   };
 
+  Status CheckWhole(const std::string& name) const;
   Result<size_t> Find(std::string_view name, uint64_t bytes) const;
   Status CheckElements(size_t state, std::span<const uint8_t> bytes) const;
   Result<Restoring> Assign(std::span<const Tensor> tensors);
@@ -74,6 +79,8 @@ class StateStore {
   std::vector<Engine::State> states_;
   std::vector<Place> places_;  // of these
   std::vector<Object> objects_;
+  const plan::Plan* plan_ = nullptr;
+  std::map<std::string, std::string> broken_;  // why, by name; under the lock of submissions
 };
 
 }  // namespace cgraph::engine

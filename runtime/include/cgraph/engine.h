@@ -144,9 +144,11 @@ struct Input {
 class Outputs {
  public:
   Outputs(const Outputs& other);
-  Outputs(Outputs&& other) noexcept : state_(std::exchange(other.state_, nullptr)) {}
+  Outputs(Outputs&& other) noexcept
+      : state_(std::exchange(other.state_, nullptr)), size_(other.size_) {}
   Outputs& operator=(Outputs other) noexcept {
     std::swap(state_, other.state_);
+    std::swap(size_, other.size_);
     return *this;
   }
   ~Outputs();
@@ -168,8 +170,10 @@ class Outputs {
 
  private:
   friend class Execution;
-  explicit Outputs(engine::ExecutionState* state) : state_(state) {}  // takes over one reference
+  friend class Rounds;
+  explicit Outputs(engine::ExecutionState* state);  // takes over one reference
   engine::ExecutionState* state_;
+  size_t size_;  // of a round: what the program sees
 };
 
 // One submitted execution. Dropping it is allowed at any time: the execution still runs.
@@ -200,11 +204,56 @@ class Execution {
 
  private:
   friend class Engine;
+  friend class Rounds;
   explicit Execution(engine::ExecutionState* state) : state_(state) {}  // takes over two references
   Result<Outputs> Fetch();
 
   engine::ExecutionState* state_;
   bool spare_ = true;  // the reference for the first Outputs is still here
+};
+
+// Rounds: a run of a graph that repeats (`repeat until done limit N`). What stands before the rounds
+// is one execution, and so is each round; each begins when the caller asks for its row, so between
+// two calls of Next() nothing is in progress, and states are those of the last row. The engine must
+// outlive it. One thread at a time.
+class Rounds {
+ public:
+  // Executes what gives the next row, and returns it; nothing where the run is over. Errors are
+  // those of Execute() and Get(). The first one ends the run: every later call returns it, too. An
+  // execution that fails may leave states of two rounds. Engine::ReadState() and TakeSnapshot()
+  // refuse the states of all actors that the graph uses from then on, until they are set.
+  Result<std::optional<Outputs>> Next();
+  // Returns whether the condition of the graph's `until` held; false at its limit.
+  bool done() const { return done_; }
+  // Returns how many rounds were made.
+  uint64_t made() const { return made_; }
+
+ private:
+  friend class Engine;
+  struct Given {  // an input of the program
+    std::string name;
+    std::vector<uint8_t> bytes;  // unless it is lent
+    std::vector<int64_t> dims;
+    plan::DType dtype;
+    const void* data = nullptr;
+    bool lent = false;
+    std::optional<uint32_t> gpu;
+    Input View() const;
+  };
+  Rounds(class Engine* engine, uint32_t graph) : engine_(engine), graph_(graph) {}
+  Status Take(std::span<const Input> inputs);
+  Result<std::optional<Outputs>> Before();
+  Result<std::optional<Outputs>> Round();
+  Result<Outputs> Execute(uint32_t graph, bool carries);
+  Status Fail(Status why);
+
+  class Engine* engine_;
+  uint32_t graph_;
+  std::vector<Given> inputs_;
+  uint64_t limit_ = 0, made_ = 0;
+  bool begun_ = false, done_ = false;
+  std::optional<Outputs> before_, last_;  // with what they hand on
+  Status failed_;
 };
 
 // WhenFull: what Execute does when as many executions are in flight as the graph allows.
@@ -244,6 +293,12 @@ class Engine {
                             WhenFull when_full = WhenFull::kWait);
   Result<Execution> Execute(uint32_t graph, std::span<const Input> inputs,
                             WhenFull when_full = WhenFull::kWait);
+
+  // Begins a run of a graph that repeats; executes nothing yet. Errors as of Execute(), which
+  // refuses such a graph, as this refuses others; kInvalid where the limit is negative or above its
+  // bound.
+  Result<Rounds> Repeat(std::string_view graph, std::span<const Input> inputs);
+  Result<Rounds> Repeat(uint32_t graph, std::span<const Input> inputs);
 
   // Returns a stream (a CUstream) of a GPU on which the engine runs, for the program to let wait
   // for what makes an input there. One for each GPU, the engine's. kUnsupported, with the GPUs that
@@ -361,8 +416,10 @@ class Engine {
   void ForgetMeasurements();
 
  private:
+  friend class Rounds;
   Engine() = default;
   engine::Parts* parts_ = nullptr;
+  std::vector<bool> repeats_;  // by graph: Repeat() alone executes it
 };
 
 }  // namespace cgraph

@@ -69,6 +69,7 @@ Status CheckGraph(const Plan& plan, const Graph& graph, bool start,
   }
   CGRAPH_RETURN_IF_ERROR(CheckMemory(context));
   CGRAPH_RETURN_IF_ERROR(CheckTables(context));
+  if (graph.repeat != nullptr) CGRAPH_RETURN_IF_ERROR(CheckRepeat(context));
   CGRAPH_RETURN_IF_ERROR(CheckInstructions(context));
   CGRAPH_RETURN_IF_ERROR(CheckEvents(context));
   GraphIndex index(plan, graph);
@@ -82,7 +83,73 @@ Status CheckGraph(const Plan& plan, const Graph& graph, bool start,
   return CheckMachines(context, index);
 }
 
+// Checks that what stands before rounds is a graph, of one run alone, and hands on what they read.
+// All graphs are checked by then.
+Status CheckRuns(const Plan& plan) {
+  std::set<uint32_t> before;
+  for (const auto& graph : plan.graphs) {
+    if (graph->repeat == nullptr || graph->repeat->before == kNone) continue;
+    const Repeat& repeat = *graph->repeat;
+    const auto refuse = [&](const char* what) {
+      return Invalid("graph `{}`: repeat: {}", graph->name, what);
+    };
+    if (repeat.before >= plan.graphs.size()) return refuse("the graph before does not exist");
+    const Graph& first = *plan.graphs[repeat.before];
+    if (first.repeat != nullptr) return refuse("the graph before repeats itself");
+    if (!before.insert(repeat.before).second) return refuse("the graph before is another one's");
+    if (first.inputs.size() != repeat.inputs) return refuse("the graph before has other inputs");
+    for (uint32_t i = 0; i < repeat.inputs; ++i) {
+      if (first.inputs[i]->name != graph->inputs[i]->name) {
+        return refuse("the graph before has other inputs");
+      }
+    }
+    const size_t outputs = first.outputs.size();
+    if (repeat.before_yields && outputs < repeat.outputs) return refuse("a row lacks outputs");
+    if (!NoneOrIn(repeat.before_done, outputs)) return refuse("an output does not exist");
+    if (repeat.before_done != kNone &&
+        first.values[first.outputs[repeat.before_done]->value].dtype() != DType::bool_) {
+      return refuse("the output that ends the rounds is no bool");
+    }
+    for (const Carry& carry : repeat.carries) {
+      if (carry.first() >= outputs) return refuse("an output does not exist");
+    }
+  }
+  return Status::Ok();
+}
+
 }  // namespace
+
+Status CheckRepeat(const Context& context) {
+  const Graph& graph = context.graph;
+  const Repeat& repeat = *graph.repeat;
+  const auto refuse = [&](const char* what) {
+    return Refuse(context, fmt::format("repeat: {}", what));
+  };
+  if (context.start) return refuse("the start graph runs once");
+  if (graph.inflight != 1) return refuse("inflight must be 1");
+  if (repeat.inputs > graph.inputs.size() || repeat.outputs > graph.outputs.size() ||
+      repeat.done >= graph.outputs.size() || !NoneOrIn(repeat.limit_input, repeat.inputs)) {
+    return refuse("a port does not exist");
+  }
+  if (graph.values[graph.outputs[repeat.done]->value].dtype() != DType::bool_) {
+    return refuse("the output that ends the rounds is no bool");
+  }
+  if (repeat.limit_input != kNone) {
+    const Value& limit = graph.values[graph.inputs[repeat.limit_input]->value];
+    if (limit.dtype() != DType::i64 || limit.rank() != 0) return refuse("the limit is no i64");
+  }
+  std::set<uint32_t> given;
+  for (const Carry& carry : repeat.carries) {
+    if (carry.input() < repeat.inputs || carry.input() >= graph.inputs.size() ||
+        !given.insert(carry.input()).second || !NoneOrIn(carry.next(), graph.outputs.size())) {
+      return refuse("a port does not exist, or is given twice");
+    }
+  }
+  if (given.size() != graph.inputs.size() - repeat.inputs) return refuse("an input is not given");
+  if (!given.empty() && repeat.before == kNone) return refuse("nothing gives the first inputs");
+  return Status::Ok();
+}
+
 }  // namespace check
 
 Status CheckPlan(const Plan& plan) {
@@ -98,7 +165,7 @@ Status CheckPlan(const Plan& plan) {
     }
     CGRAPH_RETURN_IF_ERROR(check::CheckGraph(plan, *graph, false, kernel_operands));
   }
-  return Status::Ok();
+  return check::CheckRuns(plan);
 }
 
 }  // namespace cgraph::plan

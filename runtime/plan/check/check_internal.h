@@ -65,6 +65,8 @@ Status CheckExtents(const Context& context, const GraphIndex& index);
 Status CheckOperands(const Context& context, const GraphIndex& index);
 Status CheckWrittenBeforeRead(const Context& context, const GraphIndex& index);
 Status CheckCaptures(const Context& context, const GraphIndex& index);
+// Checks which ports a run reads and writes, of a graph that repeats.
+Status CheckRepeat(const Context& context);
 // Checks rule 16.
 Status CheckMachines(const Context& context, const GraphIndex& index);
 

@@ -93,13 +93,22 @@ Status WriteFile(const Plan& plan, const std::string& path) {
   return files.Commit();
 }
 
+bool IsBefore(const Plan& plan, uint32_t graph) {
+  return std::any_of(plan.graphs.begin(), plan.graphs.end(), [&](const auto& other) {
+    return other->repeat != nullptr && other->repeat->before == graph;
+  });
+}
+
 Result<uint32_t> FindGraph(const Plan& plan, const std::string& name) {
-  if (name.empty() && plan.graphs.size() == 1) return uint32_t{0};
   std::vector<std::string> names;
+  uint32_t last = 0;
   for (uint32_t i = 0; i < plan.graphs.size(); ++i) {
     if (!name.empty() && plan.graphs[i]->name == name) return i;
+    if (IsBefore(plan, i)) continue;
     names.push_back(plan.graphs[i]->name);
+    last = i;
   }
+  if (name.empty() && names.size() == 1) return last;
   const auto wrong = [](std::string why) { return Status(StatusCode::kInvalid, std::move(why)); };
   const std::string all = fmt::format("{}", fmt::join(names, ", "));
   if (names.empty()) return wrong("the plan has no graph");

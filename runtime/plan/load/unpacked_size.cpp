@@ -99,6 +99,7 @@ void CountGraph(const wire::Graph& graph, Counter& counter) {
                [&](const wire::Collective& collective) { counter.Text(collective.algorithm()); });
   counter.Flat(graph.constants());
   counter.Flat(graph.constant_data());
+  if (graph.repeat() != nullptr) counter.Flat(graph.repeat()->carries());
 }
 
 void CountKernel(const wire::Kernel& kernel, Counter& counter) {

@@ -58,6 +58,7 @@ std::unique_ptr<Graph> GraphParts::Of(uint32_t node, SharedTables& shared) {
   part_->name = graph_.name;
   part_->inflight = graph_.inflight;
   part_->deadline_ps = graph_.deadline_ps;
+  if (graph_.repeat) part_->repeat = std::make_unique<Repeat>(*graph_.repeat);
   part_->arenas = graph_.arenas;
   part_->channels = graph_.channels;
   KeepOthers(node);

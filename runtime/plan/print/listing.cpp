@@ -140,6 +140,20 @@ class Listing {
     Line(1, "communicator{} {}", id, members);
   }
 
+  void PrintRepeat(const Repeat& repeat) {
+    const auto port = [](const char* word, uint32_t index) {
+      return index == kNone ? "" : fmt::format(", {} {}", word, index);
+    };
+    Line(1, "repeat until output {}, limit {}{}{}{}{}, {} inputs and {} outputs of the program",
+         repeat.done, repeat.limit, port("of input", repeat.limit_input),
+         port("behind graph", repeat.before), port("unless its output", repeat.before_done),
+         repeat.before_yields ? ", which gives a row" : "", repeat.inputs, repeat.outputs);
+    for (const Carry& carry : repeat.carries) {
+      Line(2, "input {} is its output {}{}", carry.input(), carry.first(),
+           port("then output", carry.next()));
+    }
+  }
+
   void PrintGraph(const Graph& graph, const std::string& title) {
     Line(0, "{}, inflight {}, {} events", title, graph.inflight, graph.events);
     for (const auto& port : graph.inputs) {
@@ -148,6 +162,7 @@ class Listing {
     for (const auto& port : graph.outputs) {
       Line(1, "output {}: {}", port->name, ValueText(graph, port->value));
     }
+    if (graph.repeat != nullptr) PrintRepeat(*graph.repeat);
     PrintMemory(graph);
     for (const Extent& extent : graph.extents) {
       const std::string symbol = extent.symbol() < graph.symbols.size()

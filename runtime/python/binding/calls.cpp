@@ -127,6 +127,12 @@ nb::object Pack(const Graph& graph, const Outputs& outputs) {
 }
 
 Running Submit(Graph& graph, nb::handle args, nb::handle kwargs) {
+  if (graph.repeats) {
+    Raise("Error", fmt::format("`{0}` repeats, and each of its rounds begins when its row is asked "
+                               "for: `for row in engine.{0}.rounds(...)`, or `{0}(...)` for a list "
+                               "of all rows",
+                               graph.name));
+  }
   Engine& engine = graph.engine->Use();
   graph.engine->Sweep();
   BorrowedInputs borrowed(graph.inputs, args, kwargs, graph.name, engine);
@@ -163,9 +169,19 @@ nb::object Call(Graph& graph, nb::handle args, nb::handle kwargs) {
   }
 }
 
+// Returns the rows of a whole run, as a list.
+nb::object CallAll(Graph& graph, nb::handle args, nb::handle kwargs) {
+  RowIterator rows(graph.shared_from_this(), args, kwargs);
+  nb::list all;
+  for (nb::object row = rows.TakeNext(); row.is_valid(); row = rows.TakeNext()) all.append(row);
+  return all;
+}
+
 PyObject* CallSlot(PyObject* self, PyObject* args, PyObject* kwargs) {
   try {
-    return Call(*nb::inst_ptr<Graph>(self), args, kwargs).release().ptr();
+    Graph& graph = *nb::inst_ptr<Graph>(self);
+    if (graph.repeats) return CallAll(graph, args, kwargs).release().ptr();
+    return Call(graph, args, kwargs).release().ptr();
   } catch (nb::python_error& error) {
     error.restore();
   } catch (const std::bad_alloc&) {
@@ -177,6 +193,15 @@ PyObject* CallSlot(PyObject* self, PyObject* args, PyObject* kwargs) {
 }
 
 PyType_Slot graph_slots[] = {{Py_tp_call, reinterpret_cast<void*>(CallSlot)}, {0, nullptr}};
+
+std::shared_ptr<RowIterator> MakeRows(Graph& graph, const nb::args& args,
+                                      const nb::kwargs& kwargs) {
+  if (!graph.repeats) {
+    Raise("Error", fmt::format("`{0}` does not repeat: `engine.{0}(...)` returns its value",
+                               graph.name));
+  }
+  return std::make_shared<RowIterator>(graph.shared_from_this(), args, kwargs);
+}
 
 std::shared_ptr<Future> SubmitFuture(Graph& graph, const nb::args& args, const nb::kwargs& kwargs) {
   Running running = Submit(graph, args, kwargs);
@@ -198,7 +223,10 @@ std::shared_ptr<Graph> MakeGraph(std::shared_ptr<EngineHandle> engine, const Pla
   graph->name = described.name;
   graph->signature = std::move(signature);
   graph->pack = std::move(pack);
-  for (const auto& port : described.inputs) {
+  graph->repeats = described.repeat != nullptr;
+  const size_t own = graph->repeats ? described.repeat->inputs : described.inputs.size();
+  for (size_t i = 0; i < own; ++i) {
+    const auto& port = described.inputs[i];
     const plan::Value& value = described.values[port->value];
     InputPort& input = graph->inputs.emplace_back();
     input.name = port->name;
@@ -211,6 +239,43 @@ std::shared_ptr<Graph> MakeGraph(std::shared_ptr<EngineHandle> engine, const Pla
 }
 
 }  // namespace
+
+RowIterator::RowIterator(std::shared_ptr<Graph> graph, nb::handle args, nb::handle kwargs)
+    : graph_(std::move(graph)) {
+  Engine& engine = graph_->engine->Use();
+  graph_->engine->Sweep();
+  inputs_.emplace(graph_->inputs, args, kwargs, graph_->name, engine);
+  const std::vector<Input> inputs = inputs_->AsInputs(graph_->inputs);
+  Result<Rounds> rounds = [&] {
+    const WithoutGil unlocked;
+    return engine.Repeat(graph_->index, inputs);
+  }();
+  if (!rounds.ok()) graph_->engine->RaiseStatus(rounds.status(), During::kSubmit);
+  rounds_.emplace(std::move(*rounds));
+}
+
+RowIterator::~RowIterator() = default;
+
+nb::object RowIterator::TakeNext() {
+  static_cast<void>(graph_->engine->Use());
+  auto row = [&] {
+    const WithoutGil unlocked;
+    const std::lock_guard lock(mutex_);
+    auto next = (*rounds_)->Next();
+    done_ = (*rounds_)->done();
+    made_ = (*rounds_)->made();
+    return next;
+  }();
+  if (!row.ok()) {
+    if (inputs_ && MayStillRead(row.status())) {
+      graph_->engine->Keep(std::move(*inputs_));
+      inputs_.reset();
+    }
+    graph_->engine->RaiseStatus(row.status(), During::kExecution);
+  }
+  if (OnMainThread()) CheckSignals();
+  return row->has_value() ? Pack(*graph_, **row) : nb::object();
+}
 
 Future::~Future() {
   if (running_ && graph_->engine->usable()) graph_->engine->Adopt(std::move(*running_));
@@ -306,6 +371,19 @@ void BindCalls(nb::module_& module) {
       .def("done", &Future::Done, "Whether result() would return or raise at once.")
       .def_prop_ro("graph", &Future::graph, "The Graph that was submitted.")
       .def("__repr__", &Future::Repr);
+  nb::class_<RowIterator>(module, "Rounds", nb::is_weak_referenceable(),
+                          "A run of a graph that repeats: an iterator of its rows.")
+      .def("__iter__", [](nb::handle self) { return nb::borrow(self); })
+      .def("__next__",
+           [](RowIterator& self) {
+             nb::object row = self.TakeNext();
+             if (!row.is_valid()) throw nb::stop_iteration();
+             return row;
+           })
+      .def_prop_ro("done", &RowIterator::done,
+                   "Whether the condition of `until` held; False at the limit.")
+      .def_prop_ro("made", &RowIterator::made, "How many rounds were made so far.")
+      .def_prop_ro("graph", &RowIterator::graph, "The Graph that repeats.");
   nb::class_<Graph>(module, "Graph", nb::type_slots(graph_slots), nb::is_weak_referenceable(),
                     nb::dynamic_attr(),
                     "A graph of an engine. Called, it executes the graph on the inputs and "
@@ -315,6 +393,10 @@ void BindCalls(nb::module_& module) {
            "Submits an execution and returns its Future. The inputs are read where they lie: "
            "they must stay as they are until it is done. Waits while as many executions are in "
            "flight as the graph allows; call_async() does not wait.")
+      .def("rounds", &MakeRows,
+           "Of a graph that repeats: an iterator of its rows. What stands before the rounds, and "
+           "each round, is executed when its row is asked for; the inputs must stay as they are "
+           "until the last.")
       .def_ro("name", &Graph::name, "As the source names it.")
       .def_ro("signature", &Graph::signature, "Its inputs and results, with their types.")
       .def("__repr__",

@@ -32,6 +32,7 @@ struct Graph : std::enable_shared_from_this<Graph> {
   // What makes the value of an execution of the tuple of its arrays: a subclass of tuple, or a
   // function of the tuple. None: the value is the only array.
   nanobind::object pack;
+  bool repeats = false;   // executed round after round: a call returns a list of the rows
   std::string signature;  // "classify(x: f32[n <= 64, 64]) -> (scores: f32[n, 10])"
   // The most elements that the inputs of an execution had which was short; -1: none was, or one was
   // not since.
@@ -69,6 +70,30 @@ class Future {
   bool settled_ = false;
   Status status_;
   nanobind::object cause_ = nanobind::none(), value_;
+};
+
+// RowIterator: a run of a graph that repeats, as an iterator of its rows. A round begins when its
+// row is asked for, and is waited for whole: what Ctrl-C raises comes behind it. Its lock is held
+// meanwhile, without the GIL.
+class RowIterator {
+ public:
+  RowIterator(std::shared_ptr<Graph> graph, nanobind::handle args, nanobind::handle kwargs);
+  RowIterator(const RowIterator&) = delete;
+  ~RowIterator();
+
+  // Returns the next row; an invalid object behind the last one.
+  nanobind::object TakeNext();
+  bool done() const { return done_; }
+  uint64_t made() const { return made_; }
+  std::shared_ptr<Graph> graph() const { return graph_; }
+
+ private:
+  const std::shared_ptr<Graph> graph_;
+  std::optional<BorrowedInputs> inputs_;
+  std::mutex mutex_;                            // of rounds_
+  std::optional<OfThisProcess<Rounds>> rounds_;
+  bool done_ = false;
+  uint64_t made_ = 0;
 };
 
 void BindCalls(nanobind::module_& module);

@@ -46,24 +46,33 @@ nb::tuple PortOf(const plan::Plan& plan, const plan::Graph& graph, const plan::P
                         Str(plan::TypeText(plan, graph, port.value)));
 }
 
+// The first `count` ports are the program's.
 template <typename Ports>
-nb::list PortsOf(const plan::Plan& plan, const plan::Graph& graph, const Ports& ports) {
+nb::list PortsOf(const plan::Plan& plan, const plan::Graph& graph, const Ports& ports,
+                 size_t count) {
   nb::list all;
-  for (const auto& port : ports) all.append(PortOf(plan, graph, *port));
+  for (size_t i = 0; i < count; ++i) all.append(PortOf(plan, graph, *ports[i]));
   return all;
 }
 
-// (name, inputs, outputs, bounds of symbols, inflight)
+// (name, inputs, outputs, bounds of symbols, inflight, index in the plan, whether it repeats),
+// without what stands before the rounds of another graph
 nb::list GraphsOf(const PlanHandle& handle) {
   const plan::Plan& plan = handle.plan();
   nb::list all;
-  for (const auto& graph : plan.graphs) {
+  for (uint32_t index = 0; index < plan.graphs.size(); ++index) {
+    if (plan::IsBefore(plan, index)) continue;
+    const auto& graph = plan.graphs[index];
+    const plan::Repeat* const repeat = graph->repeat.get();
+    const size_t inputs = repeat ? repeat->inputs : graph->inputs.size();
+    const size_t outputs = repeat ? repeat->outputs : graph->outputs.size();
     nb::dict bounds;
     for (const plan::Symbol& symbol : graph->symbols) {
       bounds[Str(plan.names[symbol.name()])] = symbol.bound();
     }
-    all.append(nb::make_tuple(Str(graph->name), PortsOf(plan, *graph, graph->inputs),
-                              PortsOf(plan, *graph, graph->outputs), bounds, graph->inflight));
+    all.append(nb::make_tuple(Str(graph->name), PortsOf(plan, *graph, graph->inputs, inputs),
+                              PortsOf(plan, *graph, graph->outputs, outputs), bounds,
+                              graph->inflight, index, repeat != nullptr));
   }
   return all;
 }

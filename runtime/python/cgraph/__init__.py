@@ -15,7 +15,7 @@ from cgraph._diagnostics import Diagnostic, Fix, Note, Range
 from cgraph._engine import Engine
 from cgraph._methods import current_device, current_stream, writes
 from cgraph._plan import GraphInfo, Plan, Port, Proof, compile, load
-from cgraph._runtime import Array, Future, Graph
+from cgraph._runtime import Array, Future, Graph, Rounds
 from cgraph._states import read_metadata, read_objects
 from cgraph.errors import (ClosedError, CompileError, CompileWarning, Error, ExecutionError,
                            FileNotFoundError, InputError, LostError, PlanError, TimeoutError)
@@ -23,6 +23,6 @@ from cgraph.errors import (ClosedError, CompileError, CompileWarning, Error, Exe
 __all__ = ["Array", "ClosedError", "CompileError", "CompileWarning", "Diagnostic", "Engine",
            "Error", "ExecutionError", "FileNotFoundError", "Fix", "Future", "Graph", "GraphInfo",
            "InputError", "LostError", "Note", "Plan", "PlanError", "Port", "Proof",
-           "Range", "TimeoutError", "compile", "current_device", "current_stream", "include_dir",
+           "Range", "Rounds", "TimeoutError", "compile", "current_device", "current_stream", "include_dir",
            "load", "permutation", "read_metadata", "read_objects", "writes"]
 __version__ = "0.1.0"

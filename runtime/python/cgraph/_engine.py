@@ -91,8 +91,8 @@ class Engine:
             import warnings
             warnings.warn(_arguments.of_engine(note), RuntimeWarning, stacklevel=2)
         self.graphs = {}
-        for index, (name, info) in enumerate(plan.graphs.items()):
-            graph = _runtime.make_graph(self._runtime, plan._runtime, index, info.signature,
+        for name, info in plan.graphs.items():
+            graph = _runtime.make_graph(self._runtime, plan._runtime, info._index, info.signature,
                                         packer(info))
             graph.__doc__ = _document(info)
             graph._owner = weakref.ref(self)

@@ -29,13 +29,14 @@ class Port:
 
 class GraphInfo:
     """A graph of a plan: `name`, `inputs` and `outputs` (Ports), `bounds` (the largest value of
-    each extent that executions have anew), and `inflight`, how many executions there may be at
-    once."""
+    each extent that executions have anew), `inflight`, how many executions there may be at once,
+    and `repeats`, whether it ends with `repeat`, so that it gives rows of outputs."""
 
-    __slots__ = ("name", "inputs", "outputs", "bounds", "inflight")
+    __slots__ = ("name", "inputs", "outputs", "bounds", "inflight", "repeats", "_index")
 
-    def __init__(self, name, inputs, outputs, bounds, inflight):
+    def __init__(self, name, inputs, outputs, bounds, inflight, index=0, repeats=False):
         self.name, self.bounds, self.inflight = name, bounds, inflight
+        self._index, self.repeats = index, repeats
         self.inputs = [Port(*port) for port in inputs]
         self.outputs = [Port(*port) for port in outputs]
 

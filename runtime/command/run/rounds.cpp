@@ -1,0 +1,83 @@
+// Runs a graph that repeats: one run, whose rounds are executions, each begun when the row of the
+// one before it has been taken.
+#include <atomic>
+#include <cstdio>
+#include <mutex>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "runtime/base/text.h"
+#include "runtime/command/messages.h"
+#include "runtime/command/phases.h"
+#include "runtime/command/run/calls.h"
+
+namespace cgraph::command {
+namespace {
+
+// Prints what --stream asks for of a row, for a reader that waits for it.
+Status Stream(const Outputs& row, const Options& options) {
+  if (options.stream.empty()) return Status::Ok();
+  const std::string line = LineOf(*row.Find(options.stream)) + "\n";
+  const bool written = std::fputs(line.c_str(), stdout) >= 0 && std::fflush(stdout) == 0;
+  return written ? Status::Ok() : Status(StatusCode::kNotFound, "--stream: nobody reads the lines");
+}
+
+// Adds rows until the run is over.
+Status TakeRows(Rounds& rounds, const Options& options, const std::atomic<bool>& stopped,
+                Outcome& outcome) {
+  while (!stopped.load(std::memory_order_relaxed)) {
+    {
+      std::lock_guard lock(outcome.mutex);
+      outcome.measurements.wanted = ++outcome.measurements.begun;
+    }
+    const Clock::time_point start = Clock::now();
+    auto row = rounds.Next();
+    const uint64_t latency = NsSince(start);
+    std::lock_guard lock(outcome.mutex);
+    Measurements& measurements = outcome.measurements;
+    if (row.ok() && !row->has_value()) {
+      measurements.wanted = --measurements.begun;
+      return Status::Ok();
+    }
+    const bool over = row.ok() || row.status().code() == StatusCode::kFailed;
+    if (over) ++measurements.executions;
+    if (!row.ok()) {
+      if (over) ++measurements.errors;
+      return row.status();
+    }
+    measurements.latencies.Add(latency);
+    outcome.rounds = {rounds.made(), rounds.done()};
+    CGRAPH_RETURN_IF_ERROR(outcome.results.Add(**row));
+    CGRAPH_RETURN_IF_ERROR(Stream(**row, options));
+  }
+  return Status::Ok();
+}
+
+}  // namespace
+
+void RunRounds(Engine& engine, uint32_t graph, Inputs& inputs, const Options& options,
+               const std::atomic<bool>& stopped, Outcome& outcome) {
+  const Clock::time_point start = Clock::now();
+  const auto given = inputs.Slice(0);
+  Status status = given.status();
+  if (given.ok()) {
+    auto rounds = engine.Repeat(graph, *given);
+    status = rounds.ok() ? TakeRows(*rounds, options, stopped, outcome) : rounds.status();
+    if (rounds.ok() && status.ok() && !stopped.load()) {
+      std::lock_guard lock(outcome.mutex);
+      outcome.rounds = {rounds->made(), rounds->done()};
+      outcome.results.AddNoRows(engine.plan(), graph);
+      if (!rounds->done() && !options.quiet) {
+        Say(fmt::format("cgrun: note: {} ended at its limit of {}\n",
+                        engine.plan().graphs[graph]->name, Counted(rounds->made(), "round")));
+      }
+    }
+  }
+  std::lock_guard lock(outcome.mutex);
+  outcome.measurements.wall_ns = NsSince(start);
+  outcome.status = std::move(status);
+  outcome.over = true;
+}
+
+}  // namespace cgraph::command
