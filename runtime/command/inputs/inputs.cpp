@@ -45,9 +45,10 @@ std::string Misfit(const plan::Graph& graph, const plan::Value& type, const file
       const bool fits = dim.symbol() != plan::kNone ||
                         (dim.extent() > 0 && array.dims[i] % dim.extent() == 0);
       const bool slices = i == 0 && array.dims[i] > dim.extent() && fits;
-      return fmt::format("dimension {} is {}, expected {}{}{}", i, array.dims[i],
-                         dim.symbol() == plan::kNone ? "" : "at most ", dim.extent(),
-                         slices ? "; --batch slices it over several executions" : "");
+      return fmt::format(
+          "dimension {} is {}, expected {}{}{}", i, array.dims[i],
+          dim.symbol() == plan::kNone ? "" : "at most ", dim.extent(),
+          slices ? "; if its rows are independent, --batch slices it over several executions" : "");
     }
   }
   return "";
