@@ -39,15 +39,16 @@ def cases(what):
 class Cgraph:
     def __init__(self, how):
         self.model = Model(FOLDER, how["weights"], pathlib.Path(how["build"]),
-                           {"S": 1024, **how["defines"]}, workers=how["threads"])
+                           {"S": 1024, "END": -1, **how["defines"]}, workers=how["threads"])
 
     def read(self, tokens):
         self.model.restart()
-        self.model.read(tokens)
+        self.answer = self.model.answer(tokens)
+        self.next = next(self.answer)
 
     def step(self):
-        token = self.model.next
-        self.model.step()
+        token = self.next
+        self.next = next(self.answer)
         return token
 
 

@@ -57,7 +57,7 @@ class Conversation:
         counts.update(read=len(tokens), made=0, begin=time.monotonic())
 
         def counted():
-            for token in self.model.answer(tokens, self.text.end, most):
+            for token in self.model.answer(tokens, most):
                 counts["made"] += 1
                 counts.setdefault("first", time.monotonic())
                 yield token

@@ -52,7 +52,7 @@ def named(defines, engine=()):
 
 
 def by_cgraph(options, defines, engine, prompts, count):
-    model = Model(options.folder, options.weights, options.build, defines, **engine)
+    model = Model(options.folder, options.weights, options.build, {"END": -1, **defines}, **engine)
     found = []
     for prompt in prompts:
         model.restart()
@@ -66,7 +66,7 @@ def by_mpi(options, mpi, prompts, count):
     environment = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1",
                    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1",
                    "OMPI_MCA_hwloc_base_binding_policy": "none"}
-    plan, _ = compiled(options.folder, options.weights, options.build, ON_MACHINES)
+    plan, _ = compiled(options.folder, options.weights, options.build, {"END": -1, **ON_MACHINES})
     found = []
     with tempfile.TemporaryDirectory() as folder:
         plan.save(f"{folder}/smollm2.cgplan")
@@ -75,14 +75,13 @@ def by_mpi(options, mpi, prompts, count):
             done = subprocess.run(
                 [f"mpirun.{mpi}", "-n", str(ON_MACHINES["M"]), options.build / "cgrun", "-q",
                  f"{folder}/smollm2.cgplan", "--weights", options.folder / options.weights,
-                 "--call", "prefill", "--call", f"decode*{count - 1}", "--every", "--json",
-                 "--input", f"prefill.tokens={folder}/tokens.npy"],
+                 "--graph", "answer", "--input", f"tokens={folder}/tokens.npy", "--input",
+                 f"most={count - 1}", "--json"],
                 capture_output=True, text=True, env=environment)
             if done.returncode != 0:
                 sys.exit(f"{done.stdout}{done.stderr}mpirun.{mpi} ends with {done.returncode}")
             outputs = json.loads(done.stdout)["outputs"]
-            found.append([token for graph in ("prefill", "decode")
-                          for (token,) in outputs[f"{graph}.token"]["data"]])
+            found.append([token for (token,) in outputs["token"]["data"]])
     return found
 
 

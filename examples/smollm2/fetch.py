@@ -23,7 +23,7 @@ import checkpoints  # noqa: E402
 FOLDER = HERE.parents[1] / "build" / "smollm2"
 MODEL = "SmolLM2-135M-Instruct.Q4_1.gguf"
 FILES = {MODEL: "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"}
-# The formats that weights may have, and how many bytes the file of each has.
+# The formats that weights may have, and how large the file of each is.
 FORMATS = {"f32": "538 MB", "f16": "269 MB", "bf16": "269 MB", "q8_0": "143 MB", "q4_1": "97 MB"}
 BLOCK = 32  # weights that share a scale
 

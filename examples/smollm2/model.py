@@ -11,7 +11,7 @@ ROOT = HERE.parents[1]
 FOLDER = ROOT / "build" / "smollm2"
 POSITIONS = 2048  # of the cache, unless S says otherwise
 # The formats of weights that the program reads, and what it is told of them.
-FORMATS = {"f32": {}}
+FORMATS = {"f32": {}, "f16": {"Weight": "f16"}, "bf16": {"Weight": "bf16"}}
 
 
 def expect_modules(*names):
@@ -35,7 +35,7 @@ def sizes(config):
     return {"LAYERS": config["num_hidden_layers"], "HEADS": heads,
             "KV_HEADS": config["num_key_value_heads"], "E": config["hidden_size"] // heads,
             "F": config["intermediate_size"], "WORDS": config["vocab_size"],
-            "THETA": float(config["rope_theta"]), "EPSILON": float(config["rms_norm_eps"])}
+            "END": config["eos_token_id"], "THETA": float(config["rope_theta"]), "EPSILON": float(config["rms_norm_eps"])}
 
 
 def package(build):
@@ -102,6 +102,7 @@ class Model:
         prefill = self.plan.graphs["prefill"]
         self.at_once = prefill.bounds[prefill.inputs[0].shape[0]]
         self.seen, self.next = 0, None
+        self.end = int(dict(defines).get("END", read_config(folder)["eos_token_id"]))
 
     def room(self):
         """How many more tokens it can see."""
@@ -111,26 +112,20 @@ class Model:
         self.engine.restart()
         self.seen, self.next = 0, None
 
-    def read(self, tokens):
-        """Sees tokens, at least one."""
-        for i in range(0, len(tokens), self.at_once):
-            part = np.array(tokens[i:i + self.at_once], np.int64)
-            self.next = int(np.asarray(self.engine.prefill(part))[0])
-            self.seen += len(part)
-
-    def step(self):
-        """Sees the token that it has named last."""
-        self.next = int(np.asarray(self.engine.decode(np.array([self.next])))[0])
-        self.seen += 1
-
-    def answer(self, tokens, end=None, most=None):
-        """Sees tokens and yields those that follow: until the token `end` comes, which it does not
-        yield, until there are `most`, or until the cache is full. The last one is not seen."""
-        self.read(tokens)
-        made = 0
-        while self.next != end:
-            yield self.next
-            made += 1
-            if made == most or self.room() == 0:
+    def answer(self, tokens, most=None):
+        """Sees tokens and yields those that follow: until the one comes that ends an answer, which
+        it does not yield, until there are `most`, or until the cache is full. The last one is not
+        seen."""
+        last = (len(tokens) - 1) // self.at_once * self.at_once
+        for i in range(0, last, self.at_once):
+            self.engine.prefill(np.array(tokens[i:i + self.at_once], np.int64))
+            self.seen += self.at_once
+        most = min(most or self.positions, self.room() - len(tokens[last:]) + 1)
+        rounds = self.engine.answer.rounds(np.array(tokens[last:], np.int64), most - 1)
+        seen = len(tokens[last:])
+        for row in rounds:
+            self.seen += seen
+            seen, self.next = 1, int(np.asarray(row)[0])
+            if self.next == self.end:
                 return
-            self.step()
+            yield self.next

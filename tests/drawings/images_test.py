@@ -36,7 +36,7 @@ PICTURES = [
     ("costs/copies", "timeline", "all"),
     ("ping_pong_devices", "transports", "through_host"),
     ("minilm/minilm", "timeline", None),
-    ("smollm2/smollm2", "timeline", "decode"),
+    ("smollm2/smollm2", "timeline", "answer"),
     *((f"pipeline/{name}", "timeline", None) for name in PIPELINES),
 ]
 # Else they are wider than a page can show.

@@ -144,7 +144,7 @@ def ways(folder, build, kind):
             ({}, {}), ({"T": 2}, {}), ({"T": 3}, {"workers": 1}), ({"P": 5, "N": 7}, {}),
             ({"T": 3, "P": 2}, {}), ({"T": 2, "P": 2, "M": 2}, {}),
             ({"T": 3, "P": 2, "N": 23}, {"processes": "device"})]:
-        model = Model(folder, kind, build, {"S": 90, **defines}, **engine)
+        model = Model(folder, kind, build, {"S": 90, "END": -1, **defines}, **engine)
         for prompt, tokens in zip(prompts, expected):
             model.restart()
             found = list(model.answer(prompt, most=30))
@@ -155,29 +155,28 @@ def ways(folder, build, kind):
 def faults(folder, build):
     """What must not be is refused before a state changes."""
     import cgraph
-    model = Model(folder, "f32", build, {"S": 24, "T": 3, "P": 2, "N": 16})
-    tokens = list(range(40, 52))
-    model.read(tokens)
-    first, many = model.next, list(range(100, 113))
-    for wrong, what in [([len(vocabulary())], "a token is not in the vocabulary"),
-                        ([-1], "a token is not in the vocabulary"), (many, "the cache is full")]:
+    model = Model(folder, "f32", build, {"S": 24, "T": 3, "P": 2, "N": 16, "END": -1})
+
+    def refuse(tokens, what):
         try:
-            model.engine.prefill(np.array(wrong))
-            expect(False, f"{wrong} is not refused")
+            model.engine.prefill(np.array(tokens))
+            expect(False, f"{tokens} is not refused")
         except cgraph.ExecutionError as error:
             says(str(error), what)
-    for _ in range(12):
-        model.step()
-    expect(model.room() == 0, f"there is room for {model.room()}")
-    try:
-        model.engine.decode(np.array([model.next]))
-        expect(False, "a step beyond the cache is not refused")
-    except cgraph.ExecutionError as error:
-        says(str(error), "the cache is full")
-    last = model.next
+
+    tokens = list(range(40, 52))
+    first = list(model.answer(tokens, most=1))
+    refuse([len(vocabulary())], "a token is not in the vocabulary")
+    refuse([-1], "a token is not in the vocabulary")
+    refuse(list(range(13)), "the cache is full")
     model.restart()
-    found = list(model.answer(tokens, most=13))
-    expect(found[0] == first and found[-1] == last, f"{found}: not {first} to {last}")
+    found = list(model.answer(tokens))
+    expect(found[:1] == first, f"{first}, then {found}")
+    expect(model.room() == 0 and len(found) == 13, f"{len(found)}, and room for {model.room()}")
+    refuse([1], "the cache is full")
+    model.restart()
+    again = list(model.answer(tokens[:7], most=1)) and list(model.answer(tokens[7:]))
+    expect(again == found, f"{again}: not {found}")
     model.engine.close()
     refused = [({"T": 4}, "3 heads of keys and values are too few for 4 devices"),
                ({"P": 3, "M": 2}, "3 stages are not divided by 2 machines")]
@@ -197,8 +196,8 @@ def conversation(folder, build):
     model = Model(folder, "f32", build, {"S": 400, "N": 32})
     talk = chat.Conversation(text, model, system="be brief")
     seen = []
-    read = model.read
-    model.read = lambda tokens: (seen.extend(tokens), read(tokens))
+    answer_of = model.answer
+    model.answer = lambda tokens, most: (seen.extend(tokens), answer_of(tokens, most))[1]
     for question, most in [("hello", 7), ("what the hell?", 20), ("日本 5", 1), ("", 9)]:
         counts = {}
         answer = list(talk.ask(question, most, counts))
