@@ -27,6 +27,11 @@ __attribute__((constructor(101))) void DiagnoseFromTheStart() { DiagnoseUncaught
 ExitCode Run(const command::Options& options, int argc, char** argv, cluster::Peers* machines,
              const sigset_t& mask) {
   command::Signals signals(mask);
+  if (options.check_effects && machines != nullptr) {
+    return command::Fail(options, kUsage,
+                         "--check-effects is of one machine: it starts cgrun three times; leave the "
+                         "launcher of ranks out");
+  }
   const ExitCode code = options.check_effects
                             ? command::CheckEffects(options, argc, argv, signals)
                             : command::Execute(options, machines, signals);

@@ -252,7 +252,7 @@ class OrderMaker {
     for (CallId call : graph_.calls.Ids()) {
       const uint32_t number = pipeline_.NumberOf(call);
       if (number == graph::kNoAction || !pipeline_.ActionOf(call)) continue;
-      std::vector<Action>& actions = kinds_[number];
+      std::vector<Action>& actions = unplaced_[number];
       const Action& own = *pipeline_.ActionOf(call);
       if (std::find(actions.begin(), actions.end(), own) == actions.end()) actions.push_back(own);
     }
@@ -303,8 +303,8 @@ class OrderMaker {
   // The actions that begin with a call, its own and those that run as one with it; none: it is a
   // later one of its action.
   std::vector<Action> ActionsBegunBy(CallId call) {
-    const auto found = kinds_.find(pipeline_.NumberOf(call));
-    if (found == kinds_.end()) return {*pipeline_.ActionOf(call)};
+    const auto found = unplaced_.find(pipeline_.NumberOf(call));
+    if (found == unplaced_.end()) return {*pipeline_.ActionOf(call)};
     return std::exchange(found->second, {});
   }
 
@@ -417,7 +417,8 @@ class OrderMaker {
   const PipelineCalls& pipeline_;
   const bool transfers_;
   std::map<StepId, std::vector<std::pair<uint32_t, Action>>> ends_;  // rank and end, by step
-  std::map<uint32_t, std::vector<Action>> kinds_;  // by number: those without a cell, which are one
+  // By number of a graph's action: the cells that its first call will take.
+  std::map<uint32_t, std::vector<Action>> unplaced_;
   Order order_;
 };
 

@@ -101,6 +101,8 @@ Status OutputFiles::Add(const std::string& path, std::span<const Bytes> pieces) 
   for (const Bytes& piece : pieces) {
     if (error == 0) error = WriteAll(file.descriptor, piece);
   }
+  const bool is_durable = durability_ == Durability::kPower && !file.target.empty();
+  if (error == 0 && is_durable && fdatasync(file.descriptor) != 0) error = errno;
   // A full disk may show only when a file is closed. A file without a name is kept open until it
   // has one.
   if (error == 0 && (file.target.empty() || !file.temporary.empty())) {
@@ -140,6 +142,7 @@ Status OutputFiles::Commit() {
     for (size_t before = i; before > 0; --before) TakeBack(files_[before - 1]);
     return CannotWrite(files_[i].path, error);
   }
+  if (durability_ == Durability::kPower) SyncFolders();
   for (const File& file : files_) {  // what stood there
     if (!file.temporary.empty()) unlink(file.temporary.c_str());
   }
@@ -166,6 +169,18 @@ bool OutputFiles::Place(File& file) {
   file.placed = exists ? File::Placed::kNot : File::Placed::kNew;
   file.temporary.clear();
   return true;
+}
+
+// Brings the new names to the disk, before what they had is removed. Where a file system cannot, it
+// is left as it is.
+void OutputFiles::SyncFolders() const {
+  for (const File& file : files_) {
+    if (file.target.empty()) continue;
+    const int folder = open(FolderOf(file.target).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder < 0) continue;
+    (void)fsync(folder);
+    close(folder);
+  }
 }
 
 // Puts back what stood under the name of a file, as far as it is still there.

@@ -5,6 +5,9 @@
 // names at once: a kill meanwhile leaves new files under the first names beside old ones under the
 // others, each of them whole.
 //
+// Files that are durable are on the disk when they take their names: a loss of power leaves the old
+// one or the new one, too.
+//
 // A file without a name that could be replaced is written in place: a pipe, a device, anything
 // named through /dev or /proc.
 #ifndef CGRAPH_RUNTIME_BASE_OUTPUT_FILES_H_
@@ -24,7 +27,8 @@ class OutputFiles {
  public:
   using Bytes = std::span<const uint8_t>;
 
-  OutputFiles() = default;
+  enum class Durability { kProcess, kPower };  // what a file outlives
+  explicit OutputFiles(Durability durability = Durability::kProcess) : durability_(durability) {}
   OutputFiles(const OutputFiles&) = delete;
   OutputFiles& operator=(const OutputFiles&) = delete;
   ~OutputFiles();  // removes what has not taken its name
@@ -50,7 +54,9 @@ class OutputFiles {
   bool Name(File& file);
   static bool Place(File& file);
   static void TakeBack(File& file);
+  void SyncFolders() const;
 
+  const Durability durability_;
   std::vector<File> files_;
 };
 

@@ -1,4 +1,3 @@
-#include <spawn.h>
 #include <sys/wait.h>
 
 #include <algorithm>
@@ -17,6 +16,7 @@
 
 #include "runtime/base/kinds/native.h"
 #include "runtime/base/text.h"
+#include "runtime/command/child.h"
 #include "runtime/command/messages.h"
 #include "runtime/command/phases.h"
 #include "runtime/device/tensor.h"
@@ -85,16 +85,11 @@ std::vector<std::string> LineOf(int argc, char** argv, size_t order, const Folde
 }
 
 // Executes; returns the exit code, after which the execution has said what is wrong.
-ExitCode ExecuteIn(const std::vector<std::string>& line) {
-  std::vector<char*> words;
-  for (const std::string& word : line) words.push_back(const_cast<char*>(word.c_str()));
-  words.push_back(nullptr);
-  pid_t child = 0;
-  if (posix_spawn(&child, words[0], nullptr, nullptr, words.data(), environ) != 0) {
-    return kEnvironment;
-  }
+ExitCode ExecuteIn(const std::vector<std::string>& line, const Options& options, Signals& signals) {
   int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  if (const int error = RunChild(line, {}, signals, status); error != 0) {
+    return Report(options, kEnvironment,
+                  fmt::format("cannot start {} again: {}", line[0], std::strerror(error)));
   }
   return WIFEXITED(status) ? static_cast<ExitCode>(WEXITSTATUS(status)) : kFailure;
 }
@@ -128,11 +123,12 @@ class Comparison {
   // Notes what an object keeps, in a form that only its class knows.
   void AddObject(const std::string& what, const files::Array& first, const files::Array& second) {
     ++count_;
-    if (first.bytes != second.bytes) rounded_.push_back(what + " in its bytes");
+    if (first.bytes != second.bytes) objects_.push_back(what);
   }
 
   size_t count() const { return count_; }
   const std::vector<std::string>& rounded() const { return rounded_; }
+  const std::vector<std::string>& objects() const { return objects_; }
   const std::string& wrong() const { return wrong_; }  // the first; empty: none
 
  private:
@@ -153,16 +149,16 @@ class Comparison {
     double most = 0, greatest = 0;
     for (int64_t i = 0; i < count; ++i) {
       const double x = device::ElementAsDouble(a, i), y = device::ElementAsDouble(b, i);
-      if (std::isnan(x) != std::isnan(y)) return HUGE_VAL;
-      if (std::isnan(x) || x == y) continue;
-      most = std::max(most, std::abs(x - y));
-      greatest = std::max({greatest, std::abs(x), std::abs(y)});
+      if (std::isnan(x) && std::isnan(y)) continue;
+      if (x != y && !(std::isfinite(x) && std::isfinite(y))) return HUGE_VAL;
+      if (std::isfinite(x)) greatest = std::max({greatest, std::abs(x), std::abs(y)});
+      if (x != y) most = std::max(most, std::abs(x - y));
     }
     return most == 0 ? 0 : most / greatest;
   }
 
   size_t count_ = 0;
-  std::vector<std::string> rounded_;
+  std::vector<std::string> rounded_, objects_;
   std::string wrong_;
 };
 
@@ -215,7 +211,8 @@ ExitCode CheckEffects(const Options& options, int argc, char** argv, Signals& si
   }
   Comparison comparison;
   for (size_t order = 0; order < std::size(kOrders); ++order) {
-    const ExitCode code = ExecuteIn(LineOf(argc, argv, order, folder, outputs));
+    const ExitCode code = ExecuteIn(LineOf(argc, argv, order, folder, outputs), options, signals);
+    if (signals.interrupted()) return Fail(options, kInterrupted, "interrupted");
     if (code != kSuccess) {
       return Fail(options, code, fmt::format("--check-effects: it fails {}", kOrders[order].text));
     }
@@ -233,9 +230,10 @@ ExitCode CheckEffects(const Options& options, int argc, char** argv, Signals& si
     }
     if (comparison.wrong().empty()) continue;
     return Fail(options, kFailure,
-                fmt::format("--check-effects: {} is another one {} than in program order; a method "
-                            "of native code changes what another one reads, and a clause lets "
-                            "their calls be exchanged: `reads object`, `adds object` or `keyed by`",
+                fmt::format("--check-effects: {} differs between program order and the execution "
+                            "{}; a clause, `reads object`, `adds object` or `keyed by`, lets calls "
+                            "be exchanged of which one changes what the other reads; write `writes "
+                            "object` instead, or no clause",
                             comparison.wrong(), kOrders[order].text));
   }
   if (options.quiet) return kSuccess;
@@ -244,6 +242,10 @@ ExitCode CheckEffects(const Options& options, int argc, char** argv, Signals& si
   if (!comparison.rounded().empty()) {
     text += fmt::format(", but for {}, as sums in another order differ",
                         fmt::join(comparison.rounded(), ", "));
+  }
+  if (!comparison.objects().empty()) {
+    text += fmt::format("; bytes of objects differ, which only their classes can compare: {}",
+                        fmt::join(comparison.objects(), ", "));
   }
   Say(text + "\n");
   return kSuccess;

@@ -1,6 +1,5 @@
 #include "runtime/command/phases.h"
 
-#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,6 +12,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "runtime/command/child.h"
 #include "runtime/command/memory_file.h"
 #include "runtime/command/messages.h"
 #include "runtime/plan/load.h"
@@ -27,32 +27,6 @@ std::string BesideUs(const char* name) {
   std::error_code error;
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
   return error ? name : (self.parent_path() / name).string();
-}
-
-// Starts `line` with the signal mask `mask` and the plan's file as kPlanDescriptor. Its standard
-// output goes to the file `out` or, for -1, to our standard error, where messages belong. Returns 0
-// and the pid, or errno.
-int Spawn(const std::vector<std::string>& line, const sigset_t& mask, int plan, int out,
-          pid_t& pid) {
-  std::vector<char*> arguments;
-  for (const std::string& word : line) arguments.push_back(const_cast<char*>(word.c_str()));
-  arguments.push_back(nullptr);
-  posix_spawn_file_actions_t files;
-  posix_spawnattr_t attributes;
-  if (const int error = posix_spawn_file_actions_init(&files); error != 0) return error;
-  // Standard output is replaced first: its descriptor may be the plan's number.
-  int error = posix_spawn_file_actions_adddup2(&files, out < 0 ? STDERR_FILENO : out,
-                                               STDOUT_FILENO);
-  if (error == 0) error = posix_spawn_file_actions_adddup2(&files, plan, kPlanDescriptor);
-  posix_spawnattr_init(&attributes);
-  posix_spawnattr_setsigmask(&attributes, &mask);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
-  if (error == 0) {
-    error = posix_spawn(&pid, arguments[0], &files, &attributes, arguments.data(), environ);
-  }
-  posix_spawnattr_destroy(&attributes);
-  posix_spawn_file_actions_destroy(&files);
-  return error;
 }
 
 // With --json the result holds the diagnostics that cgc wrote, and what every failure says.
@@ -120,20 +94,19 @@ ExitCode Compile(const Options& options, const MemoryFile& plan, const MemoryFil
     line.insert(line.end(), {"--workers", std::to_string(options.engine.workers)});
   }
   if (options.json) line.push_back("--json");
-  pid_t pid;
-  if (const int error = Spawn(line, signals.original_mask(), plan.descriptor(),
-                              options.json ? diagnostics.descriptor() : -1, pid);
+  // Messages belong on standard error. Standard output is replaced first: its descriptor may be the
+  // plan's number.
+  const int out = options.json ? diagnostics.descriptor() : STDERR_FILENO;
+  int status = 0;
+  if (const int error =
+          RunChild(line, {{out, STDOUT_FILENO}, {plan.descriptor(), kPlanDescriptor}}, signals,
+                   status);
       error != 0) {
     return Fail(options, kEnvironment,
                 fmt::format("cannot run {}, which compiles .cgraph files: {}; run a .cgplan "
                             "instead, or put cgc there",
                             compiler, std::strerror(error)));
   }
-  signals.OnInterrupt([pid] { kill(pid, SIGTERM); });
-  int status = 0;
-  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-  }
-  signals.OnInterrupt(nullptr);
   if (signals.interrupted()) return Fail(options, kInterrupted, "interrupted");
   if (!WIFEXITED(status) || !Documented(WEXITSTATUS(status))) {
     return FailByStatus(options, compiler, status);

@@ -139,14 +139,10 @@ Problem Prepare(plan::Plan& plan, const Options& options, cluster::Peers* machin
   const std::vector<std::string> names =
       options.graphs.empty() ? std::vector<std::string>{""} : options.graphs;
   for (const std::string& name : names) {
-    const Result<uint32_t> found = plan::FindGraph(plan, name);
+    const char* const flag = options.calls.empty() ? "--graph" : "--call";
+    const Result<uint32_t> found = plan::FindGraph(plan, name, flag);
     if (!found.ok()) {
-      std::string message = found.status().message();
-      constexpr std::string_view kFlag = "--graph";  // by which a graph is named elsewhere
-      if (!options.calls.empty() && message.starts_with(kFlag)) {
-        message.replace(0, kFlag.size(), "--call");
-      }
-      return {plan.graphs.empty() ? kFailure : kUsage, message};
+      return {plan.graphs.empty() ? kFailure : kUsage, found.status().message()};
     }
     work.graphs.push_back(*found);
     graphs.push_back(plan.graphs[*found].get());
@@ -189,7 +185,7 @@ Problem SetStates(const Options& options, Engine& engine, Training& training) {
   const auto absent = LoadStates(options.load_state, engine, &metadata);
   if (!absent.ok()) return ProblemOf(absent.status());
   if (!absent->empty() && !options.quiet) SayOfAbsentStates(options.load_state, *absent);
-  return training.GoOn(metadata, options);
+  return training.Resume(metadata, options);
 }
 
 // Runs what is asked for, and writes what came of it; returns the exit code. After a time-out the
@@ -273,7 +269,7 @@ ExitCode Execute(const Options& options, cluster::Peers* machines, Signals& sign
     SayUnwritten(options);
     return code;
   }
-  const bool sliced = !options.batch.empty();
+  const bool sliced = work.inputs.is_batched();
   Outcome outcome(options.every || work.seen != nullptr ? (sliced ? Keep::kPasses : Keep::kStacked)
                                 : (sliced ? Keep::kConcatenated : Keep::kLast),
                   work.inputs.executions());

@@ -21,6 +21,10 @@ ExitCode Report(const Options& options, const Status& status) {
   return Report(options, ExitCodeOf(status.code()), status.message());
 }
 
+void SayNote(const Options& options, const std::string& text) {
+  if (!options.quiet && !text.empty()) Say(fmt::format("cgrun: note: {}\n", text));
+}
+
 void PrintJson(const nlohmann::ordered_json& json) {
   const std::string line =
       json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);

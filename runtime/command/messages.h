@@ -21,6 +21,9 @@ ExitCode Report(const Options& options, const Status& status);
 ExitCode Fail(const Options& options, ExitCode code, const std::string& message);
 ExitCode Fail(const Options& options, const Status& status);
 
+// "cgrun: note: ...", unless the options ask for quiet or there is no text.
+void SayNote(const Options& options, const std::string& text);
+
 // Prints one line on standard output. Bytes that are not UTF-8 (of a file's name) are replaced.
 void PrintJson(const nlohmann::ordered_json& json);
 

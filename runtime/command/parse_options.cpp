@@ -312,6 +312,13 @@ void CheckCompared(const CLI::App& app, const Options& options) {
                               "one graph, and writes none; leave one of the two out",
                               flag)};
   }
+  for (const auto& [name, value] : options.inputs) {
+    std::error_code error;
+    if (value != "-" && !std::filesystem::is_fifo(value, error)) continue;
+    throw Mistake{fmt::format("--check-effects executes three times, and --input {}={} can be read "
+                              "once; name a file",
+                              name, value)};
+  }
 }
 
 void UnderstandCalls(const Raw& raw, Options& options) {

@@ -62,7 +62,8 @@ bool IsBefore(const Plan& plan, uint32_t graph);
 
 // Returns the graph of a plan that `--graph` means: the index of the graph that is called `name`;
 // without a name, of the only one. Otherwise kInvalid says which graphs there are.
-Result<uint32_t> FindGraph(const Plan& plan, const std::string& name);
+Result<uint32_t> FindGraph(const Plan& plan, const std::string& name,
+                           const char* flag = "--graph");
 
 }  // namespace cgraph::plan
 

@@ -65,6 +65,7 @@ graph nap(ms: i64) -> i64 {
   let a = first.mix(reshape(ms, shape: [1]), zeros<i64[1, 2]>())
   return a.last
 }
+graph pair(x: i64[n <= 3], other: i64[n]) -> i64 { return sum(x + other) }
 graph fixed(x: i64[4]) -> i64[4] { return x * 2 }
 graph wide(x: i64[n <= 8, 8192]) -> i64[n] inflight 2 { return sum(x, dim: 1) }
 graph count(by: i64) -> i64 {
@@ -275,7 +276,15 @@ def evaluated(runs):
     expect(model.is_at(read(runs.folder / "s.safetensors")[0], 18), "training goes on unchanged")
     given[given.index("--batch"):] = []
     done = runs.step("--epochs", "1", *given, status=1)
-    says(done.stderr, "dimension 0 is 8, expected at most 3; --batch slices it")
+    says(done.stderr, "dimension 0 is 8, expected at most 3; if its rows are independent, --batch "
+         "slices it")
+    # What was trained is kept where an evaluation fails.
+    kept = runs.folder / "kept.safetensors"
+    done = runs.step("--epochs", "1", "--eval", "pair", "--input", "pair.x=[1,2]", "--input",
+                     "other=[1,2,3]", "--eval-every", "4", "--save-state", kept, status=1)
+    says(done.stderr, "it is one dimension", "in --eval pair after 4 executions",
+         "kept.safetensors has the states after 4 executions")
+    expect(model.is_at(read(kept)[0], 4), "states of a run whose evaluation failed")
     # What is batched is of one graph; any other input is of both that have it.
     done = runs.step("--epochs", "1", "--eval", "look", status=2)
     says(done.stderr, "graph look needs the input x: i64[n <= 3]; give --input look.x=PATH.npy")

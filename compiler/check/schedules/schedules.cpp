@@ -319,7 +319,11 @@ class UsingReader {
     const Kind& row = schedule().kinds[kind];
     const bool renamed = method.range.begin != written_.range.begin;
     std::string mend;
-    if (!renamed) {
+    if (!renamed && !checker_.program.has_gradients && ParseDerivedName(row.name)) {
+      mend = fmt::format("; `grad(loss, of: ...)` in the graph makes the calls of `{0}`, and `with "
+                         "({0} = NAME)` says what a method that you wrote is called",
+                         row.name);
+    } else if (!renamed) {
       mend = LeavesNoMethod(names)
                  ? fmt::format("; `{}` is for graphs with calls of {}: one without needs another "
                                "schedule, or none",

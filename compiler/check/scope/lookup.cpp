@@ -308,7 +308,12 @@ Value ReportUnknownName(Scope& scope, const std::string& name, Range range, cons
   Diagnostic& diagnostic =
       scope.Report(Code::kE0301, range, fmt::format("`{}` is not declared", name));
   if (scope.checker.Translate(diagnostic, range, name)) return scope.Poison(range);
-  scope.checker.Suggest(diagnostic, range, name, [&] { return NamesIn(scope); });
+  scope.checker.Suggest(diagnostic, range, name, [&] {
+    std::vector<std::string> names = NamesIn(scope);
+    // No op or fn is meant where one would be assigned to.
+    if (*mend != '\0') llvm::erase_if(names, [&](auto& each) { return !IsOwnName(scope, each); });
+    return names;
+  });
   if (!diagnostic.fixes.empty()) return scope.Poison(range);
   const bool as_dim = scope.in_type && std::isupper(static_cast<unsigned char>(name[0]));
   diagnostic.message +=

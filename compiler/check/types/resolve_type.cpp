@@ -11,6 +11,7 @@
 #include "compiler/check/scope/scope.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
+#include "runtime/base/text.h"
 
 namespace cgraph::check {
 
@@ -68,27 +69,41 @@ std::optional<std::map<std::string, TypeArgument>> ArgumentsOf(Scope& scope,
   const auto is_parameter = [&](const std::string& name) {
     return llvm::any_of(named.parameters, [&](const auto& each) { return each.name == name; });
   };
-  for (size_t i = 0; i < type.arguments.size(); ++i) {
-    const syntax::Argument& argument = type.arguments[i];
-    const bool fits =
-        argument.label ? is_parameter(argument.label->text) : i < named.parameters.size();
-    if (!fits) break;
-    const std::string& name = argument.label ? argument.label->text : named.parameters[i].name;
-    arguments.emplace(name, TypeArgument{&scope, argument.value});
-  }
-  if (arguments.size() == type.arguments.size() && arguments.size() == named.parameters.size()) {
-    return arguments;
-  }
   std::vector<std::string> names;
   for (const Parameter& parameter : named.parameters) names.push_back(parameter.name);
-  scope
-      .Report(Code::kE0401, range,
-              names.empty() ? fmt::format("type `{0}` has no parameters: write `{0}`", named.name)
-                            : fmt::format("type `{0}` takes one argument for each of its "
-                                          "parameters: {0}({1})",
-                                          named.name, llvm::join(names, ", ")))
-      .AddNote(named.range, "declared here");
-  return std::nullopt;
+  const auto refuse = [&](Code code, const std::string& seen) {
+    scope
+        .Report(code, range,
+                fmt::format("{}; write {}", seen,
+                            names.empty() ? fmt::format("`{}`", named.name)
+                                          : fmt::format("{}({})", named.name,
+                                                        llvm::join(names, ", "))))
+        .AddNote(named.range, "declared here");
+    return std::nullopt;
+  };
+  for (size_t i = 0; i < type.arguments.size(); ++i) {
+    const syntax::Argument& argument = type.arguments[i];
+    if (!argument.label && i >= names.size()) {
+      return refuse(Code::kE0402, fmt::format("type `{}` takes {}, and here are {}", named.name,
+                                              Counted(names.size(), "argument"),
+                                              type.arguments.size()));
+    }
+    const std::string& name = argument.label ? argument.label->text : names[i];
+    if (!is_parameter(name)) {
+      return refuse(Code::kE0403,
+                    fmt::format("type `{}` has no parameter `{}`", named.name, name));
+    }
+    if (!arguments.emplace(name, TypeArgument{&scope, argument.value}).second) {
+      return refuse(Code::kE0404,
+                    fmt::format("`{}` of type `{}` is given twice", name, named.name));
+    }
+  }
+  for (const std::string& name : names) {
+    if (arguments.count(name) > 0) continue;
+    return refuse(Code::kE0401,
+                  fmt::format("type `{}` takes `{}`, which is not given", named.name, name));
+  }
+  return arguments;
 }
 
 // Gives a named type that is a dtype the dimensions behind its name: Real[4], of `type Real = f32`.

@@ -20,16 +20,11 @@ constexpr int64_t kLacks = -1;  // the value of a variable that a call lacks; lo
 
 using Turn = CallVariables::Turn;
 
-int64_t ValueAt(const graph::Call& call, const std::string& name) {
-  for (size_t i = call.indices.size(); i-- > 0;) {
-    if (call.index_names[i] == name) return call.indices[i];
-  }
-  return kLacks;
-}
-
 Turn TurnOf(const graph::Call& call, const std::vector<std::string>& names) {
   Turn turn;
-  for (const std::string& name : names) turn.push_back(ValueAt(call, name));
+  for (const std::string& name : names) {
+    turn.push_back(LoopVariableOf(call, name).value_or(kLacks));
+  }
   return turn;
 }
 

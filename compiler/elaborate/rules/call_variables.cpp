@@ -13,11 +13,16 @@
 
 namespace cgraph::elaborate {
 
-std::optional<int64_t> VariableOf(const ElaborationContext& elaboration, const graph::Call& call,
-                                  const std::string& name) {
+std::optional<int64_t> LoopVariableOf(const graph::Call& call, const std::string& name) {
   for (size_t i = call.indices.size(); i-- > 0;) {
     if (call.index_names[i] == name) return call.indices[i];
   }
+  return std::nullopt;
+}
+
+std::optional<int64_t> VariableOf(const ElaborationContext& elaboration, const graph::Call& call,
+                                  const std::string& name) {
+  if (const auto own = LoopVariableOf(call, name)) return own;
   for (const auto& [index, value] : elaboration.places.instances[call.instance.index].indices) {
     if (index == name) return value;
   }

@@ -14,6 +14,8 @@ namespace cgraph::elaborate {
 
 struct ElaborationContext;
 
+// Returns a call's loop variable by name, the innermost; nothing where it has none.
+std::optional<int64_t> LoopVariableOf(const graph::Call& call, const std::string& name);
 // Returns a call's loop variable, or an index of its place, by name; nothing where it has none.
 std::optional<int64_t> VariableOf(const ElaborationContext& elaboration, const graph::Call& call,
                                   const std::string& name);

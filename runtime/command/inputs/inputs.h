@@ -27,6 +27,7 @@ class Inputs {
 
   // Executions of one pass: 1, or with --batch as many as slices.
   size_t executions() const { return executions_; }
+  bool is_batched() const { return is_batched_; }
   int64_t rows() const { return rows_; }            // of --batch; without it 0
   int64_t per_slice() const { return per_slice_; }  // as many as the graph takes at once
   // Rows of --batch of an execution.

@@ -42,8 +42,8 @@ std::vector<std::string> OutputFilesOf(const Options& options) {
 void SayNotWritten(const Options& options, const std::vector<std::string>& files,
                   std::string_view why) {
   if (options.quiet || files.empty()) return;
-  Say(fmt::format("cgrun: note: {} {} not written, since {}\n", fmt::join(files, ", "),
-                  files.size() == 1 ? "is" : "are", why));
+  SayNote(options, fmt::format("{} {} not written, since {}", fmt::join(files, ", "),
+                               files.size() == 1 ? "is" : "are", why));
 }
 
 // Says that the outputs in these files, and states, are not written, and why. States that the run
@@ -51,9 +51,9 @@ void SayNotWritten(const Options& options, const std::vector<std::string>& files
 void SayOfLostResults(const Options& options, std::vector<std::string> files, std::string_view why,
                       uint64_t saved) {
   if (!options.save_state.empty() && saved == 0) files.push_back(options.save_state);
-  if (!options.quiet && saved > 0) {
-    Say(fmt::format("cgrun: note: {} has the states after {}\n", options.save_state,
-                    Counted(saved, "execution")));
+  if (saved > 0) {
+    SayNote(options, fmt::format("{} has the states after {}", options.save_state,
+                                 Counted(saved, "execution")));
   }
   SayNotWritten(options, files, why);
 }
@@ -95,9 +95,9 @@ Status AddMeasurements(OutputFiles& files, const Options& options, const Measure
     only_first = std::max<uint64_t>(only_first, traces.back().only_first);
   }
   if (only_first != 0 && !options.quiet) {
-    Say(fmt::format(
-        "cgrun: note: {} has the first {} alone: there is no room for more in a trace\n",
-        options.trace, Counted(only_first, "execution")));
+    SayNote(options,
+            fmt::format("{} has the first {} alone: there is no room for more in a trace",
+                        options.trace, Counted(only_first, "execution")));
   }
   return files.Add(options.trace,
                    plan::TraceJson(run.engine.plan(), traces, plan::TraceTimes::kMeasured, ended,
@@ -108,13 +108,14 @@ Status AddMeasurements(OutputFiles& files, const Options& options, const Measure
 // complete, and not where the run is interrupted before that.
 Status WriteFiles(const Options& options, const Outcome& outcome, const Measured* run,
                   std::string_view ended, const std::function<bool()>& interrupted) {
-  OutputFiles files;
+  OutputFiles files(options.save_state.empty() ? OutputFiles::Durability::kProcess
+                                               : OutputFiles::Durability::kPower);
   CGRAPH_RETURN_IF_ERROR(outcome.results.Add(files, options.outputs));
   if (run != nullptr) CGRAPH_RETURN_IF_ERROR(AddMeasurements(files, options, *run, ended));
   if (run != nullptr && ended.empty() && !options.save_state.empty()) {
     const auto note = AddStates(files, options.save_state, run->engine, outcome.states_metadata);
     if (!note.ok()) return note.status();
-    if (!note->empty() && !options.quiet) Say(fmt::format("cgrun: note: {}\n", *note));
+    SayNote(options, *note);
   }
   if (interrupted()) return {StatusCode::kClosed, "interrupted"};
   return files.Commit();
@@ -122,7 +123,7 @@ Status WriteFiles(const Options& options, const Outcome& outcome, const Measured
 
 void SayOfFailedRun(const Options& options, std::string_view ended) {
   if (options.quiet || MeasurementFiles(options).empty()) return;
-  Say(fmt::format("cgrun: note: {} {} what was measured until the run {}\n",
+  SayNote(options, fmt::format("{} {} what was measured until the run {}",
                   MeasurementFiles(options),
                   options.profile.empty() || options.trace.empty() ? "has" : "have",
                   ended == plan::kRunFailed ? "failed" : "was interrupted"));
@@ -229,7 +230,7 @@ uint64_t SaveInterrupted(const Options& options, const Outcome& outcome, Engine&
     Report(options, note.status());
     return outcome.saved;
   }
-  if (!note->empty() && !options.quiet) Say(fmt::format("cgrun: note: {}\n", *note));
+  SayNote(options, *note);
   return outcome.made;
 }
 
@@ -319,7 +320,7 @@ void SayNothingRan(const Options& options) {
 void SayUnwritten(const Options& options) {
   const std::string files = MeasurementFiles(options);
   if (options.quiet || files.empty()) return;
-  Say(fmt::format("cgrun: note: {} not written, as nothing was measured\n",
+  SayNote(options, fmt::format("{} not written, as nothing was measured",
                   files + (options.profile.empty() || options.trace.empty() ? " is" : " are")));
 }
 

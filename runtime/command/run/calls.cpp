@@ -174,14 +174,14 @@ Status Calls::RunCall(Engine& engine, const Options& options, Call& call, Outcom
       given_.insert_or_assign(outputs->name(o), Given{*outputs, o});
     }
     if (!until_.Holds(call.graph, *outputs)) continue;
-    if (!options.quiet && i + 1 < call.times) {
-      Say(fmt::format("cgrun: note: {} ended after {} of {}, with {} == {}\n", call.graph, i + 1,
-                      Counted(call.times, "execution"), options.until.first, options.until.second));
+    if (i + 1 < call.times) {
+      SayNote(options, fmt::format("{} ended after {} of {}, with {} == {}", call.graph, i + 1,
+                                   Counted(call.times, "execution"), options.until.first,
+                                   options.until.second));
     }
     return Status::Ok();
   }
-  const std::string note = until_.NoteOfNone({call.graph, call.times}, options);
-  if (!note.empty() && !options.quiet) Say(fmt::format("cgrun: note: {}\n", note));
+  SayNote(options, until_.NoteOfNone({call.graph, call.times}, options));
   return Status::Ok();
 }
 

@@ -58,13 +58,13 @@ Result<std::optional<Position>> Position::Of(const StatesMetadata& metadata) {
     CGRAPH_RETURN_IF_ERROR(Read<uint64_t>(metadata, kShuffle, 0, position.shuffle.emplace()));
   }
   if (const auto graph = metadata.find(kGraph); graph != metadata.end()) {
-    position.graph = graph->second.substr(0, kShown);
+    position.graph = graph->second;
   }
   return std::optional<Position>(std::move(position));
 }
 
 std::string DataText(const Position& position) {
-  std::string text = fmt::format("graph {}", position.graph);
+  std::string text = fmt::format("graph {}", position.graph.substr(0, kShown));
   if (position.rows > 0) {
     text += fmt::format(" over {}, {} at a time", Counted(position.rows, "row"),
                         position.per_slice);

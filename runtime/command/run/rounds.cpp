@@ -68,9 +68,10 @@ void RunRounds(Engine& engine, uint32_t graph, Inputs& inputs, const Options& op
       std::lock_guard lock(outcome.mutex);
       outcome.rounds = {rounds->made(), rounds->done()};
       outcome.results.AddNoRows(engine.plan(), graph);
-      if (!rounds->done() && !options.quiet) {
-        Say(fmt::format("cgrun: note: {} ended at its limit of {}\n",
-                        engine.plan().graphs[graph]->name, Counted(rounds->made(), "round")));
+      if (!rounds->done()) {
+        SayNote(options, fmt::format("{} ended at its limit of {}",
+                                     engine.plan().graphs[graph]->name,
+                                     Counted(rounds->made(), "round")));
       }
     }
   }

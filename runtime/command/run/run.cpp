@@ -71,7 +71,7 @@ class Runner {
       if (options_.warmup > 0) engine_.ForgetMeasurements();
       training_.Begin(engine_, options_, outcome_);
       status = Pass(training_.first(), total_, true);
-      training_.End(training_.first() + outcome_.measurements.executions);
+      training_.Finish(training_.first() + outcome_.measurements.executions);
     }
     std::lock_guard lock(outcome_.mutex);
     if (warm) outcome_.measurements.wall_ns = NsSince(start);
@@ -102,9 +102,9 @@ class Runner {
       pending_.push_back({std::move(*execution), i, start});
       if (measured) CountBegun();
       progress.Update(i);
-      if (measured && training_.IsDue(i + 1)) {
+      if (measured && training_.IsSaveOrEvaluationDue(i + 1)) {
         CGRAPH_RETURN_IF_ERROR(FinishAll(measured));
-        CGRAPH_RETURN_IF_ERROR(training_.Between(i + 1));
+        CGRAPH_RETURN_IF_ERROR(training_.SaveAndEvaluate(i + 1));
       }
     }
     return FinishAll(measured);
@@ -138,7 +138,7 @@ class Runner {
       return Tolerated(outputs.status(), oldest.index);
     }
     measurements.latencies.Add(latency);
-    training_.Took(oldest.index + 1, *outputs);
+    training_.AddToLog(oldest.index + 1, *outputs);
     const bool kept = options_.every || oldest.index + inputs_.executions() >= total_;
     return kept ? outcome_.results.Add(*outputs) : Status::Ok();
   }
@@ -153,7 +153,7 @@ class Runner {
   // One failed execution of several does not end the run, unless its outputs leave a gap.
   Status Tolerated(const Status& status, uint64_t index) const {
     if (status.code() != StatusCode::kFailed) return status;
-    if (!options_.batch.empty()) {
+    if (inputs_.is_batched()) {
       return {status.code(),
               fmt::format("{}\nin slice {} of {}", status.message(),
                           index % inputs_.executions() + 1, inputs_.executions())};

@@ -32,10 +32,6 @@ int64_t WholeElement(const device::Tensor& tensor) {
   }
 }
 
-void SayNote(const Options& options, const std::string& text) {
-  if (!options.quiet) Say(fmt::format("cgrun: note: {}\n", text));
-}
-
 const plan::Port* FindOutput(const plan::Graph& graph, const std::string& name) {
   for (const auto& port : graph.outputs) {
     if (port->name == name) return port.get();
@@ -65,18 +61,19 @@ Problem FindLogged(const plan::Plan& plan, const plan::Graph& graph, const Optio
   return {};
 }
 
-// Returns the options as they are for the graph of --eval: a batched input is its own only where it
-// is named so, as accuracy.x.
-Options OptionsOfEval(const plan::Graph& graph, const Options& options) {
+// Returns the options as they are for the graph of --eval: a batched input that the trained graph has
+// is its own only where it is named so, as accuracy.x.
+Options OptionsOfEval(const plan::Graph& trained, const plan::Graph& graph,
+                      const Options& options) {
   Options own = options;
   const auto is_of_other = [&](const std::string& name) {
-    return !name.starts_with(graph.name + ".") &&
+    return !name.starts_with(graph.name + ".") && !NameIn(trained, name).empty() &&
            std::count(options.batch.begin(), options.batch.end(), name) > 0;
   };
   std::erase_if(own.inputs, [&](const NameAndValue& input) { return is_of_other(input.first); });
   std::erase_if(own.batch, is_of_other);
   own = OptionsOf(graph, own);
-  own.training = {};
+  own.training = {.drop_last = options.training.drop_last};
   return own;
 }
 
@@ -126,7 +123,9 @@ void Column::Add(const Outputs& outputs, double weight) {
     weighted_ += device::ElementAsDouble(*tensor, 0) * weight;
     weight_ += weight;
   } else {
-    whole_ = WholeElement(*tensor) + (sums_ ? whole_ : 0);
+    // Sums go round as those of ops do.
+    const auto before = static_cast<uint64_t>(sums_ ? whole_ : 0);
+    whole_ = static_cast<int64_t>(before + static_cast<uint64_t>(WholeElement(*tensor)));
   }
 }
 
@@ -146,17 +145,11 @@ Problem Training::Prepare(const plan::Plan& plan, const plan::Graph& graph, cons
   const plan::Graph* eval = nullptr;
   std::vector<Options> own = {options};
   if (!wanted.eval.empty()) {
-    const Result<uint32_t> found = plan::FindGraph(plan, wanted.eval);
-    if (!found.ok()) {
-      std::string message = found.status().message();
-      if (constexpr std::string_view kFlag = "--graph"; message.starts_with(kFlag)) {
-        message.replace(0, kFlag.size(), "--eval");
-      }
-      return {kUsage, message};
-    }
+    const Result<uint32_t> found = plan::FindGraph(plan, wanted.eval, "--eval");
+    if (!found.ok()) return {kUsage, found.status().message()};
     training.eval_graph_ = *found;
     eval = plan.graphs[*found].get();
-    own = {OptionsOf(graph, options), OptionsOfEval(*eval, options)};
+    own = {OptionsOf(graph, options), OptionsOfEval(graph, *eval, options)};
     if (Problem problem = CheckGiven({&graph, eval}, options, own); !problem.ok()) return problem;
     if (Problem problem = FindEvaluated(*eval, training.eval_); !problem.ok()) return problem;
   }
@@ -185,16 +178,16 @@ Problem Training::Prepare(const plan::Plan& plan, const plan::Graph& graph, cons
   return {};
 }
 
-Problem Training::GoOn(const StatesMetadata& loaded, const Options& options) {
+Problem Training::Resume(const StatesMetadata& loaded, const Options& options) {
   const std::string& path = options.load_state;
   if (path.empty() || options.training.from_start) return {};
   const auto read = Position::Of(loaded);
   if (counts_epochs_) {
     if (!read.ok()) return {kFailure, fmt::format("{}: {}", path, read.status().message())};
-    if (*read) return GoOnBehind(**read, options);
+    if (*read) return ResumeAfter(**read, options);
     SayNote(options, fmt::format("{} does not say where a run was in its data, so this run begins "
                                  "with the first row of the first epoch", path));
-  } else if (!options.batch.empty() && read.ok() && *read &&
+  } else if (inputs_->is_batched() && read.ok() && *read &&
              (*read)->executions % (*read)->of_epoch != 0) {
     SayNote(options, fmt::format("{} was saved after {}, within an epoch, and -n begins with the "
                                  "first row; --epochs goes on behind them",
@@ -203,7 +196,7 @@ Problem Training::GoOn(const StatesMetadata& loaded, const Options& options) {
   return {};
 }
 
-Problem Training::GoOnBehind(Position there, const Options& options) {
+Problem Training::ResumeAfter(Position there, const Options& options) {
   const std::string& path = options.load_state;
   const uint64_t epochs = options.training.epochs;
   const uint64_t made = std::exchange(there.executions, 0);
@@ -242,7 +235,7 @@ void Training::Begin(Engine& engine, const Options& options, Outcome& outcome) {
   SetDue(first());
 }
 
-// Finds when Between() has work next: at multiples of its intervals, whatever was made before this
+// Finds when SaveAndEvaluate() has work next: at multiples of its intervals, whatever was made before this
 // run, so that a run that goes on does the same as one that was not disturbed.
 void Training::SetDue(uint64_t made) {
   due_ = 0;
@@ -256,11 +249,19 @@ void Training::SetDue(uint64_t made) {
   }
 }
 
-Status Training::Between(uint64_t made) {
+Status Training::SaveAndEvaluate(uint64_t made) {
   const Clock::time_point start = Clock::now();
   // An evaluation may change states, so it comes before they are saved.
   if (eval_every_ > 0 && (made % eval_every_ == 0 || made == total_)) {
-    CGRAPH_RETURN_IF_ERROR(Evaluate(made));
+    if (Status status = Evaluate(made); !status.ok()) {
+      // What was trained is worth more than an evaluation that cannot be made.
+      if (!options_->save_state.empty() && !engine_->Ended()) {
+        CGRAPH_RETURN_IF_ERROR(Save(made));
+      }
+      return {status.code(), fmt::format("{}\nin --eval {} after {}", status.message(),
+                                         engine_->plan().graphs[*eval_graph_]->name,
+                                         Counted(made, "execution"))};
+    }
   }
   // The last states are written with the results.
   if (save_every_ > 0 && made % save_every_ == 0 && made != total_) {
@@ -271,7 +272,7 @@ Status Training::Between(uint64_t made) {
   return Status::Ok();
 }
 
-void Training::End(uint64_t made) {
+void Training::Finish(uint64_t made) {
   if (collected_ > 0) PrintLog(made);
   position_.executions = made;
   std::lock_guard lock(outcome_->mutex);
@@ -320,17 +321,13 @@ Status Training::Evaluate(uint64_t made) {
     Execution oldest = std::move(pending.front());
     pending.pop_front();
     const Result<Outputs> outputs = oldest.Get();
-    if (!outputs.ok()) {
-      return {outputs.status().code(),
-              fmt::format("{}\nin --eval {} after {}", outputs.status().message(), graph.name,
-                          Counted(made, "execution"))};
-    }
+    if (!outputs.ok()) return outputs.status();
     const int64_t rows = eval_inputs_.rows() > 0 ? eval_inputs_.RowsOf(over) : 1;
     for (Column& column : eval_) column.Add(*outputs, static_cast<double>(rows));
     ++over;
     return Status::Ok();
   };
-  for (uint64_t i = 0; i < eval_inputs_.executions(); ++i) {
+  for (uint64_t i = 0; i < eval_inputs_.executions() && !stopped(); ++i) {
     if (pending.size() >= inflight) CGRAPH_RETURN_IF_ERROR(finish());
     const auto inputs = eval_inputs_.Slice(i);
     if (!inputs.ok()) return inputs.status();
@@ -339,6 +336,7 @@ Status Training::Evaluate(uint64_t made) {
     pending.push_back(std::move(*execution));
   }
   while (!pending.empty()) CGRAPH_RETURN_IF_ERROR(finish());
+  if (stopped()) return Status::Ok();  // a mean of a part says nothing
   std::string line = Where(made);
   for (Column& column : eval_) line += column.Take();
   Say(fmt::format("{} seconds={:.4g}\n", line,

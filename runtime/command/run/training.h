@@ -1,6 +1,6 @@
-// Training: what a run does between its executions: it saves states, prints lines of a log,
-// evaluates by another graph, and ends where it is interrupted, between two executions. Without the
-// flags that ask for it, it does nothing.
+// Training: what cgrun does between two executions. It saves states, prints a log, executes the
+// graph of --eval, and ends the run at an interrupt. Without the flags that ask for it, it does
+// nothing.
 #ifndef CGRAPH_RUNTIME_COMMAND_RUN_TRAINING_H_
 #define CGRAPH_RUNTIME_COMMAND_RUN_TRAINING_H_
 
@@ -52,7 +52,7 @@ class Training {
   std::optional<uint32_t> eval_graph() const { return eval_graph_; }
 
   // Goes on, with --epochs, behind the executions that the loaded states have seen, and says so.
-  Problem GoOn(const StatesMetadata& loaded, const Options& options);
+  Problem Resume(const StatesMetadata& loaded, const Options& options);
 
   // The executions that were made before, and how many there are in all with those of this run.
   uint64_t first() const { return position_.executions; }
@@ -64,18 +64,18 @@ class Training {
   void Stop() { stopped_.store(true, std::memory_order_relaxed); }
   bool stopped() const { return stopped_.load(std::memory_order_relaxed); }
   // Takes the outputs of the last of so many executions into the log.
-  void Took(uint64_t made, const Outputs& outputs) {
+  void AddToLog(uint64_t made, const Outputs& outputs) {
     if (!log_.empty()) Log(made, outputs);
   }
-  // Returns whether Between() has work; no execution may be in flight then.
-  bool IsDue(uint64_t made) const { return made == due_; }
-  Status Between(uint64_t made);
+  // Returns whether SaveAndEvaluate() has work; no execution may be in flight then.
+  bool IsSaveOrEvaluationDue(uint64_t made) const { return made == due_; }
+  Status SaveAndEvaluate(uint64_t made);
   // Says where the run has ended, for what is saved then.
-  void End(uint64_t made);
+  void Finish(uint64_t made);
 
  private:
   using Clock = std::chrono::steady_clock;
-  Problem GoOnBehind(Position there, const Options& options);
+  Problem ResumeAfter(Position there, const Options& options);
   void Log(uint64_t made, const Outputs& outputs);
   void PrintLog(uint64_t made);
   std::string Where(uint64_t made) const;
@@ -86,7 +86,7 @@ class Training {
   Position position_;
   bool counts_epochs_ = false;      // --epochs is given
   uint64_t total_ = 0;
-  uint64_t due_ = 0;                // the next Between(); 0: none
+  uint64_t due_ = 0;                // the next SaveAndEvaluate(); 0: none
   uint64_t save_every_ = 0, log_every_ = 0, eval_every_ = 0;
   std::vector<Column> log_, eval_;
   std::optional<uint32_t> eval_graph_;

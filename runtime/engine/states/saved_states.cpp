@@ -50,8 +50,8 @@ std::string SlotText(const std::string& path, const std::string& name,
     return "";
   }
   return fmt::format(
-      ": `{0}` has no slot of an optimizer there, since nothing trains it; its "
-      "initial value load(\"{1}\", \"{0}\") takes it alone",
+      ": `{0}` has no slot of an optimizer there, since the plan trains it by another one, or not at "
+      "all; its initial value load(\"{1}\", \"{0}\") takes it alone",
       of, std::filesystem::path(path).filename().string());
 }
 
@@ -125,7 +125,7 @@ Result<StatesMetadata> ReadStatesMetadata(const std::string& path) {
 
 Result<std::string> SaveStates(const std::string& path, Engine& engine,
                                const StatesMetadata& metadata) {
-  OutputFiles files;
+  OutputFiles files(OutputFiles::Durability::kPower);
   auto note = AddStates(files, path, engine, metadata);
   if (!note.ok()) return note;
   CGRAPH_RETURN_IF_ERROR(files.Commit());

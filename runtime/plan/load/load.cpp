@@ -99,7 +99,7 @@ bool IsBefore(const Plan& plan, uint32_t graph) {
   });
 }
 
-Result<uint32_t> FindGraph(const Plan& plan, const std::string& name) {
+Result<uint32_t> FindGraph(const Plan& plan, const std::string& name, const char* flag) {
   std::vector<std::string> names;
   uint32_t last = 0;
   for (uint32_t i = 0; i < plan.graphs.size(); ++i) {
@@ -112,8 +112,8 @@ Result<uint32_t> FindGraph(const Plan& plan, const std::string& name) {
   const auto wrong = [](std::string why) { return Status(StatusCode::kInvalid, std::move(why)); };
   const std::string all = fmt::format("{}", fmt::join(names, ", "));
   if (names.empty()) return wrong("the plan has no graph");
-  if (name.empty()) return wrong("there are several graphs; pick one with --graph: " + all);
-  return wrong(fmt::format("--graph {}: there is no such graph{}; there are {}", name,
+  if (name.empty()) return wrong(fmt::format("there are several graphs; pick one with {}: {}", flag, all));
+  return wrong(fmt::format("{} {}: there is no such graph{}; there are {}", flag, name,
                            DidYouMeanHint(name, names), all));
 }
 

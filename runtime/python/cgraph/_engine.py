@@ -234,7 +234,10 @@ def _library(given):
 
 def _metadata(given):
     """What a file of states says of itself, as a dict of texts."""
-    given = dict(given or {})
+    try:
+        given = dict(given or {})
+    except (TypeError, ValueError):
+        raise InputError(f"`metadata` is a dict of texts, and was given {given!r}") from None
     for word in (*given, *given.values()):
         try:
             word.encode()
