@@ -237,6 +237,73 @@ def narrow_weights(cases):
                               expected, scale=3 * math.sqrt(a_shape[-1]))
 
 
+def blocks_of(w):
+    return w.reshape(w.shape[0], -1, 32)
+
+
+def numbers_of(q):
+    """The numbers of 4 bits in bytes [m, k / 2], as [m, k]."""
+    halves = q.reshape(q.shape[0], -1, 16)
+    return np.concatenate([halves % 16, halves // 16], axis=2).reshape(q.shape[0], -1)
+
+
+def widened(numbers, scale, minimum=0):
+    by_block = lambda x: np.asarray(x, np.float64)[..., None]  # noqa: E731
+    return (blocks_of(numbers.astype(np.float64)) * by_block(scale) +
+            by_block(minimum)).reshape(numbers.shape)
+
+
+def quantised(cases):
+    """Products by weights of 8 and 4 bits, and how weights become such: by GGUF's formulas."""
+    for rows, m, k in ((1, 16, 32), (2, 48, 96), (3, 32, 64), (8, 16, 160), (9, 16, 32),
+                       (21, 528, 544), (0, 16, 32)):
+        x = cases.values("f32", (rows, k), -3, 3)
+        q = cases.random.integers(-128, 128, (m, k)).astype(np.int8)
+        pairs = cases.random.integers(0, 256, (m, k // 2)).astype(np.uint8)
+        scale, minimum = (cases.values("f16", (m, k // 32), -0.1, 0.1) for _ in range(2))
+        of_8 = x.astype(np.float64) @ widened(q, scale).T
+        of_4 = x.astype(np.float64) @ widened(numbers_of(pairs), scale, minimum).T
+        of_4_0 = x.astype(np.float64) @ widened(numbers_of(pairs).astype(np.int32) - 8, scale).T
+        within = {"scale": 12 * math.sqrt(k)}
+        cases.add("matmul_q8_0", "f32",
+                  "matmul_q8_0(a, pack_q8_0((q: b, scale: c)).q, packed_by_block(c))",
+                  [x, q, scale], of_8, **within)
+        cases.add("linear_q8_0", "f32", "linear_q8_0(a, pack_q8_0((q: b, scale: c)))",
+                  [x, q, scale], of_8, **within)
+        cases.add("matmul_q4_1", "f32",
+                  "matmul_q4_1(a, pack_q4_1((q: b, scale: c, minimum: d)).q, packed_by_block(c), "
+                  "packed_by_block(d))", [x, pairs, scale, minimum], of_4, **within)
+        cases.add("linear_q4_1", "f32", "linear_q4_1(a, pack_q4_1((q: b, scale: c, minimum: d)))",
+                  [x, pairs, scale, minimum], of_4, **within)
+        cases.add("linear_q4_1", "f32", "linear_q4_1(a, pack_q4_0((q: b, scale: c)))",
+                  [x, pairs, scale], of_4_0, **within)
+        index = cases.random.integers(0, m, (5, 2))
+        cases.add("embedding_q8_0", "f32", "embedding_q8_0(a, pack_q8_0((q: b, scale: c)))",
+                  [index, q, scale], widened(q, scale)[index])
+        cases.add("dequantize", "f32", "dequantize_q8_0((q: a, scale: b))", [q, scale],
+                  widened(q, scale))
+        cases.add("dequantize", "f32", "dequantize_q4_1((q: a, scale: b, minimum: c))",
+                  [pairs, scale, minimum], widened(numbers_of(pairs), scale, minimum), scale=2)
+        cases.add("dequantize", "f32", "dequantize_q4_0((q: a, scale: b))", [pairs, scale],
+                  widened(numbers_of(pairs).astype(np.int32) - 8, scale), scale=2)
+    w = cases.values("f32", (16, 96), -3, 3)
+    w[3, 32:64] = 0
+    w[5, :32] = 1.25
+    blocks = blocks_of(w)
+    scale = np.abs(blocks).max(axis=2, keepdims=True) / np.float32(127)
+    q = blocks / np.where(scale > 0, scale, 1)
+    q = np.trunc(q + np.where(q < 0, np.float32(-0.5), np.float32(0.5))).astype(np.int8)
+    cases.add("quantize", "i8", "quantize_q8_0(a).q", [w], q.reshape(w.shape))
+    cases.add("quantize", "f16", "quantize_q8_0(a).scale", [w], scale[..., 0].astype(np.float16))
+    low, high = blocks.min(axis=2, keepdims=True), blocks.max(axis=2, keepdims=True)
+    scale = (high - low) / np.float32(15)
+    q = np.trunc((blocks - low) / np.where(scale > 0, scale, 1) + np.float32(0.5)).astype(np.uint8)
+    pairs = (q[..., :16] + q[..., 16:] * 16).reshape(16, 48)
+    cases.add("quantize", "u8", "quantize_q4_1(a).q", [w], pairs)
+    cases.add("quantize", "f16", "quantize_q4_1(a).scale", [w], scale[..., 0].astype(np.float16))
+    cases.add("quantize", "f16", "quantize_q4_1(a).minimum", [w], low[..., 0].astype(np.float16))
+
+
 def reductions(cases):
     whole = {"sum": np.sum, "max": np.max, "min": np.min, "mean": np.mean}
     for dtype in NUMBERS:
@@ -846,7 +913,7 @@ def convolutions(cases):
 
 # ---- running them -------------------------------------------------------------------------------
 
-IMPORTS = "import std.tensor\nimport std.nn\nimport std.grad\nimport std.random\n"
+IMPORTS = "import std.tensor\nimport std.nn\nimport std.grad\nimport std.quant\nimport std.random\n"
 
 
 def type_of(dtype, shape):
@@ -927,8 +994,8 @@ ELSEWHERE = {"load"}  # reads a file: tests/conformance
 
 
 def ops_without_case(cases):
-    """The ops of tensor, nn, grad and random that no case's expression calls."""
-    declared = {op for module in ("tensor", "nn", "grad", "random")
+    """The ops of tensor, nn, grad, quant and random that no case's expression calls."""
+    declared = {op for module in ("tensor", "nn", "grad", "quant", "random")
                 for op in re.findall(r"^op (\w+)", (STDLIB / f"{module}.cgraph").read_text(), re.M)}
     called = {name for case in cases
               for name in re.findall(r"\b(\w+)(?:<[^()]*>)?\(", case.expression)}
@@ -946,8 +1013,8 @@ def main():
     tools = {"cgc": options.cgc, "cgrun": options.cgrun}
 
     checked, failures, made = 0, [], []
-    for group in (elementwise, functions, casts, matmuls, narrow_weights, reductions, shapes,
-                  old_names, rows, creation, powers, order, cumulative, by_index, seeded,
+    for group in (elementwise, functions, casts, matmuls, narrow_weights, quantised, reductions,
+                  shapes, old_names, rows, creation, powers, order, cumulative, by_index, seeded,
                   convolutions, attentions):
         cases = Cases()
         group(cases)

@@ -77,6 +77,34 @@ TEST_CASE("matmul of an f32 and narrower weights") {
   }
 }
 
+TEST_CASE("matmul by packed weights") {
+  struct Packed {
+    std::vector<int64_t> rows;
+    int64_t groups, blocks;
+    std::vector<bool> dynamic = {};
+  };
+  const Packed cases[] = {{{1}, 1, 1}, {{}, 2, 3}, {{3}, 5, 2}, {{2, 5}, 3, 18},
+                          {{0}, 1, 1}, {{4}, 0, 2}, {{4}, 2, 0}, {{6}, 2, 3, {true}}};
+  for (const Packed& p : cases) {
+    std::vector<int64_t> x = p.rows, c = p.rows;
+    x.push_back(32 * p.blocks), c.push_back(16 * p.groups);
+    std::vector<bool> dynamic = p.dynamic;
+    if (!dynamic.empty()) dynamic.push_back(false);
+    const Operand scale{DType::f16, {p.groups, p.blocks, 16}, {}, Fill::kModerate};
+    const Operand of_x{DType::f32, x, dynamic, Fill::kModerate}, of_c{DType::f32, c, dynamic};
+    Check({.kernel = "matmul_q8_0",
+           .in = {of_x, {DType::i8, {p.groups, p.blocks, 32, 16}}, scale},
+           .out = {of_c},
+           .relative = 1e-5,
+           .absolute = 1e-2});
+    Check({.kernel = "matmul_q4_1",
+           .in = {of_x, {DType::u8, {p.groups, p.blocks, 4, 16, 4}}, scale, scale},
+           .out = {of_c},
+           .relative = 1e-5,
+           .absolute = 1e-2});
+  }
+}
+
 TEST_CASE("matmul of extents that do not fit each other") {
   const int before = Checked().failures;
   // At their bounds they fit: [<= 8, <= 7] @ [<= 7, <= 9].

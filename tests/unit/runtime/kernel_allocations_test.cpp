@@ -161,6 +161,19 @@ TEST_CASE("no kernel allocates in the steady state") {
   add("matmul 300x300x300", Matmul(300, 300, 300));
   add("matmul f16 64x600x32", Prepared("matmul", {f16({64, 600}), f16({600, 32})}, {f16({64, 32})},
                                        {{"transpose_a", 0}, {"transpose_b", 0}}));
+  const Operand halves = Operand(DType::f16, {4, 3, 16});
+  for (const int64_t rows : {1, 20}) {
+    add(fmt::format("matmul_q8_0 of {} rows", rows),
+        Prepared("matmul_q8_0", {f32({rows, 96}), Operand(DType::i8, {4, 3, 32, 16}), halves},
+                 {f32({rows, 64})}));
+    add(fmt::format("matmul_q4_1 of {} rows", rows),
+        Prepared("matmul_q4_1",
+                 {f32({rows, 96}), Operand(DType::u8, {4, 3, 4, 16, 4}), halves, halves},
+                 {f32({rows, 64})}));
+    add(fmt::format("matmul of {} rows and f16", rows),
+        Prepared("matmul", {f32({rows, 96}), f16({96, 64})}, {f32({rows, 64})},
+                 {{"transpose_a", 0}, {"transpose_b", 0}}));
+  }
   if (!COUNTS_MALLOC) WARN("a sanitizer has its own malloc: nothing is counted");
   for (auto& [label, prepared] : kernels) {
     prepared.Run();
@@ -171,7 +184,7 @@ TEST_CASE("no kernel allocates in the steady state") {
     fmt::print("{}: {} allocations in 3 runs\n", label, allocations);
     CHECK(allocations == 0);
   }
-  CHECK(kernels.size() == 30);
+  CHECK(kernels.size() == 36);
 }
 
 // oneDNN keeps books of each execution on the heap; without it the kernel is ours and allocates

@@ -155,6 +155,33 @@ TEST_CASE("extents of an execution", "[matmul]") {
   CHECK(error == "the extents of the operands of matmul do not fit each other");
 }
 
+TEST_CASE("products by packed weights refuse what does not fit", "[matmul]") {
+  const auto type = [](DType dtype, std::vector<int64_t> dims) {
+    return TypeOf(Value(dtype, std::move(dims)).tensor);
+  };
+  const auto f32 = [&](std::vector<int64_t> dims) { return type(DType::f32, std::move(dims)); };
+  const OperandType q = type(DType::i8, {2, 3, 32, 16}), scale = type(DType::f16, {2, 3, 16});
+  const OperandType pairs = type(DType::u8, {2, 3, 4, 16, 4});
+  CHECK(TryMake("matmul_q8_0", {f32({5, 96}), q, scale}, {f32({5, 32})}).ok());
+  CHECK(TryMake("matmul_q4_1", {f32({96}), pairs, scale, scale}, {f32({32})}).ok());
+  const auto wrong = TryMake("matmul_q8_0", {f32({5, 95}), q, scale}, {f32({5, 32})});
+  CHECK(!wrong.ok());
+  CHECK(wrong.status().message() == "kernel `matmul_q8_0`: f32[5, 95], i8[2, 3, 32, 16], "
+                                    "f16[2, 3, 16] do not make f32[5, 32]");
+  CHECK(!TryMake("matmul_q8_0", {f32({5, 96}), q, scale}, {f32({5, 31})}).ok());
+  CHECK(!TryMake("matmul_q8_0", {f32({5, 96}), q, scale}, {f32({4, 32})}).ok());
+  CHECK(!TryMake("matmul_q8_0", {f32({5, 96}), pairs, scale}, {f32({5, 32})}).ok());
+  CHECK(!TryMake("matmul_q8_0", {f32({5, 96}), q, type(DType::f16, {2, 2, 16})},
+                 {f32({5, 32})}).ok());
+  CHECK(!TryMake("matmul_q8_0", {f32({5, 96}), q, type(DType::f32, {2, 3, 16})},
+                 {f32({5, 32})}).ok());
+  CHECK(!TryMake("matmul_q4_1", {f32({5, 96}), pairs, scale}, {f32({5, 32})}).ok());
+  CHECK(!TryMake("matmul_q4_1", {f32({}), pairs, scale, scale}, {f32({})}).ok());
+  OperandType bounded = q;
+  bounded.dynamic[0] = true;
+  CHECK(!TryMake("matmul_q8_0", {f32({5, 96}), bounded, scale}, {f32({5, 32})}).ok());
+}
+
 // The number of rows changes from call to call, and with it who multiplies.
 TEST_CASE("a bounded number of rows of bf16", "[matmul]") {
   constexpr int64_t kMost = 70, kDepth = 130, kWidth = 65;

@@ -18,6 +18,7 @@
 #include "runtime/device/cpu/kernels/block_product.h"
 #include "runtime/device/cpu/kernels/dot_product.h"
 #include "runtime/device/cpu/kernels/elementwise/loop_templates.h"
+#include "runtime/device/cpu/kernels/packed_product.h"
 #include "runtime/device/cpu/kernels/reductions/argmax.h"
 #include "runtime/device/cpu/kernels/reductions/reductions.h"
 #include "runtime/device/cpu/kernels/row_product.h"
@@ -257,6 +258,55 @@ TEST_CASE("every version of a sum along rows gives the same bits, for any number
   CheckDotProduct<double, PlainVectors<double, 32>, PlainVectors<double, 64>>();
   CheckDotProduct<F16, Avx2Halves, Avx512Halves>();
   CheckDotProduct<BF16, Avx2Halves, Avx512Halves>();
+}
+
+// Multiplies rows by packed weights, which end with a page that may be read.
+template <bool nibbles>
+void CheckPackedProduct() {
+  constexpr int64_t kGroups = 3, kBlocks = 5, kMost = 9, k = kBlocks * 32, n = kGroups * 16;
+  std::vector<uint8_t> q(kGroups * kBlocks * (nibbles ? 256 : 512));
+  for (size_t i = 0; i < q.size(); ++i) q[i] = static_cast<uint8_t>(i * 0x9e3779b9u >> 24);
+  const LastOfPage<uint8_t> of_q(q);
+  const LastOfPage<F16> scale(Elements<F16>(kGroups * kBlocks * 16, 3));
+  const LastOfPage<F16> minimum(Elements<F16>(kGroups * kBlocks * 16, 77));
+  const std::vector<float> x = Elements<float>(kMost * k, 7);
+  std::vector<float> sums(kMost * kBlocks);
+  for (int64_t i = 0; i < kMost * k; ++i) sums[i / 32] += x[i];
+  const PackedWeights weights{of_q.data(), scale.data(), nibbles ? minimum.data() : nullptr,
+                              kGroups, kBlocks};
+  const auto run = [&](PackedProductFunction function, int64_t rows) {
+    std::vector<float> c(rows * n + 1, 0.5f);
+    function(x.data(), sums.data(), rows, weights, c.data());
+    return c;
+  };
+  const auto weight = [&](int64_t j, int64_t i) {
+    const int64_t block = j / 16 * kBlocks + i / 32, lane = j % 16, column = i % 32;
+    const float by = scale.data()[block * 16 + lane];
+    if (!nibbles) return by * static_cast<int8_t>(q[block * 512 + column * 16 + lane]);
+    const uint8_t pair = q[block * 256 + column % 16 / 4 * 64 + lane * 4 + column % 4];
+    return by * static_cast<float>(column < 16 ? pair & 15 : pair >> 4) +
+           float{minimum.data()[block * 16 + lane]};
+  };
+  const std::vector<float> all = run(Versions<PackedProduct<SingleNumbers, nibbles>>::Baseline, 9);
+  for (int64_t i = 0; i < kMost * n; ++i) {
+    double sum = 0;
+    for (int64_t l = 0; l < k; ++l) sum += double{x[i / n * k + l]} * double{weight(i % n, l)};
+    CHECK(all[i] == Approx(sum).epsilon(1e-4).margin(0.05));
+  }
+  for (int64_t rows = 1; rows <= kMost; ++rows) {
+    std::vector<float> expected(all.begin(), all.begin() + rows * n);
+    expected.push_back(0.5f);
+    if (HasAvx2()) {
+      CHECK(run(Versions<PackedProduct<Avx2Numbers, nibbles>>::Avx2, rows) == expected);
+    }
+    if (HasAvx512()) {
+      CHECK(run(Versions<PackedProduct<Avx512Numbers, nibbles>>::Avx512, rows) == expected);
+    }
+  }
+}
+TEST_CASE("every version of a product by packed weights gives the same bits") {
+  CheckPackedProduct<false>();
+  CheckPackedProduct<true>();
 }
 
 // Computes two blocks of a product, the second of which ends it.

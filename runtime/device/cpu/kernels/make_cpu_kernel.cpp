@@ -83,13 +83,16 @@ Status CheckKernel(const plan::Kernel& kernel, std::span<const OperandType> inpu
   const bool one = kernel.library.empty() && kernel.body.size() == 1;
   const std::optional<ConvolutionPart> part =
       one ? ConvolutionPartOf(kernel.body[0]->op) : std::nullopt;
-  if (!one || (kernel.body[0]->op != "matmul" && !part)) {
+  const std::string op = one ? kernel.body[0]->op : "";
+  const bool packed = op == "matmul_q8_0" || op == "matmul_q4_1";
+  if (op != "matmul" && !packed && !part) {
     return MakeCpuKernel(kernel, inputs, outputs).status();
   }
   CGRAPH_RETURN_IF_ERROR(CheckOrder(*kernel.body[0]));
   const Request request{kernel.body[0]->op, kernel.body[0]->attributes, inputs, outputs};
   CGRAPH_RETURN_IF_ERROR(CheckOperands(request));
-  return part ? ConvolutionOf(request, *part).status() : CheckMatmul(request);
+  if (part) return ConvolutionOf(request, *part).status();
+  return packed ? CheckPackedMatmul(request) : CheckMatmul(request);
 }
 
 KernelResult MakeCpuKernel(const plan::Kernel& kernel, std::span<const OperandType> inputs,

@@ -37,8 +37,9 @@ std::optional<ConvolutionPart> ConvolutionPartOf(std::string_view kernel);  // c
 // Returns the shape, with the bound of the images, which alone may be dynamic.
 Result<ConvolutionShape> ConvolutionOf(const Request& request, ConvolutionPart part);
 
-// Checks what a matmul asks of its operands and attributes, without the library that computes it.
-Status CheckMatmul(const Request& request);  // matmul.cpp
+// Check what products ask of their operands and attributes, without the library that computes them.
+Status CheckMatmul(const Request& request);        // matmul.cpp
+Status CheckPackedMatmul(const Request& request);  // packed_matmul.cpp
 
 // Returns what MakeCpuKernel() says against a kernel, without opening a library for it
 // (make_cpu_kernel.cpp): the rules of a kernel are the same on every device.

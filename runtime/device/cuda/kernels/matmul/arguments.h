@@ -3,6 +3,7 @@
 #define CGRAPH_RUNTIME_DEVICE_CUDA_KERNELS_MATMUL_ARGUMENTS_H_
 
 #include "runtime/device/cuda/kernels/dims.h"
+#include "runtime/device/numbers/half.h"
 
 namespace cgraph::cuda {
 
@@ -57,7 +58,17 @@ constexpr int64_t MatrixOf(const Dims& operand, const Dims& result, int64_t i) {
   return matrix;
 }
 
-static_assert(kDense<Matmul>);
+// c[..., m] = x[..., k] times packed weights of 8 bits or, with a minimum, of 4.
+struct PackedMatmul {
+  View c;
+  const void* x;
+  const void* q;
+  const device::F16* scale;
+  const device::F16* minimum;
+  int64_t groups, blocks;
+};
+
+static_assert(kDense<Matmul> && kDense<PackedMatmul>);
 
 }  // namespace cgraph::cuda
 

@@ -236,4 +236,24 @@ ExecutableResult MakeMatmul(const Making& making) {
   return ExecutableResult(WithLibraryProduct(making, matmul, std::move(own)));
 }
 
+ExecutableResult MakePackedMatmul(const Making& making) {
+  const bool nibbles = making.request.kernel == "matmul_q4_1";
+  Result<CUfunction> function = making.Find(nibbles ? "MatmulQ4" : "MatmulQ8");
+  if (!function.ok()) return function.status();
+  const auto launch = [launcher = making.launcher, function = *function, nibbles,
+                       groups = making.in(1).dims[0],
+                       blocks = making.in(1).dims[1]](const Call& call) {
+    const auto half = [&](size_t i) { return static_cast<const device::F16*>(call.inputs[i].data); };
+    PackedMatmul packed;
+    packed.c = call.outputs[0];
+    packed.x = call.inputs[0].data;
+    packed.q = call.inputs[1].data;
+    packed.scale = half(2);
+    packed.minimum = nibbles ? half(3) : nullptr;
+    packed.groups = groups, packed.blocks = blocks;
+    return launcher.Items(call, function, BoundOfElements(packed.c), packed);
+  };
+  return ExecutableOf(launch);
+}
+
 }  // namespace cgraph::cuda

@@ -122,8 +122,8 @@ class TiledProduct {
   }
   // Returns the element of a row of an operand that lies as [edge, k] or, where k comes first, as
   // [k, edge]; 0 outside.
-  template <typename Stored>
-  __device__ Compute<T> At(const Stored* from, int64_t row, int64_t rows, int64_t l,
+  template <typename Element>
+  __device__ Compute<T> At(const Element* from, int64_t row, int64_t rows, int64_t l,
                            bool k_first) const {
     if (row >= rows || l >= shape_.k) return Compute<T>(0);
     return Widened(from[k_first ? l * rows + row : row * shape_.k + l]);
