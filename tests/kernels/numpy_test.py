@@ -286,7 +286,9 @@ def quantised(cases):
                   [pairs, scale, minimum], widened(numbers_of(pairs), scale, minimum), scale=2)
         cases.add("dequantize", "f32", "dequantize_q4_0((q: a, scale: b))", [pairs, scale],
                   widened(numbers_of(pairs).astype(np.int32) - 8, scale), scale=2)
-    w = cases.values("f32", (16, 96), -3, 3)
+    w = cases.values("f32", (32, 96), -3, 3)
+    cases.add("groups_of_16", "f32", "groups_of_16(a)", [w], w.reshape(2, 16, 96), exact=True)
+    cases.add("blocks_of_32", "f32", "blocks_of_32(a)", [w], w.reshape(32, 3, 32), exact=True)
     w[3, 32:64] = 0
     w[5, :32] = 1.25
     blocks = blocks_of(w)
@@ -298,7 +300,7 @@ def quantised(cases):
     low, high = blocks.min(axis=2, keepdims=True), blocks.max(axis=2, keepdims=True)
     scale = (high - low) / np.float32(15)
     q = np.trunc((blocks - low) / np.where(scale > 0, scale, 1) + np.float32(0.5)).astype(np.uint8)
-    pairs = (q[..., :16] + q[..., 16:] * 16).reshape(16, 48)
+    pairs = (q[..., :16] + q[..., 16:] * 16).reshape(32, 48)
     cases.add("quantize", "u8", "quantize_q4_1(a).q", [w], pairs)
     cases.add("quantize", "f16", "quantize_q4_1(a).scale", [w], scale[..., 0].astype(np.float16))
     cases.add("quantize", "f16", "quantize_q4_1(a).minimum", [w], low[..., 0].astype(np.float16))

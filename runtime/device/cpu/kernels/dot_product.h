@@ -18,9 +18,6 @@
 
 namespace cgraph::device {
 
-// From more rows on, packing the matrix pays.
-inline constexpr int64_t kMostDotRows = 8;
-
 // c[r, j] = sum of x[r, i] * matrix[j, i] over i < k, for r < m and j < n. Rows follow one another.
 template <typename T>
 using DotProductFunction = void (*)(const Compute<T>* x, const T* matrix, int64_t m, int64_t n,

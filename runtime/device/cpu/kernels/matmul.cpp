@@ -1,7 +1,7 @@
 // Matrix products. f32 and f64 are computed by OpenBLAS; f16 and bf16 by loops of our own over
 // blocks that are widened to f32 (by OpenBLAS where the right operand is transposed); a few rows
-// by loops of our own; integers by a plain loop; bf16 by oneDNN where that is faster and only
-// the number of rows may be dynamic. Weights of f16 or bf16 multiply f32: blocks of them are widened
+// by loops of our own; integers by a plain loop; bf16 by oneDNN where that is faster and only the
+// number of rows may be dynamic. Weights of f16 or bf16 multiply f32: blocks of them are widened
 // for OpenBLAS. Leading dimensions are a batch that broadcasts; where only the left operand has a
 // batch, its matrices are rows of a single product.
 #include <algorithm>
@@ -33,7 +33,7 @@ struct Shape {
 
   // Returns whether elements of b are used so seldom that packing it would cost more than it gains.
   bool has_few_rows() const {
-    return m <= (transpose_b ? kMostDotRows : kMostRows) && (m == 1 || !transpose_a);
+    return m <= kMostRows && (m == 1 || !transpose_a);
   }
 };
 
@@ -68,7 +68,7 @@ class HalfProduct {
     const auto size = [](int64_t rows, int64_t columns) {
       return static_cast<size_t>(std::min(rows, kEdge) * std::min(columns, kEdge));
     };
-    const int64_t few = std::min(most.m, kMostDotRows);
+    const int64_t few = std::min(most.m, kMostRows);
     const bool dots = dot_ != nullptr && few * most.k <= kMostRowElements;
     a_.resize(std::max(size(most.m, most.k), dots ? static_cast<size_t>(few * most.k) : 0));
     b_.resize(size(most.k, most.n));

@@ -8,14 +8,12 @@
 
 #include "runtime/device/cpu/kernels/makers.h"
 #include "runtime/device/cpu/kernels/packed_product.h"
+#include "runtime/device/cpu/kernels/row_product.h"
 #include "runtime/device/cpu/kernels/workspace.h"
 #include "runtime/device/cpu/libraries/blas.h"
 
 namespace cgraph::device {
 namespace {
-
-// From more rows on, widening the weights pays.
-constexpr int64_t kMostRows = 8;
 
 // The edge of a block of weights that is widened.
 constexpr int64_t kEdge = 512;

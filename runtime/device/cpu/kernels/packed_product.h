@@ -1,7 +1,7 @@
 // A few rows times packed weights: blocks of 32 numbers of 8 or 4 bits, of 16 outputs side by side,
 // with an f16 scale for each block and output, and of 4 bits a minimum, too. The product of a block
-// is summed before it is scaled; so numbers are widened and nothing else, and weights are read once,
-// in the order of memory.
+// is summed before it is scaled, so numbers are widened and nothing else. Weights are read once, in
+// the order of memory.
 //
 // A block of an output is summed in four parts, and outputs are the lanes, so the bits are the same
 // whatever vectors the processor has, and however many rows are multiplied together.
@@ -29,8 +29,8 @@ struct PackedWeights {
   int64_t groups, blocks;
 };
 
-// c[r, j] = sum of x[r, i] * weight[j, i] for `rows` rows. sums[r, b] is the sum of block b of row r
-// of x, which weights with a minimum need.
+// c[r, j] = sum of x[r, i] * weight[j, i] for `rows` rows. sums[r, b] is the sum of block b of row
+// r of x, which weights with a minimum need.
 using PackedProductFunction = void (*)(const float* x, const float* sums, int64_t rows,
                                        const PackedWeights& weights, float* c);
 
@@ -118,8 +118,8 @@ class PackedProduct {
   static constexpr int kParts = 4;
   static constexpr int64_t kBlockBytes = kPackedBlock * kPackedOutputs / (nibbles ? 2 : 1);
 
-  // Computes some outputs of `rows` rows, as many as the registers hold the sums of: of row `row` on,
-  // which begins at x, and of the outputs of group g, from `lane` on.
+  // Computes outputs of `rows` rows from row `row` on, which begins at x: those of group g, from
+  // `lane` on. Registers hold the sums of so many rows.
   template <int rows>
   CGRAPH_INLINE static void AddUp(const float* x, const float* sums, int64_t row,
                                   const PackedWeights& weights, int64_t g, int lane, float* c) {

@@ -22,7 +22,7 @@ using RowProductFunction = void (*)(const Compute<T>* row, int64_t count, int64_
                                     Compute<T>* sum, int64_t sum_width);
 
 // From more rows on, packing the matrix pays.
-inline constexpr int64_t kMostRows = 4;
+inline constexpr int64_t kMostRows = 8;
 
 // Elements that are computed with as they are, in vectors of the processor's own size: compilers
 // split longer vectors into single elements.
@@ -45,9 +45,15 @@ class RowProduct {
     for (int64_t first = 0; first < columns; first += most) {
       const int64_t some = std::min(most, columns - first);
       for (int64_t i = 0; i < rows; i += together) {
-        for (int64_t r = 0; r < count; ++r) {
-          AddRows(row + r * row_width + i, matrix + i * width + first, width,
-                  std::min(together, rows - i), some, sum + r * sum_width + first);
+        const Part part{matrix + i * width + first, width, std::min(together, rows - i), some};
+        int64_t r = 0;
+        for (; r + kSide <= count; r += kSide) {
+          AddRows<kSide>(row + r * row_width + i, row_width, part, sum + r * sum_width + first,
+                         sum_width);
+        }
+        for (; r < count; ++r) {
+          AddRows<1>(row + r * row_width + i, row_width, part, sum + r * sum_width + first,
+                     sum_width);
         }
       }
     }
@@ -62,55 +68,84 @@ class RowProduct {
   // The vectors side by side: together they have the same width whatever vectors the processor has.
   static constexpr int kVectors = std::max(1, 128 / static_cast<int>(kLanes * sizeof(C)));
 
-  CGRAPH_INLINE static void AddRows(const C* row, const T* matrix, int64_t width, int64_t rows,
-                                    int64_t columns, C* sum) {
+  // Rows that are multiplied together: registers hold their sums.
+  static constexpr int kSide = kVectors <= 2 ? 2 : 1;
+
+  // Some rows and columns of the matrix.
+  struct Part {
+    const T* matrix;
+    int64_t width, rows, columns;
+  };
+
+  template <int count>
+  CGRAPH_INLINE static void AddRows(const C* row, int64_t row_width, const Part& part, C* sum,
+                                    int64_t sum_width) {
     int64_t j = 0;
-    for (; j + kVectors * kLanes <= columns; j += kVectors * kLanes) {
-      AddColumns<kVectors>(row, matrix + j, width, rows, sum + j);
+    for (; j + kVectors * kLanes <= part.columns; j += kVectors * kLanes) {
+      AddColumns<count, kVectors>(row, row_width, part, j, sum + j, sum_width);
     }
-    for (; j + kLanes <= columns; j += kLanes) AddColumns<1>(row, matrix + j, width, rows, sum + j);
-    for (; j < columns; ++j) {
-      C total[2] = {sum[j], 0};
-      for (int64_t i = 0; i < rows; ++i) {
-        total[i % 2] = Fma(row[i], static_cast<C>(matrix[i * width + j]), total[i % 2]);
+    for (; j + kLanes <= part.columns; j += kLanes) {
+      AddColumns<count, 1>(row, row_width, part, j, sum + j, sum_width);
+    }
+    for (; j < part.columns; ++j) {
+      for (int r = 0; r < count; ++r) {
+        C total[2] = {sum[r * sum_width + j], 0};
+        for (int64_t i = 0; i < part.rows; ++i) {
+          total[i % 2] = Fma(row[r * row_width + i],
+                             static_cast<C>(part.matrix[i * part.width + j]), total[i % 2]);
+        }
+        sum[r * sum_width + j] = total[0] + total[1];
       }
-      sum[j] = total[0] + total[1];
     }
   }
-  template <int vectors>
-  CGRAPH_INLINE static void AddColumns(const C* row, const T* matrix, int64_t width, int64_t rows,
-                                       C* sum) {
-    C even[vectors][kLanes], odd[vectors][kLanes];
+  template <int count, int vectors>
+  CGRAPH_INLINE static void AddColumns(const C* row, int64_t row_width, const Part& part, int64_t j,
+                                       C* sum, int64_t sum_width) {
+    C even[count][vectors][kLanes], odd[count][vectors][kLanes];
+#pragma GCC unroll 2
+    for (int r = 0; r < count; ++r) {
 #pragma GCC unroll 4
-    for (int v = 0; v < vectors; ++v) {
-      CGRAPH_FOR_LANES(l, kLanes) even[v][l] = sum[v * kLanes + l];
-      CGRAPH_FOR_LANES(l, kLanes) odd[v][l] = 0;
+      for (int v = 0; v < vectors; ++v) {
+        CGRAPH_FOR_LANES(l, kLanes) even[r][v][l] = sum[r * sum_width + v * kLanes + l];
+        CGRAPH_FOR_LANES(l, kLanes) odd[r][v][l] = 0;
+      }
     }
+    const T* matrix = part.matrix + j;
     int64_t i = 0;
-    for (; i + 2 <= rows; i += 2) {
+    for (; i + 2 <= part.rows; i += 2, matrix += 2 * part.width) {
       CGRAPH_UNROLL for (int line = 0; line < vectors * kLanes; line += kLine) {
         // Into the second-level cache, from the rows that come next; into the first it is slower.
-        __builtin_prefetch(matrix + (i + kRows) * width + line, 0, 2);
-        __builtin_prefetch(matrix + (i + kRows + 1) * width + line, 0, 2);
+        __builtin_prefetch(matrix + kRows * part.width + line, 0, 2);
+        __builtin_prefetch(matrix + (kRows + 1) * part.width + line, 0, 2);
       }
-      AddRow(row[i], matrix + i * width, even);
-      AddRow(row[i + 1], matrix + (i + 1) * width, odd);
+      AddRow(row + i, row_width, matrix, even);
+      AddRow(row + i + 1, row_width, matrix + part.width, odd);
     }
-    if (i < rows) AddRow(row[i], matrix + i * width, even);
+    if (i < part.rows) AddRow(row + i, row_width, matrix, even);
+#pragma GCC unroll 2
+    for (int r = 0; r < count; ++r) {
 #pragma GCC unroll 4
-    for (int v = 0; v < vectors; ++v) {
-      CGRAPH_FOR_LANES(l, kLanes) sum[v * kLanes + l] = even[v][l] + odd[v][l];
+      for (int v = 0; v < vectors; ++v) {
+        CGRAPH_FOR_LANES(l, kLanes) {
+          sum[r * sum_width + v * kLanes + l] = even[r][v][l] + odd[r][v][l];
+        }
+      }
     }
   }
-  template <int vectors>
-  CGRAPH_INLINE static void AddRow(C factor, const T* matrix, C (&total)[vectors][kLanes]) {
+  template <int count, int vectors>
+  CGRAPH_INLINE static void AddRow(const C* factors, int64_t row_width, const T* matrix,
+                                   C (&total)[count][vectors][kLanes]) {
 #pragma GCC unroll 4
     for (int v = 0; v < vectors; ++v) {
       C widened[1][kLanes];
       const C* x = widened[0];
       if constexpr (kIsHalf<T>) Vectors::WidenRow(matrix + v * kLanes, widened);
       else x = matrix + v * kLanes;  // compilers would keep a copy in memory
-      CGRAPH_FOR_LANES(l, kLanes) total[v][l] = Fma(factor, x[l], total[v][l]);
+#pragma GCC unroll 2
+      for (int r = 0; r < count; ++r) {
+        const C factor = factors[r * row_width];
+        CGRAPH_FOR_LANES(l, kLanes) total[r][v][l] = Fma(factor, x[l], total[r][v][l]);
+      }
     }
   }
 };

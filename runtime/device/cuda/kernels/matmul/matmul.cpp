@@ -243,7 +243,9 @@ ExecutableResult MakePackedMatmul(const Making& making) {
   const auto launch = [launcher = making.launcher, function = *function, nibbles,
                        groups = making.in(1).dims[0],
                        blocks = making.in(1).dims[1]](const Call& call) {
-    const auto half = [&](size_t i) { return static_cast<const device::F16*>(call.inputs[i].data); };
+    const auto half = [&](size_t i) {
+      return static_cast<const device::F16*>(call.inputs[i].data);
+    };
     PackedMatmul packed;
     packed.c = call.outputs[0];
     packed.x = call.inputs[0].data;
