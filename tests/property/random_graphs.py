@@ -34,6 +34,7 @@ import std.random
 actor Node(k: int) {
   state sum_: i64[4] = zeros()
   state w: f32[4, 4] = ones()
+  state v: bf16[4, 4] = reshape(iota<bf16[16]>(), [4, 4])
   state count: i64 = k
   method scale(x: i64[n]) -> i64[n] { return (x * k + 1) % 997 }
   method mix(x: i64[n], y: i64[n]) -> i64[n] { return (x - y * 2) % 1009 }
@@ -47,6 +48,7 @@ actor Node(k: int) {
     return (y: x + s, c: count)
   }
   method dense(x: f32[r, 4]) -> f32[r, 4] { return relu(x @ w) % 64.0 }
+  method weigh(x: f32[r, 4]) -> f32[r, 4] { return matmul(x, v, transpose_b: true) % 64.0 }
   method learn(x: f32[r, 4]) -> f32[r, 4] {
     w = (w + matmul(x, x, transpose_a: true)) % 8.0
     return x - 1.0
@@ -90,6 +92,7 @@ class Node:
         self.k, self.count = k, np.int64(k)
         self.sum = np.zeros(4, np.int64)
         self.w = np.ones((4, 4), np.float32)
+        self.v = np.arange(16, dtype=np.float32).reshape(4, 4)
 
     def scale(self, x): return (x * self.k + 1) % 997
     def mix(self, x, y): return (x - y * 2) % 1009
@@ -108,6 +111,8 @@ class Node:
         return (x + s, self.count)
 
     def dense(self, x): return np.maximum(x @ self.w, 0) % np.float32(64)
+
+    def weigh(self, x): return (x @ self.v.T) % np.float32(64)
 
     def learn(self, x):
         self.w = (self.w + x.T @ x) % np.float32(8)
@@ -153,7 +158,7 @@ METHODS = {
     "scale": ("v", "v"), "scale_b": ("b", "b"), "mix": ("vv", "v"), "mix_b": ("bb", "b"),
     "keep": ("v", "v"), "put": ("v", ""), "peek": ("", "v"), "two": ("v", "vv"),
     "two_b": ("b", "bb"), "total": ("v", "s"), "total_b": ("b", "s"), "spread": ("vs", "vs"),
-    "dense": ("m", "m"), "learn": ("m", "m"), "fold": ("m", "m"),
+    "dense": ("m", "m"), "learn": ("m", "m"), "fold": ("m", "m"), "weigh": ("m", "m"),
     "weave": ("vv", "v"), "piece": ("vv", "v"), "piece_b": ("bv", "v"),
     "dense": ("m", "m"), "learn": ("m", "m"), "ordered": ("v", "v"), "ordered_b": ("b", "b"),
     "greatest": ("v", "v"), "added": ("v", "v"), "added_b": ("b", "b"), "sent": ("vv", "v"),
