@@ -139,6 +139,22 @@ const C = 2 * A
 const D = D
 //^ E0320 the value of `D` needs itself)",
 
+    // weights of another dtype
+    R"(import std.tensor
+fn weighs<T: float, W: T>(x: T[n, k], w: W[k, m]) -> T[n, m] { return x @ w }
+graph g(x: f32[2, 2], h: f16[2, 2], d: f64[2, 2], i: i64[2, 2]) -> f32[2, 2] {
+  let a = weighs(h, x)
+  //^ E0407 `T` is f16 by another argument; cast<f16>(...) converts, or cast<f32>(...) the other
+  let b = weighs(d, h)
+  //^ E0407 `T` is f64 by another argument; cast<f64>(...) converts
+  let c = weighs(x, i)
+  //^ E0529 `W` stands for the dtypes of class float
+  let e = weighs(w: d, x: x)
+  //^ E0407 `T` is f32 by another argument; cast<f32>(...) converts
+  return weighs(x, h)
+}
+fn own<W: W>(w: W[n]) -> W[n] { return w }
+//^ E0423 `W` is no class of dtypes; there are any, number, float and int)",
     // arguments
     R"(import std.tensor
 fn f(x: f32, y: f32 = 1.0) -> f32 { return x + y }
