@@ -2,8 +2,8 @@
 //
 // Each rewrite is a pass of its own with a name, can be turned off by it, and reports what it did.
 // `attention` rounds otherwise than what it replaces. The others are about operations between
-// devices. Their results are the same to the last bit wherever collectives reduce in the order of the
-// ranks, as ours do; a library that does not (NCCL) gives another rounding for either form.
+// devices. Their results are the same to the last bit wherever collectives reduce in the order of
+// the ranks, as ours do; a library that does not (NCCL) gives another rounding for either form.
 #ifndef CGRAPH_COMPILER_GRAPH_REWRITE_H_
 #define CGRAPH_COMPILER_GRAPH_REWRITE_H_
 

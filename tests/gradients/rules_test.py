@@ -198,8 +198,9 @@ def layers():
                f"{attend}(a, *(x[:, :4] for x in (b, c)))", a=real(1, 3, 5), b=real(1, 6, 5),
                c=real(1, 6, 7), i=np.array(4))
     x = real(1, 70, 4)
-    yield Case("attention", "attention(a, b, c, causal: true)", f"{attend}(a, b, c, is_causal=True)",
-               low=False, a=x, b=real(1, 70, 4), c=real(1, 70, 4))
+    yield Case("attention", "attention(a, b, c, causal: true)",
+               f"{attend}(a, b, c, is_causal=True)", low=False,
+               a=x, b=real(1, 70, 4), c=real(1, 70, 4))
     x = real(2, 1, 3, 4)
     yield Case("rope", "rope(a, from: i, pairs: {P})".replace("{P}", '"adjacent"'), a=x,
                i=np.array([70, 2]))

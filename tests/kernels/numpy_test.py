@@ -484,7 +484,8 @@ def rows(cases):
 # [*b, h, n, e], [*b, g, m, e] and [*b, g, m, d]: one query and many, heads that share keys, tiles
 # that end within a head, odd sizes, no keys.
 ATTENTIONS = [((), 1, 1, 1, 1, 1, 1), ((), 9, 3, 1, 70, 64, 64), ((2,), 4, 2, 5, 100, 20, 33),
-              ((2, 3), 2, 1, 7, 130, 8, 16), ((), 4, 4, 130, 130, 32, 32), ((), 6, 1, 64, 65, 16, 48),
+              ((2, 3), 2, 1, 7, 130, 8, 16), ((), 4, 4, 130, 130, 32, 32),
+              ((), 6, 1, 64, 65, 16, 48),
               ((), 2, 2, 3, 3, 5, 130), ((1,), 2, 1, 0, 4, 8, 8), ((2,), 2, 2, 97, 300, 16, 16)]
 STORED = [("f32", "f32"), ("f64", "f64"), ("f16", "f16"), ("bf16", "bf16"), ("f32", "f16"),
           ("f32", "bf16"), ("f16", "bf16"), ("bf16", "f16"), ("f64", "f32"), ("f64", "bf16")]
@@ -555,8 +556,8 @@ def attention(cases, dtype, stored, sizes, causal):
         more = more.replace("length: d", "length: l")
         given = [q, k, v, y, gy, *given[3:]]
         for name, expected in zip("qkv", attend_grad(*wide, gy.astype(np.float64), scale, sees)):
-            cases.add("attention_grad", dtype, f"attention_grad(a, b, c, d, e, {more}).{name}", given,
-                      expected, scale=8 * math.sqrt(max(n * h // g, 1)),
+            cases.add("attention_grad", dtype, f"attention_grad(a, b, c, d, e, {more}).{name}",
+                      given, expected, scale=8 * math.sqrt(max(n * h // g, 1)),
                       result=dtype if name == "q" else stored, **stores)
 
 

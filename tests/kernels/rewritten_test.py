@@ -2,8 +2,8 @@
 """Attention that is written out gives what the op gives that the compiler makes of it, and is made
 of it where its uses and shapes allow that, and nowhere else.
 
-Each method below is run as it is written, with `--no-rewrite=attention`, and as the compiler has it;
-results are compared. Behind each stands what is in its graph afterwards.
+Each method below is run as it is written, with `--no-rewrite=attention`, and as the compiler has
+it; results are compared. Behind each stands what is in its graph afterwards.
 
   rewritten_test.py --cgc build/release/cgc --cgrun build/release/cgrun
 """
@@ -52,13 +52,15 @@ METHODS = [
     ("as_op", "6, 2, 8", "1", KEYS + "    return attention(q, keys, values, causal: true)", CACHE),
     ("halves", "3, 1, 8", "1",
      KEYS.replace("f32", "f16").replace("kc", "hk").replace("vc", "hv") +
-     "    return softmax(q @ transpose(cast<f32>(keys))) @ cast<f32>(values)", {**CACHE, "cast": 0}),
+     "    return softmax(q @ transpose(cast<f32>(keys))) @ cast<f32>(values)",
+     {**CACHE, "cast": 0}),
     # What is read otherwise, masked otherwise, or differs in length stays.
     ("kept", "4, 5, 8", "4, 6, 8",
      "let p = softmax(q @ transpose(k))\n    return p @ k + sum(p)", AS_IT_WAS),
     ("masked", "4, 5, 8", "5, 6",
-     "let w = stack([k, k, k, k])\n    let x = concat([q, slice(q, dim: 1, from: 0, length: 1)], dim: 1)"
-     "\n    return softmax(q @ transpose(x) + w) @ x", AS_IT_WAS),
+     "let w = stack([k, k, k, k])\n"
+     "    let x = concat([q, slice(q, dim: 1, from: 0, length: 1)], dim: 1)\n"
+     "    return softmax(q @ transpose(x) + w) @ x", AS_IT_WAS),
     ("other_dim", "4, 5, 8", "4, 5, 8", "return softmax(q @ transpose(k), dim: 1) @ k", AS_IT_WAS),
     ("other_rows", "3, 1, 8", "1",
      KEYS.replace("vc, dim: 1, from: 0", "vc, dim: 1, from: 1")
@@ -70,8 +72,8 @@ METHODS = [
 def program(place):
     methods, parameters, calls, results = [], [], [], []
     for name, q, k, body, _ in METHODS:
-        methods.append(f"  method {name}(q: f32[{q}], k: f32[{k}]) -> f32[{q}] {{\n    {body.lstrip()}"
-                       f"\n  }}\n")
+        methods.append(f"  method {name}(q: f32[{q}], k: f32[{k}]) -> f32[{q}] {{\n"
+                       f"    {body.lstrip()}\n  }}\n")
         parameters += [f"{name}_q: f32[{q}]", f"{name}_k: f32[{k}]"]
         calls.append(f"{name}: a.{name}({name}_q, {name}_k)")
         results.append(f"{name}: f32[{q}]")
@@ -85,8 +87,9 @@ def shape(text):
 
 
 def graph(options, folder, more=()):
-    return subprocess.run([options.cgc, "compile", "x.cgraph", "-o", "x.cgplan", "-q", "--emit", "graph",
-                           *more], cwd=folder, check=True, text=True, stdout=subprocess.PIPE).stdout
+    command = [options.cgc, "compile", "x.cgraph", "-o", "x.cgplan", "-q", "--emit", "graph", *more]
+    return subprocess.run(command, cwd=folder, check=True, text=True,
+                          stdout=subprocess.PIPE).stdout
 
 
 def run(options, folder):

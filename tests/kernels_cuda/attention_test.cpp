@@ -11,11 +11,13 @@ struct AttentionCase {
   int64_t heads, groups, queries, keys, e, d;
   std::vector<int64_t> lengths = {};  // of the batch, or one; empty: all keys
 };
-// One query and many, tiles that end within a head, odd sizes, elements of more than a tile, none.
+// One query and many, tiles that end within a head, odd sizes, elements of more than a tile, none;
+// keys in several parts.
 const AttentionCase kAttentions[] = {
     {{}, 1, 1, 1, 1, 1, 1},          {{}, 9, 3, 1, 70, 64, 64, {40}},
     {{2}, 4, 2, 5, 100, 20, 33},     {{2, 3}, 2, 1, 7, 130, 8, 16, {7, 130, 64, 65, 99, 8}},
     {{}, 2, 2, 70, 70, 16, 16},      {{}, 6, 1, 33, 65, 16, 80, {40}},
+    {{2}, 4, 2, 2, 700, 4, 70, {600, 3}}, {{}, 6, 2, 1, 512, 8, 8},
     {{2}, 1, 1, 3, 5, 130, 4, {3, 5}}, {{1}, 2, 1, 0, 4, 8, 8}, {{}, 2, 1, 3, 9, 4, 4, {3}},
 };
 struct StoredTypes { DType q, k; };

@@ -1,11 +1,11 @@
-// softmax(q @ transpose(k) * scale) @ v in one call becomes one op, attention, and so does what is
-// masked by causal_mask. Keys that are repeated for several heads of q, by unsqueeze and expand, are
-// read where they were before that. Where k and v are the first rows of a cache, by slices whose
-// length is known while running, the op takes the cache and the length; so does an attention that was
+// softmax(q @ transpose(k) * scale) @ v in one call becomes one op, attention, and so does what
+// causal_mask masks. Keys that are repeated for several heads, by unsqueeze and expand, are read
+// where they were before that. Where k and v are the first rows of a cache, by slices whose length
+// is known while running, the op takes the cache and the length; so does an attention that was
 // written as one.
 //
-// Scores that anything else reads stay: the gradient of softmax reads its result, so a forward call of
-// a training is as it was written.
+// Scores that anything else reads stay: the gradient of softmax reads its result, so a forward call
+// of a training is as it was written.
 #include <bit>
 #include <cstring>
 #include <utility>
@@ -261,8 +261,8 @@ class AttentionRewriter {
     keys.length = slice.operands[2].value;
     keys.slice = graph_.values[slice.results[0]].producer;
   }
-  // Returns whether an expand repeats only the dimension before rows and elements, by an extent that
-  // is known, behind one that is.
+  // Returns whether an expand repeats only the dimension before rows and elements, by an extent
+  // that is known, behind one that is.
   bool IsRepeated(const Op& expand) const {
     const Dims& from = Get(expand.operands[0].value).type.dims;
     const Dims& to = Get(expand.results[0]).type.dims;
@@ -298,7 +298,7 @@ class AttentionRewriter {
     const Use q = As(found.q, found.q_dims), k = As(found.k.value, found.k.dims),
               v = As(found.v.value, found.v.dims);
     for (const Keys* keys : {&found.k, &found.v}) {
-      if (keys->slice.valid()) graph_.ops[keys->slice].fails = false;  // the attention fails instead
+      if (keys->slice.valid()) graph_.ops[keys->slice].fails = false;  // this op fails instead
     }
     Op& op = graph_.ops[found.last];
     op.name = "attention";

@@ -494,6 +494,11 @@ TEST_CASE("look says what another op would", "[look]") {
   CHECK(!look(sizes("update", {3, 4}, {1, 2}), {2, 3}));
   CHECK(error == "update of 2 elements from 3 on, of a dimension of 4");
   CHECK(look(sizes("update", {}, {}), {}));
+  CHECK(look(sizes("attention", {5}, {2}), {5}));
+  CHECK(!look(sizes("attention", {5}, {2}), {1}));
+  CHECK(error == "attention: length is 1, and must be 2 to 5, the queries to the rows of k");
+  CHECK(!look(sizes("attention", {5}, {0}), {6}));
+  CHECK(error == "attention: length is 6, and must be 0 to 5, the rows of k");
 
   const OperandType number = TypeOf(Value(DType::i64, {}).tensor);
   const auto makes = [&](std::vector<OperandType> operands, const Attributes& attributes,
@@ -508,6 +513,10 @@ TEST_CASE("look says what another op would", "[look]") {
   CHECK(!makes({}, sizes("update_row", {}, {})));
   CHECK(!makes({number}, sizes("update", {3, 4}, {1})));
   CHECK(!makes({number}, sizes("update", {3, 4}, {1, 2})));
+  CHECK(makes({TypeOf(Value(DType::i64, {4}).tensor)}, sizes("attention", {5}, {0})));
+  CHECK(!makes({TypeOf(Value(DType::i32, {}).tensor)}, sizes("attention", {5}, {0})));
+  CHECK(!makes({number, number}, sizes("attention", {5}, {0})));
+  CHECK(!makes({number}, sizes("attention", {5}, {})));
   CHECK(!makes({number}, sizes("relu", {3}, {})));
   CHECK(!makes({number}, {.lists = {{"extents", {3}}, {"lengths", {}}}}));
   CHECK(!makes({number}, {.texts = {{"op", "update_row"}}}));
@@ -565,6 +574,92 @@ TEST_CASE("check and sleep", "[debug]") {
   const auto slept = std::chrono::steady_clock::now() - start;
   CHECK(slept >= std::chrono::milliseconds(20));
   CHECK(slept < std::chrono::seconds(5));
+}
+
+TEST_CASE("attention refuses what does not fit", "[attention]") {
+  const Attributes attributes = {.ints = {{"causal", 0}}, .floats = {{"scale", 1}}};
+  const auto type = [](std::vector<int64_t> dims, DType dtype = DType::f32) {
+    return TypeOf(Value(dtype, std::move(dims)).tensor);
+  };
+  const OperandType q = type({2, 4, 3, 8}), k = type({2, 2, 5, 8}), v = type({2, 2, 5, 6}),
+                    y = type({2, 4, 3, 6}), length = type({2}, DType::i64);
+  const auto makes = [&](std::vector<OperandType> in, const OperandType& out,
+                         const char* kernel = "attention") {
+    return TryMake(kernel, std::move(in), {out}, attributes).ok();
+  };
+  CHECK(makes({q, k, v}, y));
+  CHECK(makes({q, k, v, length}, y, "attention_prefix"));
+  CHECK(makes({q, k, v, type({}, DType::i64)}, y, "attention_prefix"));
+  CHECK(makes({q, k, v, type({1}, DType::i64)}, y, "attention_prefix"));
+  CHECK(makes({q, type({2, 2, 5, 8}, DType::f16), type({2, 2, 5, 6}, DType::f16)}, y));
+  CHECK(!makes({q, k}, y));
+  CHECK(!makes({q, k, v, length}, y));
+  CHECK(!makes({q, k, v}, y, "attention_prefix"));
+  CHECK(!makes({q, k, v, type({2}, DType::i32)}, y, "attention_prefix"));
+  CHECK(!makes({q, k, v, type({3}, DType::i64)}, y, "attention_prefix"));
+  CHECK(!makes({q, k, v, type({2, 2}, DType::i64)}, y, "attention_prefix"));
+  // Heads that are no multiple, none at all, and other extents that differ.
+  CHECK(!makes({q, type({2, 3, 5, 8}), type({2, 3, 5, 6})}, y));
+  CHECK(!makes({q, type({2, 0, 5, 8}), type({2, 0, 5, 6})}, y));
+  CHECK(!makes({q, type({2, 2, 5, 7}), v}, y));
+  CHECK(!makes({q, k, type({2, 2, 4, 6})}, y));
+  CHECK(!makes({q, k, type({2, 1, 5, 6})}, y));
+  CHECK(!makes({q, type({1, 2, 5, 8}), type({1, 2, 5, 6})}, y));
+  CHECK(!makes({q, k, v}, type({2, 4, 3, 8})));
+  CHECK(!makes({q, k, v}, type({4, 3, 6})));
+  CHECK(!makes({type({3, 8}), type({5, 8}), type({5, 6})}, type({3, 6})));
+  CHECK(!makes({type({1, 3, 100'000}), type({1, 5, 100'000}), type({1, 5, 6})}, type({1, 3, 6})));
+  // Dtypes: k and v alike, no longer than q's, and floats.
+  CHECK(!makes({q, type({2, 2, 5, 8}, DType::f16), v}, y));
+  CHECK(!makes({q, type({2, 2, 5, 8}, DType::f64), type({2, 2, 5, 6}, DType::f64)}, y));
+  CHECK(!makes({q, type({2, 2, 5, 8}, DType::i8), type({2, 2, 5, 6}, DType::i8)}, y));
+  CHECK(!makes({q, k, v}, type({2, 4, 3, 6}, DType::f64)));
+  OperandType dynamic = q, result = y;
+  dynamic.dynamic[1] = result.dynamic[1] = true;  // heads: as many as k has, or known
+  CHECK(!makes({dynamic, k, v}, result));
+  CHECK(!TryMake("attention", {q, k, v}, {y}, {.ints = {{"causal", 0}}}).ok());
+  CHECK(!TryMake("attention", {q, k, v}, {y}, {.floats = {{"scale", 1}}}).ok());
+  const auto grad = [&](std::vector<OperandType> in, std::vector<OperandType> out) {
+    return TryMake("attention_grad", std::move(in), std::move(out), attributes).ok();
+  };
+  CHECK(grad({q, k, v, y, y}, {q, k, v}));
+  CHECK(!grad({q, k, v, y, q}, {q, k, v}));
+  CHECK(!grad({q, k, v, y}, {q, k, v}));
+  CHECK(!grad({q, k, v, y, y}, {q, v, k}));
+  CHECK(!grad({q, k, v, y, y}, {q, k}));
+}
+
+TEST_CASE("rope refuses what does not fit", "[attention]") {
+  const auto type = [](std::vector<int64_t> dims, DType dtype = DType::f32) {
+    return TypeOf(Value(dtype, std::move(dims)).tensor);
+  };
+  const auto makes = [&](const char* kernel, const OperandType& x, std::vector<OperandType> more,
+                         const char* pairs = "halves") {
+    more.insert(more.begin(), x);
+    return TryMake(kernel, std::move(more), {x},
+                   {.ints = {{"inverse", 0}}, .floats = {{"theta", 1e4}},
+                    .texts = {{"pairs", pairs}}}).ok();
+  };
+  const OperandType x = type({2, 4, 3, 8}), at = type({}, DType::i64),
+                    table = type({4}, DType::f64);
+  CHECK(makes("rope", x, {at}));
+  CHECK(makes("rope", x, {type({2}, DType::i64)}, "adjacent"));
+  CHECK(makes("rope_by", x, {at, table}));
+  CHECK(makes("rope_at", x, {type({3}, DType::i64)}));
+  CHECK(makes("rope_at_by", x, {type({2, 3}, DType::i64), table}));
+  CHECK(!makes("rope", x, {at}, "both"));
+  CHECK(!makes("rope", x, {type({3}, DType::i64)}));
+  CHECK(!makes("rope", x, {type({}, DType::i32)}));
+  CHECK(!makes("rope", x, {at, table}));
+  CHECK(!makes("rope_by", x, {at}));
+  CHECK(!makes("rope_by", x, {at, type({4})}));
+  CHECK(!makes("rope_by", x, {at, type({8}, DType::f64)}));
+  CHECK(!makes("rope_at", x, {at}));
+  CHECK(!makes("rope_at", x, {type({4}, DType::i64)}));
+  CHECK(!makes("rope", type({2, 4, 3, 7}), {at}));
+  CHECK(!makes("rope", type({3, 8}), {at}));
+  CHECK(!makes("rope", type({2, 4, 3, 8}, DType::i64), {at}));
+  CHECK(!makes("rope", type({2, 4, 3, 100'000}), {at}));
 }
 
 TEST_CASE("what plans may not say", "[make]") {

@@ -15,6 +15,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "runtime/device/cpu/kernels/attention/tiles.h"
 #include "runtime/device/cpu/kernels/block_product.h"
 #include "runtime/device/cpu/kernels/dot_product.h"
 #include "runtime/device/cpu/kernels/elementwise/loop_templates.h"
@@ -349,6 +350,87 @@ void CheckBlockProduct() {
 TEST_CASE("every version of a block's product sums in the order of the terms") {
   CheckBlockProduct<F16>();
   CheckBlockProduct<BF16>();
+}
+
+// Multiplies tiles of every number of rows that the loop takes together, and adds to them.
+template <typename C>
+void CheckTileProduct() {
+  constexpr int64_t kDepth = 37, kColumns = 2 * kPanelColumns<C>;
+  for (int64_t rows : {1, 2, 3, 5, 6, 7, 13}) {
+    const std::vector<C> a = Elements<C>(rows * kDepth, 7), b = Elements<C>(kDepth * kColumns, 0);
+    for (const bool add : {false, true}) {
+      for (const auto& [a_row, a_step] : {std::pair{kDepth, int64_t{1}}, {int64_t{1}, rows}}) {
+        std::vector<C> expected(rows * kColumns);
+        for (int64_t i = 0; i < rows * kColumns; ++i) {
+          C sum = add ? C(0.5) : C(0);
+          for (int64_t l = 0; l < kDepth; ++l) {
+            sum = Fma(a[i / kColumns * a_row + l * a_step], b[l * kColumns + i % kColumns], sum);
+          }
+          expected[i] = sum;
+        }
+        const auto run = [&, a_row = a_row, a_step = a_step](auto function) {
+          std::vector<C> c(rows * kColumns, C(0.5));
+          function({a.data(), a_row, a_step, b.data(), kColumns, c.data(), kColumns, rows,
+                    kColumns, kDepth, add});
+          return c;
+        };
+        CHECK(run(Versions<TileProductLoop<16, C>>::Baseline) == expected);
+        if (HasAvx2()) CHECK(run(Versions<TileProductLoop<32, C>>::Avx2) == expected);
+        if (HasAvx512()) CHECK(run(Versions<TileProductLoop<64, C>>::Avx512) == expected);
+      }
+    }
+  }
+}
+
+// Makes scores, probabilities of them and gradients, of keys and elements at the seams of vectors.
+template <typename C>
+void CheckTiles() {
+  constexpr int64_t kQueries = 3, kWidth = 40;
+  for (int64_t length : {1, 7, 8, 16, 33}) {
+    for (int64_t keys : {int64_t{1}, int64_t{4}, int64_t{66}, kTileKeys}) {
+      const std::vector<C> q = Elements<C>(kQueries * length, 7), k = Elements<C>(keys * length, 0);
+      const auto run = [&](auto dots, auto transpose, auto softmax, auto gradient) {
+        std::vector<C> scores(kQueries * kTileKeys, C(0)), turned(length * kTileKeys, C(1));
+        dots(q.data(), kQueries, k.data(), keys, length, scores.data());
+        for (C& score : scores) score /= C(100);
+        transpose(k.data(), length, keys, length, turned.data());
+        std::vector<C> made(kQueries * kWidth, C(0.5)), gradients = scores, first = scores;
+        const int64_t visible[kQueries] = {keys, keys / 2, 0};
+        RunningRow<C> running[kQueries] = {{C(-3), 2}, kNoScores<C>, kNoScores<C>};
+        softmax(scores.data(), kQueries, keys, visible, running, made.data(), kWidth);
+        const C shift[kQueries] = {C(0.5), C(-1), C(0)};
+        RunningRow<C> sums[kQueries] = {running[0], running[1], {C(0), 1}};
+        gradient(first.data(), gradients.data(), kQueries, keys, visible, sums, shift);
+        for (const std::vector<C>* more : {&turned, &made, &first, &gradients}) {
+          scores.insert(scores.end(), more->begin(), more->end());
+        }
+        for (const RunningRow<C>& row : running) {
+          scores.push_back(row.most);
+          scores.push_back(static_cast<C>(row.sum));
+        }
+        return scores;
+      };
+      const std::vector<C> expected =
+          run(Versions<TileDots<C>>::Baseline, Versions<TransposeTile<C>>::Baseline,
+              Versions<TileSoftmax<C>>::Baseline, Versions<TileSoftmaxGrad<C>>::Baseline);
+      if (HasAvx2()) {
+        CHECK(Different(run(Versions<TileDots<C>>::Avx2, Versions<TransposeTile<C>>::Avx2,
+                            Versions<TileSoftmax<C>>::Avx2, Versions<TileSoftmaxGrad<C>>::Avx2),
+                        expected) == 0);
+      }
+      if (HasAvx512()) {
+        CHECK(Different(run(Versions<TileDots<C>>::Avx512, Versions<TransposeTile<C>>::Avx512,
+                            Versions<TileSoftmax<C>>::Avx512, Versions<TileSoftmaxGrad<C>>::Avx512),
+                        expected) == 0);
+      }
+    }
+  }
+}
+TEST_CASE("every version of attention's loops gives the same bits") {
+  CheckTileProduct<float>();
+  CheckTileProduct<double>();
+  CheckTiles<float>();
+  CheckTiles<double>();
 }
 
 template <template <typename> typename Taking, typename C>

@@ -69,8 +69,8 @@ inline int64_t Product(const Tensor& tensor, int first, int last) {
   return product;
 }
 
-// Returns which element of `part`, without its last `own` dimensions, goes with element i of `whole`
-// without its last `whole_own`, where it broadcasts to that by NumPy's rules.
+// Returns which element of `part`, without its last `own` dimensions, goes with element i of
+// `whole` without its last `whole_own`, where it broadcasts to that by NumPy's rules.
 inline int64_t BroadcastIndex(const Tensor& part, int own, const Tensor& whole, int whole_own,
                               int64_t i) {
   int64_t index = 0, size = 1;

@@ -78,7 +78,7 @@ class CopyKernel {
   int64_t width_;  // bytes
 };
 
-// Makes a kernel that fails where one of the lengths that attention is given is not in least .. most
+// Makes a kernel that fails where a length that attention is given is not in least .. most
 // (attention/attention.cpp).
 ExecutableResult MakeLookAtLengths(const Making& making, int64_t least, int64_t most);
 

@@ -1,10 +1,10 @@
 // attention(q, k, v): softmax(q @ transpose(k) * scale) @ v of each head, and its gradient, tile by
 // tile with running maxima: no matrix of scores is ever in memory.
 //
-// q is [*b, h, n, e], k [*b, g, m, e] and v [*b, g, m, d], where h / g query heads follow one another
-// that read the same head of k and v. So the queries of such a group are rows of one matrix, a block
-// of which takes the keys tile by tile. What is f16 or bf16 is widened on the way, q once and k and v
-// by tiles, and everything is computed in f32.
+// q is [*b, h, n, e], k [*b, g, m, e] and v [*b, g, m, d], where h / g query heads that follow one
+// another read the same head of k and v. So the queries of such a group are rows of one matrix, a
+// block of which takes the keys tile by tile. f16 and bf16 are widened on the way, q once and k and
+// v by tiles, and everything is computed in f32.
 #include <cmath>
 #include <vector>
 
@@ -53,7 +53,7 @@ Conversion ConversionFor(DType dtype) {
   return conversion;
 }
 
-// Tensor: one of the operands, by rows of `columns` elements.
+// How the rows of a tensor are brought to where they are computed with.
 template <typename C>
 struct Matrix {
   DType dtype;
@@ -96,7 +96,7 @@ struct Extents {
   int64_t together() const { return heads / groups; }   // query heads of a head of k and v
 };
 
-// A block of queries: rows [first, first + rows) of a group, of `heads` heads.
+// A block of queries: rows [first, first + rows) of a group.
 struct QueryBlock { int64_t first, rows; };
 
 // Attention: what the kernel and its gradient have in common.
@@ -148,7 +148,8 @@ class Attention {
   // heads.
   template <typename Use>
   static void ForBlocks(const Extents& extents, Use use) {
-    const int64_t n = extents.queries, heads = std::max<int64_t>(1, kTileRows / std::max(n, int64_t{1}));
+    const int64_t n = extents.queries;
+    const int64_t heads = std::clamp<int64_t>(kTileRows / std::max<int64_t>(n, 1), 1, kTileRows);
     for (int64_t h = 0; h < extents.together(); h += heads) {
       const int64_t rows = n * std::min(heads, extents.together() - h);
       for (int64_t i = 0; i < rows; i += kTileRows) {
@@ -161,7 +162,8 @@ class Attention {
   int64_t SeeKeys(const Extents& extents, const QueryBlock& block, int64_t length) {
     int64_t most = 0;
     for (int64_t r = 0; r < block.rows; ++r) {
-      const int64_t hidden = causal_ ? extents.queries - 1 - (block.first + r) % extents.queries : 0;
+      const int64_t behind = extents.queries - 1 - (block.first + r) % extents.queries;
+      const int64_t hidden = causal_ ? behind : 0;
       sees_[r] = std::max<int64_t>(0, length - hidden);
       most = std::max(most, sees_[r]);
     }
@@ -275,8 +277,8 @@ class AttentionKernel final : public Kernel, Attention<C> {
 };
 
 // The gradient walks twice over the keys that a block of queries sees: once for the greatest score
-// and the sum of each row, and once for the probabilities and what is made of them. What k and v get
-// is added up for a whole head of theirs.
+// and the sum of each row, and once for the probabilities and what is made of them. What k and v
+// get is added up for a whole head of theirs.
 template <typename C>
 class AttentionGradKernel final : public Kernel, Attention<C> {
  public:
@@ -346,7 +348,7 @@ class AttentionGradKernel final : public Kernel, Attention<C> {
     return this->k_.RowsOf(k + first * e * this->k_.width, keys, e, this->keys_.data());
   }
 
-  // Adds what the keys from `first` on give to q, and what the block gives to them and their values.
+  // Adds what keys from `first` on give to q, and what the block gives to them and their values.
   void AddTile(const QueryBlock& block, int64_t first, int64_t keys, const char* k, const char* v,
                int64_t e, int64_t d) {
     const int64_t e_width = Padded<C>(e), d_width = Padded<C>(d);

@@ -1,6 +1,6 @@
 // rope(x): pairs of elements turned by an angle that grows with the position, with the pairs (2i,
-// 2i + 1) or (i, i + e/2). x is [*b, h, n, e]. The positions are those of `from` on, or a list; each
-// is one for all of the batch, or differs from element to element of it.
+// 2i + 1) or (i, i + e/2). x is [*b, h, n, e]. The positions are those of `from` on, or a list;
+// they broadcast to the batch.
 #include <cstring>
 #include <vector>
 
@@ -133,7 +133,8 @@ constexpr int64_t kMostPairs = 1 << 12;
 Status CheckPositions(const Request& request, bool listed) {
   const OperandType& x = request.inputs[0];
   OperandType at = request.inputs[1], batch = x;
-  if (at.dtype != DType::i64 || (listed && (at.rank == 0 || !SameDim(at, at.rank - 1, x, x.rank - 2)))) {
+  const bool suits = !listed || (at.rank > 0 && SameDim(at, at.rank - 1, x, x.rank - 2));
+  if (at.dtype != DType::i64 || !suits) {
     return Invalid(request, fmt::format("{} does not say where the rows of {} are", TypeText(at),
                                         TypeText(x)));
   }
@@ -164,11 +165,13 @@ KernelResult MakeRopeOf(const Request& request, bool listed, bool has_table) {
   }
   CGRAPH_RETURN_IF_ERROR(CheckPositions(request, listed));
   CGRAPH_RETURN_IF_ERROR(CheckFrequencies(request, has_table));
-  if (const auto inverse = BoolAttribute(request, "inverse"); !inverse.ok()) return inverse.status();
+  const Result<bool> inverse = BoolAttribute(request, "inverse");
+  if (!inverse.ok()) return inverse.status();
   const Result<std::string> pairs = TextAttribute(request, "pairs");
   if (!pairs.ok()) return pairs.status();
   if (*pairs != "halves" && *pairs != "adjacent") {
-    return Invalid(request, fmt::format("pairs are \"halves\" or \"adjacent\", not \"{}\"", *pairs));
+    return Invalid(request,
+                   fmt::format("pairs are \"halves\" or \"adjacent\", not \"{}\"", *pairs));
   }
   if (x.dtype != request.outputs[0].dtype || !Contains(DTypes::kFloat, x.dtype)) {
     return NoKernel(request);

@@ -1,5 +1,5 @@
-// The loops of attention over tiles of scores: some queries times some keys. Every sum is made in an
-// order that depends on the shapes alone, so that all versions of a loop give the same bits.
+// The loops of attention over tiles of scores: some queries times some keys. Every sum is made in
+// an order that depends on the shapes alone, so that all versions of a loop give the same bits.
 //
 // Rows of a tile are `kTileKeys` apart, and matrices that are multiplied have rows of whole panels,
 // Padded<C>(columns) elements.
@@ -16,8 +16,8 @@
 
 namespace cgraph::device {
 
-// Measured on a Zen 4 with heads of 64 and of 32: 64 keys take 7 to 10 % longer, 256 keys as long; 48
-// rows 6 % longer, 192 as long. A row whose scores are not seen costs as much as one whose are.
+// Measured on a Zen 4 with heads of 64 and of 32: 64 keys take 7 to 10 % longer, 256 keys as long;
+// 48 rows take 6 % longer.
 inline constexpr int64_t kTileRows = 96, kTileKeys = 128;
 
 template <typename C>
@@ -93,11 +93,12 @@ class TileProductLoop {
   }
 };
 
-// to[l, j] = from[j, l] for `rows` rows of `columns` elements, which are `width` apart. Rows of `to`
-// are kTileKeys apart, and are 0 behind the rows.
+// to[l, j] = from[j, l] for `rows` rows of `columns` elements, which are `width` apart. Rows of
+// `to` are kTileKeys apart, and are 0 behind the rows.
 template <typename C>
 struct TransposeTile {
-  CGRAPH_INLINE static void Run(const C* from, int64_t width, int64_t rows, int64_t columns, C* to) {
+  CGRAPH_INLINE static void Run(const C* from, int64_t width, int64_t rows, int64_t columns,
+                                C* to) {
     constexpr int kTogether = 8;
     for (int64_t l = 0; l < columns; l += kTogether) {
       const int64_t some = std::min<int64_t>(kTogether, columns - l);
@@ -202,8 +203,8 @@ struct TileSoftmax {
   }
 };
 
-// Makes probabilities of a tile's scores, exp(score - most) / sum, and of the gradients of these the
-// gradients of the scores: the probability times what the gradient is more than `shift`.
+// Makes probabilities of a tile's scores, exp(score - most) / sum, and of the gradients of these
+// the gradients of the scores: the probability times what the gradient is more than `shift`.
 template <typename C>
 struct TileSoftmaxGrad {
   CGRAPH_INLINE static void Run(C* scores, C* gradients, int64_t rows, int64_t keys,

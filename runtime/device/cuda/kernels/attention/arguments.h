@@ -6,12 +6,12 @@
 
 namespace cgraph::cuda {
 
-inline constexpr int kAttentionTile = 64;  // queries, keys and columns that a block works on at once
+inline constexpr int kAttentionTile = 64;  // queries, keys and columns of a block's work
 
-// What the gradient needs of a row of scores.
+// What the gradient needs of a row of scores, and what joins the parts of its keys.
 struct RowStatistics {
   double most, sum;  // the greatest score, and the sum of what exp() gives of all less it
-  double shift;      // the sum of the result times its gradient
+  double shift;      // for the gradient: the sum of the result times its gradient
 };
 
 // q is [*b, h, n, e], k [*b, g, m, e], v [*b, g, m, d]; `length` is read where has_length says so.
@@ -23,12 +23,14 @@ struct Attention {
   const void* gy = nullptr;
   void* k_out = nullptr;
   void* v_out = nullptr;
-  RowStatistics* statistics = nullptr;  // of each row of q
+  RowStatistics* statistics = nullptr;  // of each row of q; where keys are split, for each part
+  void* parts = nullptr;                // [splits, rows of q, d]: what each part of the keys gives
+  int64_t splits = 1, keys_each = 0;    // parts of the keys, and how many keys each has at the most
   int32_t causal = false, has_length = false;
   double scale = 1;
 };
-static_assert(sizeof(Attention) == 4 * sizeof(View) + 6 * sizeof(void*) + 2 * sizeof(int32_t) +
-                                       sizeof(double));  // no padding
+static_assert(sizeof(Attention) == 4 * sizeof(View) + 7 * sizeof(void*) + 2 * sizeof(int64_t) +
+                                       2 * sizeof(int32_t) + sizeof(double));  // no padding
 
 // x and the result are [*b, h, n, e].
 struct Rope {

@@ -20,9 +20,7 @@ Result<CUfunction> Find(const Making& making, const std::string& name) {
 struct Tiles {
   int64_t rows, keys, e, d;
 
-  explicit Tiles(const Call& call) {
-    const Dims q = BoundsOf(call.inputs[0]), k = BoundsOf(call.inputs[1]),
-               v = BoundsOf(call.inputs[2]);
+  Tiles(const Dims& q, const Dims& k, const Dims& v) {
     const int rank = static_cast<int>(q.rank);
     const int64_t matrices = k.Product(0, rank - 2);
     const int64_t together = k.of[rank - 3] == 0 ? 0 : q.of[rank - 3] / k.of[rank - 3];
@@ -75,21 +73,44 @@ struct Parts {
   }
 };
 
+// How many parts the keys of a head are cut into, where few queries leave a GPU without work. The
+// bounds of the extents alone say it, so that all GPUs give the same bits.
+int64_t SplitsOf(const Tiles& tiles, int64_t keys) {
+  constexpr int64_t kEnough = 64, kMost = 32, kTilesEach = 4;
+  if (tiles.rows * tiles.d >= kEnough) return 1;
+  return std::clamp<int64_t>(Tiles::Of(keys) / kTilesEach, 1, kMost);
+}
+
 ExecutableResult MakeForward(const Making& making, bool has_length) {
   Result<Parts> parts = Parts::Make(making, has_length);
   if (!parts.ok()) return parts.status();
-  Result<CUfunction> function = Find(making, "Attention");
+  Result<CUfunction> function = Find(making, "Attention"), join = Find(making, "JoinAttention");
   if (!function.ok()) return function.status();
-  const auto launch = [parts = *parts, function = *function](const Call& call) {
+  if (!join.ok()) return join.status();
+  const Dims q = BoundsOf(making.in(0)), k = BoundsOf(making.in(1)), v = BoundsOf(making.in(2));
+  const int64_t keys = k.of[k.rank - 2], splits = SplitsOf(Tiles(q, k, v), keys);
+  const int64_t computed = std::max<int64_t>(plan::DTypeBytes(making.out().dtype), sizeof(float));
+  const int64_t rows = q.Product(0, static_cast<int>(q.rank) - 1);
+  const int64_t statistics = splits * rows * static_cast<int64_t>(sizeof(RowStatistics));
+  const auto launch = [parts = *parts, function = *function, join = *join, splits, keys,
+                       statistics](const Call& call) {
     Attention attention;
-    const CUresult result = parts.Begin(call, attention);
+    CUresult result = parts.Begin(call, attention);
     if (result != CUDA_SUCCESS) return result;
     attention.out = call.outputs[0].data;
-    const Tiles tiles(call);
-    return parts.launcher.Blocks(parts.has_length ? Checked(call) : call, function,
-                                 tiles.rows * tiles.d, kThreads, attention);
+    attention.splits = splits;
+    attention.keys_each = (Tiles::Of(keys) + splits - 1) / splits * kAttentionTile;
+    attention.statistics = static_cast<RowStatistics*>(call.scratch);
+    attention.parts = static_cast<char*>(call.scratch) + statistics;
+    const Tiles tiles(BoundsOf(attention.q), BoundsOf(attention.k), BoundsOf(attention.v));
+    const Call next = parts.has_length ? Checked(call) : call;
+    result = parts.launcher.Blocks(next, function, splits * tiles.rows * tiles.d, kThreads,
+                                   attention);
+    if (result != CUDA_SUCCESS || splits == 1) return result;
+    return parts.launcher.Blocks(next, join, tiles.rows * tiles.d, kThreads, attention);
   };
-  return ExecutableOf(launch, OptionsOf(0));
+  const int64_t scratch = statistics + splits * rows * v.of[v.rank - 1] * computed;
+  return ExecutableOf(launch, OptionsOf(splits == 1 ? 0 : static_cast<uint64_t>(scratch)));
 }
 
 ExecutableResult MakeGradient(const Making& making, bool has_length) {
@@ -111,7 +132,7 @@ ExecutableResult MakeGradient(const Making& making, bool has_length) {
     attention.k_out = call.outputs[1].data;
     attention.v_out = call.outputs[2].data;
     attention.statistics = static_cast<RowStatistics*>(call.scratch);
-    const Tiles tiles(call);
+    const Tiles tiles(BoundsOf(attention.q), BoundsOf(attention.k), BoundsOf(attention.v));
     const Call next = parts.has_length ? Checked(call) : call;
     const Launcher& launcher = parts.launcher;
     if (result == CUDA_SUCCESS) {

@@ -1,6 +1,6 @@
-// Attention and its gradient, tile by tile with running maxima: a block has some queries of the heads
-// that read one head of k and v, or some keys, and goes over the others. The grid is that of the
-// bounds of the extents; how many keys there are, `length`, is read here.
+// Attention and its gradient, tile by tile with running maxima: a block has some queries of the
+// heads that read one head of k and v, or some keys, and goes over the others. The grid is that of
+// the bounds of the extents; how many keys there are, `length`, is read here.
 //
 // Every sum is made in an order that the extents alone determine.
 #include <limits>
@@ -56,7 +56,7 @@ template <typename T, typename S>
 class AttentionHead {
  public:
   using C = Compute<T>;
-  static constexpr int kDepth = sizeof(C) == 8 ? 8 : 16;  // of a strip, by the shared memory there is
+  static constexpr int kDepth = sizeof(C) == 8 ? 8 : 16;  // of a strip, by the shared memory
 
   struct Shared {
     C left[kDepth][kTile + 1], right[kDepth][kTile + 1];
@@ -76,13 +76,15 @@ class AttentionHead {
     }
   }
 
-  // Makes columns [column, column + kTile) of the result, of rows [row, row + kTile).
-  __device__ void Forward(int64_t row, int64_t column) {
+  // Makes columns [column, column + kTile) of the result, of rows [row, row + kTile), or of what a
+  // part of the keys gives to it.
+  __device__ void Forward(int64_t row, int64_t column, int64_t split) {
     C out[kEach][kEach] = {}, most[kEach];
     double sum[kEach] = {};
     for (C& each : most) each = -std::numeric_limits<C>::infinity();
-    const int64_t keys = MostSeen(row);
-    for (int64_t key = 0; key < keys; key += kTile) {
+    const int64_t seen = MostSeen(row), end = (split + 1) * attention_.keys_each;
+    const int64_t keys = attention_.splits == 1 || seen < end ? seen : end;
+    for (int64_t key = split * attention_.keys_each; key < keys; key += kTile) {
       C scores[kEach][kEach] = {};
       AddScores(scores, row, key);
       CGRAPH_UNROLL for (int i = 0; i < kEach; ++i) {
@@ -95,16 +97,44 @@ class AttentionHead {
           out, some, [&](int r, int64_t l) { return shared_.tile[r][l]; },
           [&](int c, int64_t l) { return At(v_, key + l, keys, column + c, shape_.d); });
     }
+    if (attention_.splits > 1) return StorePart(out, most, sum, row, column, split);
     T* const to = static_cast<T*>(attention_.out) + first_row_ * shape_.d;
     CGRAPH_UNROLL for (int i = 0; i < kEach; ++i) {
-      const int64_t r = row + RowOf(i);
-      // A row that sees no keys though there are some is NaN; the sum over no keys is 0.
-      const C share = length_ == 0 ? C(1) : static_cast<C>(1 / sum[i]);
-      CGRAPH_UNROLL for (int j = 0; j < kEach; ++j) {
-        const int64_t c = column + ColumnOf(j);
-        if (r < shape_.rows && c < shape_.d) to[r * shape_.d + c] = Stored<T>(out[i][j] * share);
-      }
+      const C share = ShareOf(sum[i]);
+      CGRAPH_UNROLL for (int j = 0; j < kEach; ++j) out[i][j] *= share;
     }
+    StoreTile(to, out, row, shape_.rows, column, shape_.d);
+  }
+
+  // Makes columns [column, column + kTile) of the result, of rows [row, row + kTile), of what the
+  // parts of the keys have given.
+  __device__ void JoinParts(int64_t row, int64_t column) {
+    const int64_t rows = shape_.matrices * shape_.rows;
+    C out[kEach][kEach] = {};
+    CGRAPH_UNROLL for (int i = 0; i < kEach; ++i) {
+      const int64_t r = row + RowOf(i);
+      if (r >= shape_.rows) continue;
+      const RowStatistics* const statistics = attention_.statistics + first_row_ + r;
+      double most = -std::numeric_limits<double>::infinity(), sum = 0;
+      for (int64_t s = 0; s < attention_.splits; ++s) {
+        most = statistics[s * rows].most > most ? statistics[s * rows].most : most;
+      }
+      const C base = BaseOf(static_cast<C>(most));
+      for (int64_t s = 0; s < attention_.splits; ++s) {
+        const C factor = device::Exp::Of(static_cast<C>(statistics[s * rows].most) - base);
+        sum += statistics[s * rows].sum * static_cast<double>(factor);
+        const C* const part = static_cast<const C*>(attention_.parts) +
+                              (s * rows + first_row_ + r) * shape_.d;
+        CGRAPH_UNROLL for (int j = 0; j < kEach; ++j) {
+          const int64_t c = column + ColumnOf(j);
+          if (c < shape_.d) out[i][j] += part[c] * factor;
+        }
+      }
+      const C share = ShareOf(sum);
+      CGRAPH_UNROLL for (int j = 0; j < kEach; ++j) out[i][j] *= share;
+    }
+    T* const to = static_cast<T*>(attention_.out) + first_row_ * shape_.d;
+    StoreTile(to, out, row, shape_.rows, column, shape_.d);
   }
 
   // Leaves what the gradient needs of rows [row, row + kTile).
@@ -181,7 +211,9 @@ class AttentionHead {
  private:
   // The thread's rows and columns of a tile.
   static __device__ int RowOf(int i) { return static_cast<int>(threadIdx.x) / kEdge + i * kEdge; }
-  static __device__ int ColumnOf(int j) { return static_cast<int>(threadIdx.x) % kEdge + j * kEdge; }
+  static __device__ int ColumnOf(int j) {
+    return static_cast<int>(threadIdx.x) % kEdge + j * kEdge;
+  }
 
   // Returns how many keys a row sees.
   __device__ int64_t Seen(int64_t row) const {
@@ -195,6 +227,28 @@ class AttentionHead {
     const int64_t last = row + kTile < shape_.rows ? row + kTile - 1 : shape_.rows - 1;
     const bool ends = row / shape_.queries != last / shape_.queries;
     return ends ? length_ : Seen(last);
+  }
+
+  // Returns what a row's sums are multiplied with. A row that sees no keys though there are some is
+  // NaN; the sum over no keys is 0.
+  __device__ C ShareOf(double sum) const {
+    return length_ == 0 ? C(1) : static_cast<C>(1 / sum);
+  }
+  static __device__ C BaseOf(C most) {
+    return most == -std::numeric_limits<C>::infinity() ? C(0) : most;
+  }
+  __device__ void StorePart(const C (&out)[kEach][kEach], const C (&most)[kEach],
+                            const double (&sum)[kEach], int64_t row, int64_t column,
+                            int64_t split) {
+    const int64_t first = split * shape_.matrices * shape_.rows + first_row_;
+    StoreTile(static_cast<C*>(attention_.parts) + first * shape_.d, out, row, shape_.rows, column,
+              shape_.d);
+    if (column > 0 || ColumnOf(0) > 0) return;
+    CGRAPH_UNROLL for (int i = 0; i < kEach; ++i) {
+      const int64_t r = row + RowOf(i);
+      if (r >= shape_.rows) continue;
+      attention_.statistics[first + r] = {static_cast<double>(most[i]), sum[i], 0};
+    }
   }
 
   // Returns an element of a matrix with that many columns; 0 outside.
@@ -224,7 +278,7 @@ class AttentionHead {
     here = JoinedInWarp(here, kEdge, greater);
     const C before = most;
     most = greater(before, here);
-    const C base = most == kNone ? C(0) : most;
+    const C base = BaseOf(most);
     C added = 0;
     CGRAPH_UNROLL for (int j = 0; j < kEach; ++j) {
       scores[j] = ColumnOf(j) < seen ? device::Exp::Of(scores[j] - base) : C(0);
@@ -249,8 +303,7 @@ class AttentionHead {
       const int64_t r = row + RowOf(i), seen = Seen(r) - key;
       if (r >= shape_.rows) continue;  // where everything is 0 already, but for scores
       const RowStatistics statistics = attention_.statistics[first_row_ + r];
-      const C most = static_cast<C>(statistics.most);
-      const C base = most == -std::numeric_limits<C>::infinity() ? C(0) : most;
+      const C base = BaseOf(static_cast<C>(statistics.most));
       const C share = static_cast<C>(1 / statistics.sum), shift = static_cast<C>(statistics.shift);
       CGRAPH_UNROLL for (int j = 0; j < kEach; ++j) {
         const bool sees = ColumnOf(j) < seen;
@@ -263,12 +316,14 @@ class AttentionHead {
   // Leaves a tile in shared memory, of which the block has read the one before.
   __device__ void Share(const C (&tile)[kEach][kEach]) {
     CGRAPH_UNROLL for (int i = 0; i < kEach; ++i) {
-      CGRAPH_UNROLL for (int j = 0; j < kEach; ++j) shared_.tile[RowOf(i)][ColumnOf(j)] = tile[i][j];
+      CGRAPH_UNROLL for (int j = 0; j < kEach; ++j) {
+        shared_.tile[RowOf(i)][ColumnOf(j)] = tile[i][j];
+      }
     }
     __syncthreads();
   }
 
-  // Adds to `sums` the products of left(row, l) and right(column, l) over l < depth, strip by strip.
+  // Adds to `sums` the products of left(row, l) and right(column, l) over l < depth, in strips.
   // `..._depth_first`: neighbouring threads fetch what is one behind the other in l.
   template <bool left_depth_first, bool right_depth_first, typename Left, typename Right>
   __device__ void Add(C (&sums)[kEach][kEach], int64_t depth, Left left, Right right) {
@@ -322,46 +377,39 @@ class AttentionHead {
 
 __device__ inline int64_t Tiles(int64_t extent) { return (extent + kTile - 1) / kTile; }
 
-// Calls use(head, edge, column) for the tiles that are this block's: along `edge`, and of `columns`
-// columns, of each head.
+// Calls use(head, edge, column, split) for the tiles that are this block's: along `edge`, and of
+// `columns` columns, of each head and each of `splits` parts.
 template <typename T, typename S, typename Use>
-__device__ void ForTiles(const Attention& attention, bool of_keys, int64_t columns, Use use) {
+__device__ void ForTiles(const Attention& attention, bool of_keys, int64_t columns, int64_t splits,
+                         Use use) {
   __shared__ typename AttentionHead<T, S>::Shared shared;
   const AttentionShape shape = ShapeOf(attention);
   const int64_t edges = Tiles(of_keys ? shape.keys : shape.rows), across = Tiles(columns);
-  for (int64_t i = blockIdx.x; i < shape.matrices * edges * across; i += gridDim.x) {
-    AttentionHead<T, S> head(attention, shape, i / (edges * across), shared);
-    use(head, i / across % edges * kTile, i % across * kTile);
+  const int64_t tiles = shape.matrices * edges * across;
+  for (int64_t i = blockIdx.x; i < splits * tiles; i += gridDim.x) {
+    const int64_t split = i / tiles, tile = i % tiles;
+    AttentionHead<T, S> head(attention, shape, tile / (edges * across), shared);
+    use(head, tile / across % edges * kTile, tile % across * kTile, split);
     __syncthreads();
   }
 }
 
-#define ATTENTION_KERNELS(name, T, S)                                                             \
-  KERNEL(Attention_##name, (Guard guard, const __grid_constant__ Attention attention)) {          \
-    if (!Enter(guard)) return;                                                                    \
-    ForTiles<T, S>(attention, false, ShapeOf(attention).d,                                        \
-                   [](auto& head, int64_t row, int64_t column) { head.Forward(row, column); });   \
-  }                                                                                               \
-  KERNEL(AttentionStatistics_##name, (Guard guard, const __grid_constant__ Attention attention)) { \
-    if (!Enter(guard)) return;                                                                    \
-    ForTiles<T, S>(attention, false, 1,                                                           \
-                   [](auto& head, int64_t row, int64_t) { head.MakeStatistics(row); });           \
-  }                                                                                               \
-  KERNEL(AttentionQueryGrad_##name, (Guard guard, const __grid_constant__ Attention attention)) { \
-    if (!Enter(guard)) return;                                                                    \
-    ForTiles<T, S>(attention, false, ShapeOf(attention).e,                                        \
-                   [](auto& head, int64_t row, int64_t column) {                                  \
-                     head.GradientOfQueries(row, column);                                         \
-                   });                                                                            \
-  }                                                                                               \
-  KERNEL(AttentionKeyGrad_##name, (Guard guard, const __grid_constant__ Attention attention)) {   \
-    if (!Enter(guard)) return;                                                                    \
-    const AttentionShape shape = ShapeOf(attention);                                              \
-    ForTiles<T, S>(attention, true, shape.e > shape.d ? shape.e : shape.d,                        \
-                   [](auto& head, int64_t key, int64_t column) {                                  \
-                     head.GradientOfKeys(key, column);                                            \
-                   });                                                                            \
+#define ATTENTION_KERNEL(kernel, of_keys, columns, splits, call, name, T, S)                     \
+  KERNEL(kernel##_##name, (Guard guard, const __grid_constant__ Attention attention)) {          \
+    if (!Enter(guard)) return;                                                                   \
+    const AttentionShape shape = ShapeOf(attention);                                             \
+    ForTiles<T, S>(attention, of_keys, columns, splits,                                          \
+                   [](auto& head, int64_t edge, int64_t column, int64_t split) { call; });       \
   }
+#define ATTENTION_KERNELS(...)                                                                   \
+  ATTENTION_KERNEL(Attention, false, shape.d, attention.splits,                                  \
+                   head.Forward(edge, column, split), __VA_ARGS__)                               \
+  ATTENTION_KERNEL(JoinAttention, false, shape.d, 1, head.JoinParts(edge, column), __VA_ARGS__)  \
+  ATTENTION_KERNEL(AttentionStatistics, false, 1, 1, head.MakeStatistics(edge), __VA_ARGS__)     \
+  ATTENTION_KERNEL(AttentionQueryGrad, false, shape.e, 1,                                        \
+                   head.GradientOfQueries(edge, column), __VA_ARGS__)                            \
+  ATTENTION_KERNEL(AttentionKeyGrad, true, shape.e > shape.d ? shape.e : shape.d, 1,             \
+                   head.GradientOfKeys(edge, column), __VA_ARGS__)
 ATTENTION_KERNELS(f32_f32, float, float)
 ATTENTION_KERNELS(f32_f16, float, F16)
 ATTENTION_KERNELS(f32_bf16, float, BF16)
