@@ -97,6 +97,10 @@ actor NAME(k: int) {
   method joined(x: T[4, 4], y: T[4, 4]) -> T[4, 4] { return concat([x[2..4], y[0..2]], dim: 0) }
   method curved(x: T[r, 4]) -> T[r, 4] { return tanh(x) * exp(-square(x)) }
   method soft(x: T[r, 4]) -> T[r, 4] { return softmax(x) }
+  method attend(x: T[r, 4], y: T[4, 4]) -> T[r, 4] {
+    let keys = unsqueeze(y, dim: 0)
+    return squeeze(attention(unsqueeze(x, dim: 0), keys, keys), dim: 0)
+  }
   method normal(x: T[r, 4]) -> T[r, 4] { return layer_norm(x, gain, pair[0]) }
   method summed(x: T[4, 4]) -> T[4] { return sum(transpose(x @ w), dim: 0) * 0.5 }
   method shaped(x: T[4, 4]) -> T[4, 4] { return reshape(flatten(x) * 0.5, [4, 4]) }
@@ -116,6 +120,7 @@ METHODS = {
     "divided": ("mm", "m"), "chosen": ("mm", "m"), "row": ("m", "v"), "rows": ("m", "h"),
     "across": ("mmv", "m"), "turned": ("m", "m"), "entropy": ("ml", "s"), "added": ("m", "s"),
     "added_h": ("h", "s"), "slope": ("m", "m"), "joined": ("mm", "m"), "curved": ("m", "m"),
+    "attend": ("mm", "m"), "attend_h": ("hm", "h"), "attend_b": ("bm", "b"),
     "soft": ("m", "m"), "normal": ("m", "m"), "normal_h": ("h", "h"), "summed": ("m", "v"),
     "shaped": ("m", "m"), "forward_b": ("b", "b"), "mix_b": ("bb", "b"), "deep_b": ("b", "b"),
     "added_b": ("b", "s"), "curved_b": ("b", "b"), "soft_b": ("b", "b"), "normal_b": ("b", "b"),
@@ -219,6 +224,10 @@ class Node:
 
     def curved(self, x):
         return self.r.tanh(x) * self.r.exp(self.r.square(x) * self.r.value(-1.0))
+
+    def attend(self, x, y):
+        scores = self.r.matmul(x, y, transpose_b=True) * 0.5
+        return self.r.matmul(self.r.softmax(scores), y)
 
     def soft(self, x): return self.r.softmax(x)
     def normal(self, x): return self.r.layer_norm(x, 1e-5) * self.gain + self.a
