@@ -65,6 +65,8 @@ METHODS = [
     ("other_rows", "3, 1, 8", "1",
      KEYS.replace("vc, dim: 1, from: 0", "vc, dim: 1, from: 1")
      + "    return softmax(q @ transpose(keys)) @ values", {**AS_IT_WAS, "slice": 2}),
+    ("short", "4, 5, 8", "4, 6, 8", "let (a, b) = (cast<bf16>(q), cast<bf16>(k))\n"
+     "    return cast<f32>(softmax(a @ transpose(b)) @ b)", AS_IT_WAS),
     ("matrices", "5, 8", "6, 8", "return softmax(q @ transpose(k)) @ k", AS_IT_WAS),
 ]
 

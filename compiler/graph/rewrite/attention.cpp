@@ -133,9 +133,11 @@ class AttentionRewriter {
                        Get(found->k.value).type.dtype == Get(found->v.value).type.dtype;
     if (!alike) return std::nullopt;
     const bool prefix = found->k.length.valid();
-    // On GPUs products are a library's, which may be faster; a cache that is not copied pays.
-    const bool gpu = module_.devices[op.device].kind == DeviceKind::kGpu;
-    if (!prefix && (gpu || op.kernel == "attention")) return std::nullopt;
+    // On GPUs, and of bf16, products are a library's, which may be faster; a cache that is not
+    // copied pays.
+    const bool library = module_.devices[op.device].kind == DeviceKind::kGpu ||
+                         Get(found->q).type.dtype == DType::kBF16;
+    if (!prefix && (library || op.kernel == "attention")) return std::nullopt;
     return found;
   }
   std::optional<Found> AsWritten(const Op& op) const {

@@ -400,7 +400,7 @@ void CheckTiles() {
         softmax(scores.data(), kQueries, keys, visible, running, made.data(), kWidth);
         const C shift[kQueries] = {C(0.5), C(-1), C(0)};
         RunningRow<C> sums[kQueries] = {running[0], running[1], {C(0), 1}};
-        gradient(first.data(), gradients.data(), kQueries, keys, visible, sums, shift);
+        gradient(first.data(), gradients.data(), kQueries, keys, visible, sums, shift, keys == 4);
         for (const std::vector<C>* more : {&turned, &made, &first, &gradients}) {
           scores.insert(scores.end(), more->begin(), more->end());
         }

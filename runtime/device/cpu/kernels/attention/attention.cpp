@@ -147,13 +147,16 @@ class Attention {
   // Calls use(block) for each block of queries of a group. A block is a part of a head, or some
   // heads.
   template <typename Use>
-  static void ForBlocks(const Extents& extents, Use use) {
+  void ForBlocks(const Extents& extents, Use use) const {
+    // Of smaller blocks causal rows see more of what is computed. With 128 queries of 32 elements
+    // that gains some percent of the gradient's time, with 512 larger products gain more.
     const int64_t n = extents.queries;
-    const int64_t heads = std::clamp<int64_t>(kTileRows / std::max<int64_t>(n, 1), 1, kTileRows);
+    const int64_t most = causal_ && n < 2 * kTileRows ? kTileRows / 2 : kTileRows;
+    const int64_t heads = std::clamp<int64_t>(most / std::max<int64_t>(n, 1), 1, most);
     for (int64_t h = 0; h < extents.together(); h += heads) {
       const int64_t rows = n * std::min(heads, extents.together() - h);
-      for (int64_t i = 0; i < rows; i += kTileRows) {
-        use(QueryBlock{h * n + i, std::min(kTileRows, rows - i)});
+      for (int64_t i = 0; i < rows; i += most) {
+        use(QueryBlock{h * n + i, std::min(most, rows - i)});
       }
     }
   }
@@ -277,8 +280,8 @@ class AttentionKernel final : public Kernel, Attention<C> {
 };
 
 // The gradient walks twice over the keys that a block of queries sees: once for the greatest score
-// and the sum of each row, and once for the probabilities and what is made of them. What k and v
-// get is added up for a whole head of theirs.
+// and the sum of each row, and back for the probabilities and what is made of them; the last tile
+// is still there then. What k and v get is added up for a whole head of theirs.
 template <typename C>
 class AttentionGradKernel final : public Kernel, Attention<C> {
  public:
@@ -310,8 +313,9 @@ class AttentionGradKernel final : public Kernel, Attention<C> {
         LoadGradients(block, d, this->q_.At(in[3], row * d), this->q_.At(in[4], row * d));
         FindSums(block, most, k, e);
         std::fill_n(q_sums_.data(), block.rows * Padded<C>(e), C(0));
-        for (int64_t first = 0; first < most; first += kTileKeys) {
-          AddTile(block, first, std::min(kTileKeys, most - first), k, v, e, d);
+        const int64_t last = (most - 1) / kTileKeys * kTileKeys;
+        for (int64_t first = last; most > 0 && first >= 0; first -= kTileKeys) {
+          AddTile(block, first, std::min(kTileKeys, most - first), first == last, k, v, e, d);
         }
         for (C& sum : q_sums_) sum *= this->scale_;
         Store(q_sums_.data(), this->q_, block.rows, e, out[0], row * e);
@@ -349,11 +353,12 @@ class AttentionGradKernel final : public Kernel, Attention<C> {
   }
 
   // Adds what keys from `first` on give to q, and what the block gives to them and their values.
-  void AddTile(const QueryBlock& block, int64_t first, int64_t keys, const char* k, const char* v,
-               int64_t e, int64_t d) {
+  // `are_made`: their exponentials are in scores_.
+  void AddTile(const QueryBlock& block, int64_t first, int64_t keys, bool are_made, const char* k,
+               const char* v, int64_t e, int64_t d) {
     const int64_t e_width = Padded<C>(e), d_width = Padded<C>(d);
     this->SeeTile(block, first, keys);
-    this->Scores(block, KeysFrom(k, first, keys, e), keys, e, e_width);
+    if (!are_made) this->Scores(block, KeysFrom(k, first, keys, e), keys, e, e_width);
     const C* const values = this->k_.RowsOf(v + first * d * this->k_.width, keys, d,
                                             this->values_.data());
     this->loops_.transpose(values, d, keys, d, this->transposed_.data());
@@ -362,7 +367,7 @@ class AttentionGradKernel final : public Kernel, Attention<C> {
                     .c_width = kTileKeys, .m = block.rows, .n = Padded<C>(keys), .k = d,
                     .add = false});
     this->loops_.softmax_grad(this->scores_.data(), gradients_.data(), block.rows, keys,
-                              this->sees_tile_, this->running_, shift_);
+                              this->sees_tile_, this->running_, shift_, are_made);
     this->Multiply({.a = this->scores_.data(), .a_row = 1, .a_step = kTileKeys,
                     .b = given_.data(), .b_width = d_width, .c = v_sums_.data() + first * d_width,
                     .c_width = d_width, .m = keys, .n = d_width, .k = block.rows, .add = true});

@@ -204,18 +204,23 @@ struct TileSoftmax {
 };
 
 // Makes probabilities of a tile's scores, exp(score - most) / sum, and of the gradients of these
-// the gradients of the scores: the probability times what the gradient is more than `shift`.
+// the gradients of the scores: the probability times what the gradient is more than `shift`. Where
+// `are_made` is true, the scores are the exponentials already.
 template <typename C>
 struct TileSoftmaxGrad {
   CGRAPH_INLINE static void Run(C* scores, C* gradients, int64_t rows, int64_t keys,
                                 const int64_t* visible, const RunningRow<C>* running,
-                                const C* shift) {
+                                const C* shift, bool are_made) {
     for (int64_t i = 0; i < rows; ++i, scores += kTileKeys, gradients += kTileKeys) {
       const C base = BaseOf(running[i].most), share = static_cast<C>(1 / running[i].sum);
       const C less = shift[i];
+      if (!are_made) {
+#pragma GCC ivdep
+        for (int64_t j = 0; j < visible[i]; ++j) scores[j] = Exp::Of(scores[j] - base);
+      }
 #pragma GCC ivdep
       for (int64_t j = 0; j < visible[i]; ++j) {
-        scores[j] = Exp::Of(scores[j] - base) * share;
+        scores[j] *= share;
         gradients[j] = scores[j] * (gradients[j] - less);
       }
       for (int64_t j = visible[i]; j < keys; ++j) scores[j] = gradients[j] = 0;
