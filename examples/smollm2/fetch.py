@@ -115,9 +115,9 @@ def packed(tensor, kind):
         return np.ascontiguousarray(rows[:, :, begin:end]).view(dtype).reshape(len(rows), -1)
 
     if stored == Types.Q8_0:
-        return {".scales": part(0, 2, np.float16), ".numbers": part(2, size, np.int8)}
-    return {".scales": part(0, 2, np.float16), ".minima": part(2, 4, np.float16),
-            ".nibbles": part(4, size, np.uint8)}
+        return {".scale": part(0, 2, np.float16), ".q": part(2, size, np.int8)}
+    return {".scale": part(0, 2, np.float16), ".minimum": part(2, 4, np.float16),
+            ".q": part(4, size, np.uint8)}
 
 
 def weights(model, kind):

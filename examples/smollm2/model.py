@@ -35,7 +35,8 @@ def sizes(config):
     return {"LAYERS": config["num_hidden_layers"], "HEADS": heads,
             "KV_HEADS": config["num_key_value_heads"], "E": config["hidden_size"] // heads,
             "F": config["intermediate_size"], "WORDS": config["vocab_size"],
-            "END": config["eos_token_id"], "THETA": float(config["rope_theta"]), "EPSILON": float(config["rms_norm_eps"])}
+            "END": config["eos_token_id"], "THETA": float(config["rope_theta"]),
+            "EPSILON": float(config["rms_norm_eps"])}
 
 
 def package(build):

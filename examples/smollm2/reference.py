@@ -17,21 +17,19 @@ def load(folder):
         base, part = name.rsplit(".", 1)
         if part == "weight":
             found[name] = checkpoints.wide(tensor)
-        elif part == "scales":
-            found[base] = unpacked(base, stored)
+        elif part == "q":
+            found[base] = unpacked(tensor, stored[f"{base}.scale"], stored.get(f"{base}.minimum"))
     return found
 
 
-def unpacked(name, stored):
+def unpacked(q, scale, minimum):
     """A matrix of blocks of 32 columns, as fetch.py takes them apart."""
-    scales = stored[f"{name}.scales"].astype(np.float32)[:, :, None]
-    if f"{name}.numbers" in stored:
-        numbers = stored[f"{name}.numbers"]
-        return (numbers.reshape(*scales.shape[:2], 32) * scales).reshape(numbers.shape)
-    minima = stored[f"{name}.minima"].astype(np.float32)[:, :, None]
-    halves = stored[f"{name}.nibbles"].reshape(*scales.shape[:2], 16)
-    numbers = np.concatenate([halves & 15, halves >> 4], 2)
-    return (numbers * scales + minima).reshape(len(numbers), -1)
+    scale = scale.astype(np.float32)[:, :, None]
+    blocks = q.reshape(len(q), scale.shape[1], -1)
+    if minimum is None:
+        return (blocks * scale).reshape(q.shape)
+    numbers = np.concatenate([blocks & 15, blocks >> 4], 2)
+    return (numbers * scale + minimum.astype(np.float32)[:, :, None]).reshape(len(q), -1)
 
 
 class NumPyModel:
