@@ -128,8 +128,8 @@ Problem CheckInflight(const plan::Graph& graph, const Options& options) {
 }  // namespace
 
 Problem CheckRepeats(const std::vector<const plan::Graph*>& graphs, const Options& options) {
-  const auto repeating = std::find_if(graphs.begin(), graphs.end(),
-                                      [](const plan::Graph* graph) { return graph->repeat != nullptr; });
+  const auto repeats = [](const plan::Graph* graph) { return graph->repeat != nullptr; };
+  const auto repeating = std::find_if(graphs.begin(), graphs.end(), repeats);
   if (repeating == graphs.end()) {
     if (options.stream.empty()) return {};
     return {kUsage, fmt::format("--stream {}: graph {} gives its outputs once, at the end; only a "

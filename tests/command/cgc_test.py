@@ -714,9 +714,9 @@ def partition(cgc):
         told = json.loads(cgc("simulate", file, "--workers", "2", "--profile", "halves.json",
                               "--json")[0])["graphs"][0]
         expect(told["makespan_ps"] == 3 * 7_000_000, f"both halves at once: {told}")
-    says(cgc("plan", "halves.cgplan")[0], "plan format 3, 2 workers")
+    says(cgc("plan", "halves.cgplan")[0], "plan format 4, 2 workers")
     cgc("compile", "halves.cgraph", "--workers", "2", "--profile", "tiny.json", "-o", "t.cgplan")
-    says(cgc("plan", "t.cgplan")[0], "plan format 3, 1 workers")
+    says(cgc("plan", "t.cgplan")[0], "plan format 4, 1 workers")
     says(cgc("verify", "t.cgplan")[1], "proved")
 
 

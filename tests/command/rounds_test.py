@@ -198,7 +198,8 @@ def deaths(run):
                                         *inputs(by=1)),
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     process.stdout.readline()
-    children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    children = [child for task in pathlib.Path(f"/proc/{process.pid}/task").iterdir()
+                for child in (task / "children").read_text().split()]
     expect(children, "there are other processes")
     os.kill(int(children[-1]), signal.SIGKILL)
     _, said = process.communicate(timeout=30)

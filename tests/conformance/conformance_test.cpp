@@ -260,6 +260,100 @@ TEST_CASE("states are read and written between executions, and awaited during on
   CHECK(engine.ReadState("a.i", {bytes, 8}).code() == StatusCode::kClosed);
 }
 
+// Takes the rows of a run of a graph over i64s, up to its end or its error.
+std::vector<Numbers64> RowsOf(Rounds& rounds, Status& error) {
+  std::vector<Numbers64> rows;
+  for (;;) {
+    auto row = rounds.Next();
+    error = row.status();
+    if (!row.ok() || !row->has_value()) return rows;
+    rows.push_back(Numbers(**row));
+  }
+}
+
+TEST_CASE("rounds go on until a value says so, or to their limit") {
+  Runner run(kCounter, {}, Workers(GENERATE(1, 2)));
+  int64_t x = 1, most = 9;
+  const Input inputs[] = {{"x", &x, plan::DType::i64, {}}, {"most", &most, plan::DType::i64, {}}};
+  auto rounds = run.engine().Repeat("rounds", inputs);
+  REQUIRE(rounds.ok());
+  x = 50;  // the run has its own copy
+  Status error;
+  CHECK(RowsOf(*rounds, error) == std::vector<Numbers64>{{1, 101}, {2, 103}, {3, 209}});
+  CHECK((error.ok() && rounds->done() && rounds->made() == 2));
+  CHECK(RowsOf(*rounds, error).empty());
+  for (most = 0; most < 2; ++most) {
+    auto limited = run.engine().Repeat("rounds", inputs);
+    REQUIRE(limited.ok());
+    CHECK(RowsOf(*limited, error).size() == 1 + static_cast<size_t>(most));
+    CHECK((error.ok() && limited->made() == static_cast<uint64_t>(most)));
+  }
+  most = 10;
+  const auto beyond = run.engine().Repeat("rounds", inputs);
+  CHECK(beyond.status().message() == "input most is 10, and `rounds` makes 0 to 9 rounds");
+  CHECK(run.engine().Execute("rounds", inputs).status().code() == StatusCode::kInvalid);
+  CHECK(run.engine().Execute("rounds.before", inputs).status().code() == StatusCode::kInvalid);
+  CHECK(run.engine().Repeat("s4", inputs).status().code() == StatusCode::kInvalid);
+  CHECK(run.engine().Repeat("none", inputs).status().code() == StatusCode::kInvalid);
+  CHECK(run.engine().Repeat("rounds", {inputs, 1}).status().code() == StatusCode::kInvalid);
+}
+
+TEST_CASE("what a round makes of a value is the next one's, with its extent") {
+  Runner run(kCounter, {}, Workers(GENERATE(1, 2)));
+  for (const int64_t n : {3, 0, 1000}) {
+    const std::vector<float> x(n, 1.5f);
+    const float none = 0;
+    const Input input{"x", n == 0 ? &none : x.data(), plan::DType::f32, {&n, 1}};
+    auto rounds = run.engine().Repeat("rounds_go_on", {&input, 1});
+    REQUIRE(rounds.ok());
+    for (const float factor : {2.0f, 4.0f, 8.0f}) {
+      auto row = rounds->Next();
+      REQUIRE((row.ok() && row->has_value()));
+      const device::Tensor& y = (**row)[0];
+      REQUIRE(y.dims[0] == n);
+      const float* got = y.as<float>();
+      CHECK(std::all_of(got, got + n, [&](float each) { return each == 1.5f * factor; }));
+    }
+    auto end = rounds->Next();
+    CHECK((end.ok() && !end->has_value() && !rounds->done()));
+  }
+}
+
+TEST_CASE("a round that fails ends the run, and its states are refused until they are set") {
+  Runner run(kCounter, {}, Workers(GENERATE(1, 2)));
+  Engine& engine = run.engine();
+  const int64_t x = 1, y = 3;
+  const Input inputs[] = {{"x", &x, plan::DType::i64, {}}, {"y", &y, plan::DType::i64, {}}};
+  const auto before = engine.TakeSnapshot();
+  REQUIRE(before.ok());
+  auto rounds = engine.Repeat("rounds_fail", inputs);
+  REQUIRE(rounds.ok());
+  Status error;
+  CHECK(RowsOf(*rounds, error) == std::vector<Numbers64>{{1}, {2}});
+  CHECK(error.code() == StatusCode::kFailed);
+  CHECK(error.message().find("x equals y") != std::string::npos);
+  CHECK(error.message().ends_with("in round 3 of rounds_fail"));
+  CHECK(RowsOf(*rounds, error).empty());
+  CHECK(error.code() == StatusCode::kFailed);
+  int64_t i = 0;
+  auto bytes = std::span(reinterpret_cast<uint8_t*>(&i), sizeof i);
+  const Status refused = engine.ReadState("a.i", bytes);
+  CHECK(refused.code() == StatusCode::kFailed);
+  CHECK(refused.message().find("in round 3 of rounds_fail an execution failed") !=
+        std::string::npos);
+  CHECK(engine.TakeSnapshot().status().code() == StatusCode::kFailed);
+  CHECK(engine.ReadState("p.i", bytes).ok());
+  i = 40;
+  CHECK(engine.WriteState("a.i", bytes).ok());
+  i = 0;
+  CHECK((engine.ReadState("a.i", bytes).ok() && i == 40));
+  REQUIRE(engine.RestoreSnapshot(before->tensors).ok());
+  CHECK(engine.TakeSnapshot().ok());
+  auto again = engine.Repeat("rounds_fail", inputs);
+  REQUIRE(again.ok());
+  CHECK(RowsOf(*again, error).size() == 2);
+}
+
 TEST_CASE("R1 an error reaches the caller with actor, method, line and text; state is unchanged") {
   Runner run(kCounter, {}, Workers(GENERATE(1, 2)));
   CHECK(run.Run("r1", {1, 2}) == Numbers64{1});

@@ -1,10 +1,11 @@
 #!/usr/bin/python3
 """Random graphs that repeat, run by cgrun and evaluated directly.
 
-The generator writes graphs that end with `repeat`: what stands before the rounds, values that rounds
-read of it, `var`s that go on from round to round, lists of these, bounded inputs, conditions of the
-body and of before, limits that are constants or inputs. The evaluator executes the same statements
-on Python's integers. Rows, and the states after the run, must be equal, in every way of execution.
+The generator writes graphs that end with `repeat`: what stands before the rounds, values that
+rounds read of it, `var`s that go on from round to round, lists of these, bounded inputs, conditions
+of the body and of before, limits that are constants or inputs. The evaluator executes the same
+statements on Python's integers. Rows, and the states after the run, must be equal, in every way of
+execution.
 
   random_repeats.py --cgc build/release/cgc --cgrun build/release/cgrun [--count 60] [--seed 1]
       [--mpi openmpi] [--emulated build/release/emulated:build/release]
@@ -70,9 +71,10 @@ class Program:
 
     def __init__(self, rng, kind, nodes):
         self.rng, self.count = rng, rng.randint(1, 3)
-        places = [f"place p{i} = Cell({rng.randint(1, 9)}) on "
-                  f"{f'node[{i % nodes}].' if nodes > 1 else ''}{kind}[{i // nodes if nodes > 1 else i}]\n"
-                  for i in range(max(self.count, nodes))]
+        where = [f"node[{i % nodes}].{kind}[{i // nodes}]" if nodes > 1 else f"{kind}[{i}]"
+                 for i in range(max(self.count, nodes))]
+        places = [f"place p{i} = Cell({rng.randint(1, 9)}) on {device}\n"
+                  for i, device in enumerate(where)]
         self.count = len(places)
         self.ks = [int(p.split("Cell(")[1].split(")")[0]) for p in places]
         self.names = 0
@@ -98,8 +100,8 @@ class Program:
         self.until(body, own)
         self.round_row = self.row()
         body.append(f"yield (s: {self.round_row[0]}, v: {self.round_row[1]})")
-        self.limit = rng.choice([0, 1, 2, 5, 9])
-        self.most = rng.choice([None, self.limit, rng.randint(0, self.limit)])
+        self.limit = rng.choice([0, 1, 2, 5, 9, 9, 9])
+        self.most = rng.choice([None, None, self.limit, rng.randint(0, self.limit)])
         limit = "limit " + (f"{self.limit}" if self.most is None else f"most <= {self.limit}")
         inner = "".join(f"    {line}\n" for line in body)
         self.text = (ACTOR + "".join(places) +
@@ -167,7 +169,7 @@ class Program:
     def until(self, body, own):
         """A condition of the body, one of before, which is asked first, or none."""
         divisor = self.rng.randint(2, 5)
-        kind = self.rng.choice(["body", "before", "never"])
+        kind = self.rng.choice(["body", "body", "body", "before", "before", "never"])
         self.asks_first = kind != "body"
         if kind == "never":
             self.condition, self.holds = "false", lambda e: False

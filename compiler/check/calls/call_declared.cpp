@@ -172,8 +172,8 @@ Value ResolveGraphCall(Scope& scope, const syntax::CallExpr& node, GraphId id, R
   if (RepeatOf(*module, decl->body) != nullptr) {
     scope
         .Report(Code::kE0433, name_range,
-                fmt::format("`{}` repeats, so only a run can execute it; what its rounds share with "
-                            "other graphs can be a fn that both call",
+                fmt::format("`{}` repeats, so only a run can execute it; what its rounds share "
+                            "with other graphs can be a fn that both call",
                             graph.name))
         .AddNote(graph.range, "declared here");
   }

@@ -136,7 +136,8 @@ const std::vector<DeclaredName>& DeclaredInBody(Scope& scope, const std::string&
 // or a branch that has ended.
 bool ReportDeclaredElsewhere(Scope& scope, const std::string& name, Range use) {
   const std::vector<DeclaredName>& declared = DeclaredInBody(scope, name);
-  const auto later = std::upper_bound(declared.begin(), declared.end(), use.begin,
+  const uint32_t at = scope.as_if_behind.value_or(use.begin);
+  const auto later = std::upper_bound(declared.begin(), declared.end(), at,
                                       [](uint32_t begin, const DeclaredName& each) {
                                         return begin < each.range.begin;
                                       });
@@ -151,7 +152,7 @@ bool ReportDeclaredElsewhere(Scope& scope, const std::string& name, Range use) {
     return true;
   }
   const auto ended = std::find_if(declared.rbegin(), declared.rend(),
-                                  [&](const DeclaredName& each) { return each.end <= use.begin; });
+                                  [&](const DeclaredName& each) { return each.end <= at; });
   if (ended == declared.rend()) return false;
   scope
       .Report(Code::kE0301, use,

@@ -81,6 +81,9 @@ struct Scope {
   // written there, so that `n` of Rows(n) is bound like any dimension.
   const std::map<std::string, TypeArgument>* type_arguments = nullptr;
   const std::vector<syntax::StatementId>* body = nullptr;  // for names that stand further down
+  // While a condition is resolved that stands before the statements which it is about: where these
+  // end.
+  std::optional<uint32_t> as_if_behind;
   // The names that the body declares, and where, from top to bottom; listed when the first name is
   // not found.
   std::optional<std::map<std::string, std::vector<DeclaredName>>> declared_in_body;

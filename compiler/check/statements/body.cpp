@@ -149,7 +149,9 @@ std::optional<Statement> VisitStatement(Scope& scope, const syntax::Repeat& node
   loop.body = ResolveStatements(scope, node.body);
   const size_t behind = scope.names.rows()->size();
   scope.names.Watch(&asked);
+  scope.as_if_behind = range.end - 1;
   const Value condition = ResolveValue(scope, node.condition);
+  scope.as_if_behind.reset();
   scope.names.Watch(nullptr);
   scope.names.CloseBlock();
   loop.condition = condition.id;

@@ -1,5 +1,7 @@
 #include "compiler/check/statements/statements.h"
 
+#include <cstring>
+
 #include <fmt/format.h>
 
 #include "compiler/check/scope/scope.h"
@@ -9,6 +11,12 @@ namespace cgraph::check {
 using namespace program;
 
 namespace {
+
+// Returns the word `repeat` of such a statement, to be marked instead of all its lines.
+Range HeadOf(const syntax::Statement& repeat) {
+  const auto length = static_cast<uint32_t>(std::strlen("repeat"));
+  return {repeat.range.source, repeat.range.begin, repeat.range.begin + length};
+}
 
 void ReportReturn(Scope& scope, const syntax::Return& node, bool repeats, bool here,
                   Range range) {
@@ -43,7 +51,7 @@ void CheckEnd(Scope& scope, const std::vector<syntax::StatementId>& ids, size_t 
     } else if (const auto* loop = std::get_if<syntax::For>(&statement.node)) {
       CheckEnd(scope, loop->body, loop->body.size(), repeats, false);
     } else if (std::holds_alternative<syntax::Repeat>(statement.node)) {
-      scope.Report(Code::kE0433, statement.range,
+      scope.Report(Code::kE0433, HeadOf(statement),
                    scope.site == Site::kGraph
                        ? "`repeat` is the last statement of a graph, and stands in no loop, branch "
                          "or other `repeat`: what stands before it is done once"
@@ -75,7 +83,7 @@ void CheckYields(Scope& scope, const std::vector<syntax::StatementId>& ids,
     return;
   }
   scope
-      .Report(Code::kE0413, scope.module.file.statements[ids.back()].range,
+      .Report(Code::kE0413, HeadOf(scope.module.file.statements[ids.back()]),
               "the graph declares a result, so the last statement of its rounds is a `yield`; an "
               "`if` at the end yields in both branches")
       .AddNote(scope.program.types[scope.signature->result].range, "the result is declared here");

@@ -60,8 +60,9 @@ Status StateStore::CheckWhole(const std::string& name) const {
   const auto found = broken_.find(name);
   if (found == broken_.end()) return Status::Ok();
   return Status(StatusCode::kFailed,
-                fmt::format("`{}` may be of two executions: {}, after some of its calls had changed "
-                            "states; set states from a file or a snapshot, or load the plan anew",
+                fmt::format("`{}` may be of two executions: {}, after some of its calls had "
+                            "changed states; set states from a file or a snapshot, or load the "
+                            "plan anew",
                             name, found->second));
 }
 

@@ -212,10 +212,10 @@ class Execution {
   bool spare_ = true;  // the reference for the first Outputs is still here
 };
 
-// Rounds: a run of a graph that repeats (`repeat until done limit N`). What stands before the rounds
-// is one execution, and so is each round; each begins when the caller asks for its row, so between
-// two calls of Next() nothing is in progress, and states are those of the last row. The engine must
-// outlive it. One thread at a time.
+// Rounds: a run of a graph that repeats (`repeat until done limit N`). What stands before the
+// rounds is one execution, and so is each round; each begins when the caller asks for its row, so
+// between two calls of Next() nothing is in progress, and states are those of the last row. The
+// engine must outlive it. One thread at a time.
 class Rounds {
  public:
   // Executes what gives the next row, and returns it; nothing where the run is over. Errors are

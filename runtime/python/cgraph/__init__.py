@@ -22,7 +22,7 @@ from cgraph.errors import (ClosedError, CompileError, CompileWarning, Error, Exe
 
 __all__ = ["Array", "ClosedError", "CompileError", "CompileWarning", "Diagnostic", "Engine",
            "Error", "ExecutionError", "FileNotFoundError", "Fix", "Future", "Graph", "GraphInfo",
-           "InputError", "LostError", "Note", "Plan", "PlanError", "Port", "Proof",
-           "Range", "Rounds", "TimeoutError", "compile", "current_device", "current_stream", "include_dir",
+           "InputError", "LostError", "Note", "Plan", "PlanError", "Port", "Proof", "Range",
+           "Rounds", "TimeoutError", "compile", "current_device", "current_stream", "include_dir",
            "load", "permutation", "read_metadata", "read_objects", "writes"]
 __version__ = "0.1.0"

@@ -284,6 +284,24 @@ Value& Val(Graph& g, uint32_t value) { return g.values[value]; }
 Buffer& Buf(Graph& g, uint32_t value) { return g.buffers[g.values[value].buffer()]; }
 Arena& Are(Graph& g, uint32_t value) { return g.arenas[Buf(g, value).arena()]; }
 
+// Makes the graph one that repeats, until its first output is true.
+Repeat& AddRepeat(Graph& g) {
+  g.repeat = std::make_unique<Repeat>();
+  g.repeat->inputs = static_cast<uint32_t>(g.inputs.size());
+  g.repeat->outputs = static_cast<uint32_t>(g.outputs.size());
+  g.repeat->limit = 3;
+  return *g.repeat;
+}
+// Gives the graph an output of bools, its first.
+void MakeDone(Everything&, Graph& g) {
+  Value done = g.values[g.outputs[0]->value];
+  done.mutate_dtype(DType::bool_);
+  done.mutate_bytes(done.bytes() / 4);
+  g.outputs.insert(g.outputs.begin(), std::make_unique<Port>(*g.outputs[0]));
+  g.outputs[0]->value = static_cast<uint32_t>(g.values.size());
+  g.values.push_back(done);
+}
+
 const std::vector<Break>& Breaks() {
   static const std::vector<Break> kBreaks = {
       {"event of no signal", "rule 1", [](auto&, auto&, auto& g) { ++g.events; }},
@@ -523,6 +541,40 @@ const std::vector<Break>& Breaks() {
        }},
       {"two graphs of one name", "called",
        [](auto&, auto& p, auto& g) { p.graphs.push_back(std::make_unique<Graph>(g)); }},
+      {"rounds of a port that does not exist", "repeat: a port does not exist",
+       [](auto&, auto&, auto& g) { AddRepeat(g).done = 99; }},
+      {"rounds that no bool ends", "is no bool", [](auto&, auto&, auto& g) { AddRepeat(g); }},
+      {"rounds with more inputs than there are", "repeat: a port does not exist",
+       [](auto&, auto&, auto& g) { AddRepeat(g).inputs = 99; }},
+      {"a limit that is no count", "the limit is no i64",
+       [](auto& e, auto&, auto& g) {
+         MakeDone(e, g);
+         AddRepeat(g).limit_input = 0;
+       }},
+      {"rounds in flight", "inflight must be 1",
+       [](auto& e, auto&, auto& g) {
+         MakeDone(e, g);
+         AddRepeat(g);
+         g.inflight = 2;
+         for (Arena& arena : g.arenas) {
+           if (arena.space() == Space::slot) arena.mutate_copies(2);
+         }
+       }},
+      {"an input that nothing gives", "an input is not given",
+       [](auto& e, auto&, auto& g) {
+         MakeDone(e, g);
+         AddRepeat(g).inputs = 0;
+       }},
+      {"a graph before that does not exist", "the graph before does not exist",
+       [](auto& e, auto&, auto& g) {
+         MakeDone(e, g);
+         AddRepeat(g).before = 7;
+       }},
+      {"a graph that is before itself", "the graph before repeats itself",
+       [](auto& e, auto&, auto& g) {
+         MakeDone(e, g);
+         AddRepeat(g).before = 0;
+       }},
       {"no start graph", "start graph", [](auto&, auto& p, auto&) { p.start = nullptr; }},
   };
   return kBreaks;
