@@ -108,16 +108,21 @@ std::vector<program::GraphId> SelectGraphs(ElaborationContext& elaboration) {
     return std::holds_alternative<program::CompileTimeType>(type) &&
            !parameter.default_value.valid();
   };
+  std::vector<std::string> wanted = elaboration.options.graphs;
+  for (std::string& name : wanted) {  // what stands before rounds comes with them
+    const llvm::StringRef before = name;
+    if (before.endswith(kBefore)) name = before.drop_back(llvm::StringRef(kBefore).size()).str();
+  }
   for (program::GraphId id : elaboration.program.graphs.Ids()) {
     const program::Graph& graph = elaboration.program.graphs[id];
     if (graph.range.source != elaboration.program.main) continue;
     names.push_back(graph.name);
-    bool asked = llvm::is_contained(elaboration.options.graphs, graph.name);
+    bool asked = llvm::is_contained(wanted, graph.name);
     // A graph that only other graphs can call is left out unless it was asked for.
     bool runs = llvm::none_of(graph.signature.parameters, needs_argument);
-    if (asked || (elaboration.options.graphs.empty() && runs)) selected.push_back(id);
+    if (asked || (wanted.empty() && runs)) selected.push_back(id);
   }
-  for (const std::string& name : elaboration.options.graphs) {
+  for (const std::string& name : wanted) {
     if (llvm::is_contained(names, name)) continue;
     Report(
         elaboration, Code::kE0526, Range(),

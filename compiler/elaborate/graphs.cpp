@@ -389,7 +389,7 @@ void ElaborateRepeating(ElaborationContext& elaboration, const program::Graph& s
   graph::Repeat repeat;
   graph::Graph round = NewGraph(elaboration, source);
   graph::Graph before = round;
-  before.name += ".before";
+  before.name += kBefore;
   BeginOps(elaboration);
   GraphBuilder before_builder(elaboration.module, before, elaboration.budget);
   llvm::SaveAndRestore<GraphBuilder*> building(elaboration.builder, &before_builder);

@@ -39,6 +39,9 @@ void AddOutputs(ElaborationContext& elaboration, const Value& value, const std::
 
 // ---- graphs
 
+// The end of the name of what stands before the rounds of a graph: "generate.before".
+inline constexpr char kBefore[] = ".before";
+
 // Appends the graph to the module; one that repeats as two: what stands before its rounds, and one
 // round.
 void ElaborateGraph(ElaborationContext& elaboration, program::GraphId id);

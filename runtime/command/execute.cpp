@@ -144,6 +144,11 @@ Problem Prepare(plan::Plan& plan, const Options& options, cluster::Peers* machin
     if (!found.ok()) {
       return {plan.graphs.empty() ? kFailure : kUsage, found.status().message()};
     }
+    if (plan::IsBefore(plan, *found)) {
+      return {kUsage, fmt::format("--graph {}: it stands before the rounds of another graph, which "
+                                  "executes it: run that one",
+                                  name)};
+    }
     work.graphs.push_back(*found);
     graphs.push_back(plan.graphs[*found].get());
   }

@@ -188,6 +188,7 @@ def refusals(run):
          "--stream m: graph up has no such output", "it has n, pair")
     says(run("up", "--output", "until=x.npy", *inputs(at=1, by=1, most=1), code=2)[1],
          "--output until: graph up has no such output")
+    says(run("up.before", *inputs(at=1), code=2)[1], "stands before the rounds of another graph")
     says(run("up.befor", *inputs(at=1), code=2)[1], "there is no such graph")
     says(run("up", *inputs(at=1, by=1), code=2)[1], "most")
 

@@ -84,7 +84,8 @@ class GraphDrawer {
         "  node [fontname=\"Helvetica\", fontsize=12, shape=box, style=\"rounded,filled\"];\n"
         "  edge [fontname=\"Helvetica\", fontsize=10, color=\"#555555\"];\n",
         DotText(graph_.name),
-        DotHeading(fmt::format("graph {}{}", graph_.name, MergedText(detail_)), Legend()));
+        DotHeading(fmt::format("{}graph {}{}", graph_.repeat ? "one round of " : "", graph_.name,
+                               MergedText(detail_)), Legend()));
     AddNodes();
     AddFlows();
     AddOrders();

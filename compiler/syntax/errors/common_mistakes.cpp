@@ -31,7 +31,8 @@ class CommonMistakes {
            AttributeWithoutValue() || Generator() || TypeWithOtherSign() || Lambda() ||
            SeveralValues() || Import() || ResourceWithBracketsTwice() || AttributeAfterBody() ||
            StatementInFile() || TypeParameters() || PlacesWithoutIndex() ||
-           PlaceOnSeveralDevices() || AttributeWithSign() || ClauseOfStates();
+           PlaceOnSeveralDevices() || AttributeWithSign() || ClauseOfStates() ||
+           RoundsWithoutLimit();
   }
 
  private:
@@ -502,6 +503,13 @@ class CommonMistakes {
     const bool quoted = type() == Lexer::STRING && TypeAt(-1) == Lexer::IMPORT;
     return (quoted || (in_file && TextAt(0) == "from")) &&
            Say("an import names a file by dots and brings all its names: import std.tensor");
+  }
+
+  // `repeat until done {`
+  bool RoundsWithoutLimit() {
+    return type() == Lexer::LBRACE && Expects(Lexer::LIMIT) && !Expects(Lexer::ID) &&
+           Say("rounds have a limit, which is known while compiling, or an input with such a bound: "
+               "repeat until done limit 20 { ... }, limit most <= 256");
   }
 
   // Reports statements that only a body or a `const` can hold.

@@ -50,7 +50,9 @@ struct Absent {
   const char* mend;
 };
 constexpr Absent kAbsent[] = {
-    {"while", Lexer::FOR, "loops run while compiling, over a range or a list: for i in 0..n"},
+    {"while", Lexer::FOR,
+     "loops run while compiling, over a range or a list: for i in 0..n; rounds at the end of a "
+     "graph go on until a value says so: repeat until done limit 20"},
     {"elif", Lexer::IF, "write `else if`"},
     {"switch", Lexer::IF, "write `if`, `else if`, `else`"},
     {"match", Lexer::IF, "write `if`, `else if`, `else`"},

@@ -93,7 +93,6 @@ Status CheckRuns(const Plan& plan) {
     const auto refuse = [&](const char* what) {
       return Invalid("graph `{}`: repeat: {}", graph->name, what);
     };
-    if (repeat.before >= plan.graphs.size()) return refuse("the graph before does not exist");
     const Graph& first = *plan.graphs[repeat.before];
     if (first.repeat != nullptr) return refuse("the graph before repeats itself");
     if (!before.insert(repeat.before).second) return refuse("the graph before is another one's");
@@ -127,6 +126,9 @@ Status CheckRepeat(const Context& context) {
   };
   if (context.start) return refuse("the start graph runs once");
   if (graph.inflight != 1) return refuse("inflight must be 1");
+  if (!NoneOrIn(repeat.before, context.plan.graphs.size())) {
+    return refuse("the graph before does not exist");
+  }
   if (repeat.inputs > graph.inputs.size() || repeat.outputs > graph.outputs.size() ||
       repeat.done >= graph.outputs.size() || !NoneOrIn(repeat.limit_input, repeat.inputs)) {
     return refuse("a port does not exist");

@@ -570,11 +570,6 @@ const std::vector<Break>& Breaks() {
          MakeDone(e, g);
          AddRepeat(g).before = 7;
        }},
-      {"a graph that is before itself", "the graph before repeats itself",
-       [](auto& e, auto&, auto& g) {
-         MakeDone(e, g);
-         AddRepeat(g).before = 0;
-       }},
       {"no start graph", "start graph", [](auto&, auto& p, auto&) { p.start = nullptr; }},
   };
   return kBreaks;
