@@ -210,7 +210,7 @@ class Carrier {
     for (size_t i = 0; i < round.dims.size(); ++i) {
       if (round.dims[i] || !before.dims[i]) continue;
       round.dims[i] = before.dims[i];
-      for (graph::Dim& dim : round.dims[i]->dims) dim = InRound(dim);
+      for (graph::Dim& dim : round.dims[i]->dims) dim = InRound(dim, made_symbols_);
     }
     for (program::LocalId local : loop.reads) {
       const std::optional<Value>& value = before.locals[local.index];
@@ -270,9 +270,12 @@ class Carrier {
     return false;
   }
 
-  graph::Dim InRound(graph::Dim dim) {
+  using Symbols = std::map<graph::SymbolId, graph::SymbolId>;
+
+  // Extents of inputs are the same in both parts; `made` has those of others.
+  graph::Dim InRound(graph::Dim dim, Symbols& made) {
     if (!dim.symbol.valid() || dim.symbol.index < symbols_) return dim;
-    auto [known, is_new] = made_symbols_.try_emplace(dim.symbol);
+    auto [known, is_new] = made.try_emplace(dim.symbol);
     if (is_new) {
       known->second = round_.AddInputSymbol(before_.graph().symbols[dim.symbol].name, dim.extent,
                                             source_.range);
@@ -293,7 +296,8 @@ class Carrier {
     const auto [known, is_new] = carried_.try_emplace(leaf.value);
     if (!is_new && !goes_on) return Value(Tensor{known->second});
     graph::Type type = value.type;
-    for (graph::Dim& dim : type.dims) dim = InRound(dim);
+    Symbols own;  // what goes on may have other extents in each round than a value that had equal ones
+    for (graph::Dim& dim : type.dims) dim = InRound(dim, goes_on ? own : made_symbols_);
     const std::string name =
         fmt::format("{} {}", NameOf(local), repeat_.carries.size() + 1);
     const graph::ValueId input = round_.AddInput(NameOf(local), std::move(type), RangeOf(local));
@@ -325,7 +329,8 @@ class Carrier {
     if (!fits) {
       Report(elaboration_, Code::kE0544, RangeOf(each.local),
              fmt::format("`{}` is {} at the end of a round and {} at its beginning; what goes on "
-                         "from round to round has one type",
+                         "from round to round has one type, and where it begins with the extent of "
+                         "an input, that extent",
                          NameOf(each.local), Describe(elaboration_, end),
                          Describe(elaboration_, start)));
       return false;
@@ -345,12 +350,17 @@ class Carrier {
     return nullptr;
   }
 
-  // An extent known only while running may be another one in each round.
-  static bool Fits(const graph::Type& start, const graph::Type& end) {
+  // An extent known only while running may be another one in each round, unless it is an input's.
+  bool Fits(const graph::Type& start, const graph::Type& end) const {
     if (start.dtype != end.dtype || start.dims.size() != end.dims.size()) return false;
+    Symbols matched;
     for (size_t i = 0; i < start.dims.size(); ++i) {
-      if (start.dims[i].extent != end.dims[i].extent) return false;
-      if (start.dims[i].symbol.valid() != end.dims[i].symbol.valid()) return false;
+      const graph::Dim &from = start.dims[i], &to = end.dims[i];
+      if (from.extent != to.extent || from.symbol.valid() != to.symbol.valid()) return false;
+      if (!from.symbol.valid()) continue;
+      const bool is_input = from.symbol.index < symbols_;
+      if (is_input && from.symbol != to.symbol) return false;
+      if (matched.try_emplace(from.symbol, to.symbol).first->second != to.symbol) return false;
     }
     return true;
   }
@@ -361,7 +371,7 @@ class Carrier {
   GraphBuilder& round_;
   graph::Repeat& repeat_;
   const size_t inputs_, symbols_;  // values and symbols that are inputs of both parts
-  std::map<graph::SymbolId, graph::SymbolId> made_symbols_;
+  Symbols made_symbols_;
   std::map<graph::ValueId, graph::ValueId> carried_;
   std::vector<GoingOn> going_on_;
 };

@@ -74,6 +74,16 @@ graph widths(x: i64[k <= 4]) -> i64[m <= 4] {
     yield slice(x, dim: 0, from: 0, length: n)
   }
 }
+graph grow(x: i64[k <= 4], m: i64) -> (kept: i64, grown: i64) {
+  let kept = slice(x, dim: 0, from: 0, length: m)
+  var grown = slice(x, dim: 0, from: 0, length: m)
+  var n = m
+  repeat until n == 4 limit 9 {
+    n = n + 1
+    grown = slice(x, dim: 0, from: 0, length: n)
+    yield (kept: sum(kept), grown: sum(grown))
+  }
+}
 graph quiet(x: i64) {
   repeat until false limit 2 { count.next(x) }
 }
@@ -118,6 +128,8 @@ def rows(run):
     expect(run("up", "-q", *inputs(at=1, by=1, most=2))[1] == "", "-q is quiet")
     found = json.loads(run("up", "--json", *inputs(at=1, by=9, most=50))[0])
     expect((found["rounds"], found["done"]) == (1, True), "done in round 1", str(found))
+    out = run("grow", "-q", *inputs(x="[1,2,4,8]", m=2))[0]
+    expect(out == "kept: i64[2] = [3 3]\ngrown: i64[2] = [ 7 15]\n", "an extent that grows", out)
     expect(run("quiet", "-q", *inputs(x=1)) == ("", ""), "a graph without outputs")
 
 
@@ -125,14 +137,20 @@ def limits(run):
     for most in (-1, 101):
         said = run("up", *inputs(at=1, by=1, most=most), code=1)[1]
         says(said, f"input most is {most}, and `up` makes 0 to 100 rounds")
-    says(run("widths", *inputs(x="[1,2]"), code=1)[1], "output result: i64[2] cannot be joined to")
+    says(run("widths", *inputs(x="[1,2]"), code=1)[1], "output result: i64[2] cannot be joined to",
+         "--stream gives rows whose extents differ")
 
 
 def streams(run):
     out, _ = run("up", "-q", "--stream", "pair", *inputs(at=1, by=2, most=50))
     expect(out == "[1,2]\n[3,1]\n[5,1]\n[7,1]\nn: i64[4] = [1 3 5 7]\n", "--stream pair", out)
+    out, _ = run("widths", "-q", "--stream", "result", *inputs(x="[4,5]"))
+    expect(out == "[4]\n[4,5]\n", "rows of different extents", out)
     out, _ = run("widths", "-q", "--stream", "result", *inputs(x="[4]"), code=1)
-    expect(out.startswith("[4]\n"), "what was streamed was printed before the failure", out)
+    expect(out == "[4]\n", "what was streamed was printed before the failure", out)
+    written = run.folder / "n.npy"
+    run("up", "-q", "--stream", "n", "--output", f"n={written}", *inputs(at=1, by=2, most=50))
+    expect(np.load(written).tolist() == [1, 3, 5, 7], "streamed and written")
     # Lines come as the rounds do.
     process = subprocess.Popen(run.line("slow", "-q", "--stream", "result", *inputs(by=1)),
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

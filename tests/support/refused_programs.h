@@ -489,6 +489,60 @@ actor A() {
 //^ E0402 `items` takes 1 argument
   }
 })",
+    R"(fn f(n: int) -> int { repeat until n > 3 limit 3 { yield n } }
+//^ E0433 the last statement of a graph
+actor A() {
+  state n: f32 = 0.0
+  method m() { repeat until n > 3.0 limit 3 { n += 1.0 } }
+//^ E0433 the last statement of a graph
+}
+graph twice(x: f32) -> f32 {
+  repeat until x > 3.0 limit 3 { yield x }
+//^ E0433 what stands before it is done once
+  repeat until x > 3.0 limit 3 { yield x }
+}
+graph nested(x: f32) {
+  repeat until x > 3.0 limit 3 {
+    for i in 0..2 { repeat until x > 3.0 limit 3 { let y = x } }
+//^ E0433 what stands before it is done once
+    if true { yield x }
+//^ E0414 a `yield` where no result is declared
+  }
+}
+graph rows(x: f32) -> f32 {
+  yield x
+//^ E0414 a `yield` is the last statement of a round
+  let y = x
+  repeat until x > 3.0 limit 3 {
+    for i in 0..2 { yield x }
+//^ E0414 a `yield` is the last statement of a round
+    return x
+//^ E0433 `yield` instead of `return`
+  }
+}
+graph in_branches(x: f32) -> f32 {
+  repeat until x > 3.0 limit 3 { if true { yield x } else { yield x } }
+}
+graph in_one(x: f32) -> f32 {
+  repeat until x > 3.0 limit 3 { if true { yield x } }
+//^ E0413 `yield` in both branches
+}
+graph outside(x: f32) -> f32 { yield x }
+//^ E0433 directly before `repeat`
+graph calls(x: f32) -> f32 { return in_branches(x) }
+//^ E0433 `in_branches` repeats)",
+    R"(graph number(x: f32) { repeat until x limit 3 { let y = x } }
+//^ E0434 `until` asks a bool
+graph late(x: f32, n: i64) { repeat until x > 1.0 limit n { let y = x } }
+//^ E0434 a limit is a number of rounds
+graph other(x: f32, n: i32) { repeat until x > 1.0 limit n <= 9 { let y = x } }
+//^ E0434 an input of the graph
+graph reversed(x: f32, n: i64) { repeat until x > 1.0 limit 9 >= n { let y = x } }
+//^ E0434 a limit is a number of rounds
+graph inner(x: f32) { repeat until c limit 3 { if true { let c = x > 1.0 } } }
+//^ E0301 it ended with the loop or branch
+graph none_such(x: f32) { repeat until c limit 3 { let d = x > 1.0 } }
+//^ E0301 `c` is not declared)",
 };
 
 }  // namespace cgraph::testing

@@ -508,8 +508,8 @@ class CommonMistakes {
   // `repeat until done {`
   bool RoundsWithoutLimit() {
     return type() == Lexer::LBRACE && Expects(Lexer::LIMIT) && !Expects(Lexer::ID) &&
-           Say("rounds have a limit, which is known while compiling, or an input with such a bound: "
-               "repeat until done limit 20 { ... }, limit most <= 256");
+           Say("rounds have a limit, which is known while compiling, or an input with such a "
+               "bound: repeat until done limit 20 { ... }, limit most <= 256");
   }
 
   // Reports statements that only a body or a `const` can hold.

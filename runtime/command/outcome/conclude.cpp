@@ -302,7 +302,7 @@ ExitCode Conclude(const Options& options, const Outcome& outcome,
     json["exit_code"] = static_cast<int>(code);
     PrintJson(json);
   } else if (options.outputs.empty() && outcome.status.ok()) {
-    std::fputs(Printable(outcome.results.Text(options.stream)).c_str(), stdout);
+    std::fputs(Printable(outcome.results.Text()).c_str(), stdout);
   }
   if (!options.quiet &&
       (options.repeat_given || !options.batch.empty() || !options.calls.empty() ||

@@ -77,6 +77,7 @@ void Results::AddNoRows(const plan::Plan& plan, uint32_t graph) {
   const plan::Graph& round = *plan.graphs[graph];
   for (uint32_t i = 0; i < round.repeat->outputs; ++i) {
     const plan::Value& value = round.values[round.outputs[i]->value];
+    if (round.outputs[i]->name == left_out_) continue;
     Entry& entry = without_rows_.emplace_back();
     entry.name = round.outputs[i]->name;
     entry.tensor.dtype = value.dtype();
@@ -93,6 +94,7 @@ Status Results::Join(const Outputs& outputs, Part& part) {
   const bool first = part.joined.empty();
   part.joined.resize(outputs.size());
   for (size_t i = 0; i < outputs.size(); ++i) {
+    if (outputs.name(i) == left_out_) continue;
     const device::Tensor& tensor = outputs[i];
     std::vector<int64_t> dims(tensor.dims, tensor.dims + tensor.rank);
     const bool stacks = keep_ == Keep::kStacked || keep_ == Keep::kPasses;
@@ -141,6 +143,7 @@ std::vector<Results::Entry> Results::Entries() const {
   std::vector<Entry> entries = without_rows_;
   for (const Part& part : parts_) {
     for (size_t i = 0; i < part.last->size(); ++i) {
+      if (part.last->name(i) == left_out_) continue;
       Entry& entry = entries.emplace_back(Entry{part.prefix + part.last->name(i), (*part.last)[i]});
       if (keep_ == Keep::kLast) continue;
       const Joined& joined = part.joined[i];
@@ -220,10 +223,9 @@ Status Results::AddStacked(OutputFiles& files, const std::string& name, const st
   return files::AddNpy(files, path, first.dtype, dims, bytes);
 }
 
-std::string Results::Text(const std::string& streamed) const {
+std::string Results::Text() const {
   std::string text;
   for (const auto& [name, tensor] : Entries()) {
-    if (name == streamed) continue;
     const std::string elements = device::FormatTensor(tensor);
     text += fmt::format("{}: {}{}{}\n", name, device::TensorTypeText(tensor),
                         elements.find('\n') == std::string::npos ? " = " : " =\n", elements);

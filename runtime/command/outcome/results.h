@@ -40,8 +40,9 @@ class Results {
   Status Add(OutputFiles& files, const std::vector<NameAndValue>& paths) const;
   // Of a graph that repeats, and gave no row: its outputs have none.
   void AddNoRows(const plan::Plan& plan, uint32_t graph);
-  // Without the output `streamed`, which is printed already.
-  std::string Text(const std::string& streamed = "") const;
+  // Leaves out an output, which is printed as it comes: it need not have one shape.
+  void LeaveOut(const std::string& output) { left_out_ = output; }
+  std::string Text() const;
   // Returns those of the paths that Add() writes nothing to, since there are no such results.
   std::vector<std::string> Absent(const std::vector<NameAndValue>& paths) const;
   // Returns, by name: type, dtype, dims, and the data or the file that the data was written to;
@@ -77,6 +78,7 @@ class Results {
   const uint64_t slices_;
   std::vector<Part> parts_;
   std::vector<Entry> without_rows_;
+  std::string left_out_;
 };
 
 // Returns the elements of a tensor on one line, as JSON: 3, [0.5, 1.5], [[1, 2], [3, 4]].

@@ -1,5 +1,6 @@
 // Runs a graph that repeats: one run, whose rounds are executions, each begun when the row of the
 // one before it has been taken.
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <mutex>
@@ -48,8 +49,11 @@ Status TakeRows(Rounds& rounds, const Options& options, const std::atomic<bool>&
     }
     measurements.latencies.Add(latency);
     outcome.rounds = {rounds.made(), rounds.done()};
-    CGRAPH_RETURN_IF_ERROR(outcome.results.Add(**row));
     CGRAPH_RETURN_IF_ERROR(Stream(**row, options));
+    if (const Status added = outcome.results.Add(**row); !added.ok()) {
+      return {added.code(), fmt::format("{}; --stream gives rows whose extents differ, one by one",
+                                        added.message())};
+    }
   }
   return Status::Ok();
 }
@@ -59,6 +63,12 @@ Status TakeRows(Rounds& rounds, const Options& options, const std::atomic<bool>&
 void RunRounds(Engine& engine, uint32_t graph, Inputs& inputs, const Options& options,
                const std::atomic<bool>& stopped, Outcome& outcome) {
   const Clock::time_point start = Clock::now();
+  const auto is_written = [&](const NameAndValue& output) {
+    return output.first.empty() || output.first == options.stream;
+  };
+  if (std::none_of(options.outputs.begin(), options.outputs.end(), is_written)) {
+    outcome.results.LeaveOut(options.stream);
+  }
   const auto given = inputs.Slice(0);
   Status status = given.status();
   if (given.ok()) {

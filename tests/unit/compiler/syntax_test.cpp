@@ -369,6 +369,8 @@ TEST_CASE("traps.cgraph parses as its comments say") {
   has("let u\n        tuple\n          only: name a\n");
   has("let v\n        name a\n");
   has("let n\n        tuple\n      let first_two\n");
+  has("repeat\n        until chain\n          name repeat\n          > name until\n"
+      "        limit chain\n          name limit\n          <= int 4\n");
   has("let w\n        modified\n          modified\n            modified\n              chain\n");
 }
 
