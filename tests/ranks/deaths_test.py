@@ -50,6 +50,11 @@ graph each(x: i64, y: f32[300]) -> (i64, f32[300]) inflight 2 {
   return (stage[2].run(stage[1].run(stage[0].run(x))), sums[2])
 }
 graph fast(x: i64) -> i64 inflight 3 { return stage[2].run(stage[1].run(stage[0].run(x))) }
+graph rounds(x: i64) -> i64 {
+  let first = stage[2].run(stage[1].run(stage[0].run(x)))
+  yield first
+  repeat until false limit 4 { yield stage[2].run(stage[1].run(stage[0].run(first))) }
+}
 graph slow(x: i64) -> i64 inflight 2 { return stage[2].slow(stage[1].slow(stage[0].slow(x))) }
 graph long(x: i64) -> i64 { return stage[2].run(stage[1].run(stage[0].long(x))) }
 """
@@ -148,20 +153,21 @@ def said(error, rank):
 
 def each_step(suite):
     """Each rank dies after each of its steps in turn, or after each `--every`-th, from one that the
-    seed chooses, until it has no further one."""
-    for rank in range(RANKS):
+    seed chooses, until it has no further one: in two executions, and in the rounds of a run."""
+    for graph, flags, rank in [("each", ["-n", "2"], rank) for rank in range(RANKS)] + \
+                              [("rounds", [], rank) for rank in range(RANKS)]:
         step = 1 + (suite.seed + rank) % suite.every
         while True:
-            what = f"rank {rank} dies after step {step}"
-            code, error = suite.start("each", "-n", "2", death=f"{rank}:{step}").end(what, 20)
+            what = f"rank {rank} dies after step {step} of {graph}"
+            code, error = suite.start(graph, *flags, death=f"{rank}:{step}").end(what, 20)
             if code == 0:
                 break
             expect(step < 200, f"{what}: no end of steps")
             if rank != 0 and suite.mpi is None:
                 expect(said(error, rank), f"{what}: who it was", error)
             step += suite.every
-        expect(step > 8, f"rank {rank} has only {step - 1} steps in 2 executions")
-        print(f"  rank {rank}: steps up to {step - 1}, 1 of {suite.every}", flush=True)
+        expect(step > 8, f"rank {rank} has only {step - 1} steps of {graph}")
+        print(f"  rank {rank} of {graph}: steps up to {step - 1}, 1 of {suite.every}", flush=True)
 
 
 def named(suite):

@@ -525,7 +525,7 @@ graph in_branches(x: f32) -> f32 {
 }
 graph in_one(x: f32) -> f32 {
   repeat until x > 3.0 limit 3 { if true { yield x } }
-//^ E0413 `yield` in both branches
+//^ E0413 yields in both branches
 }
 graph outside(x: f32) -> f32 { yield x }
 //^ E0433 directly before `repeat`
