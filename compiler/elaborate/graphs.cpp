@@ -296,7 +296,7 @@ class Carrier {
     const auto [known, is_new] = carried_.try_emplace(leaf.value);
     if (!is_new && !goes_on) return Value(Tensor{known->second});
     graph::Type type = value.type;
-    Symbols own;  // what goes on may have other extents in each round than a value that had equal ones
+    Symbols own;  // what goes on may later have other extents than a value that has equal ones now
     for (graph::Dim& dim : type.dims) dim = InRound(dim, goes_on ? own : made_symbols_);
     const std::string name =
         fmt::format("{} {}", NameOf(local), repeat_.carries.size() + 1);

@@ -27,7 +27,8 @@ class Engine:
             later = engine.classify.submit(x=x)
             scores = later.result()
 
-    Inputs are whatever holds a dense tensor of the right dtype: arrays of NumPy, tensors of
+    A graph that ends with `repeat` returns a list of its rows; engine.classify.rounds(x=x) is an
+    iterator of them. Inputs are whatever holds a dense tensor of the right dtype: arrays of NumPy, tensors of
     PyTorch, on the CPU or a GPU, Arrays; numbers where a graph takes a scalar. They are read where
     they lie. A graph
     with one result returns it; one with several a named tuple of them. An engine may be used from
