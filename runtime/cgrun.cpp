@@ -29,8 +29,8 @@ ExitCode Run(const command::Options& options, int argc, char** argv, cluster::Pe
   command::Signals signals(mask);
   if (options.check_effects && machines != nullptr) {
     return command::Fail(options, kUsage,
-                         "--check-effects is of one machine: it starts cgrun three times; leave the "
-                         "launcher of ranks out");
+                         "--check-effects is of one machine: it starts cgrun three times; leave "
+                         "the launcher of ranks out");
   }
   const ExitCode code = options.check_effects
                             ? command::CheckEffects(options, argc, argv, signals)

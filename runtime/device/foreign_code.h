@@ -36,8 +36,8 @@ class QueueCode {
   // of this execution. False, with `error`, when the call has failed.
   virtual bool Append(std::span<const Tensor> inputs, std::span<const Tensor> outputs,
                       const Stream& stream, std::string& error) = 0;
-  // What the queue then stores in the first element of the last output, an i64; none: the code's work
-  // has made it.
+  // What the queue then stores in the first element of the last output, an i64; none: the code's
+  // work has made it.
   virtual std::optional<int64_t> stored() const { return std::nullopt; }
 };
 

@@ -138,7 +138,8 @@ def some_states(runs):
     done = runs.run("--load-state", path)
     expect(done.returncode == 1 and "it has `a[0].w.m`, which is no state of the plan: `a[0].w` "
            "has no slot of an optimizer there, since the plan trains it by another one, or not at "
-           'all; its initial value load("some.safetensors", "a[0].w") takes it alone' in done.stderr, done.stderr)
+           'all; its initial value load("some.safetensors", "a[0].w") takes it alone' in
+           done.stderr, done.stderr)
     write(path, {"a[0].w": np.zeros((3, 2), np.float32)})
     done = runs.run("--load-state", path)
     expect(done.returncode == 1 and "`a[0].w` is f32[3, 2] there, and f32[2, 3] in the plan" in

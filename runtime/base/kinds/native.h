@@ -9,11 +9,11 @@
 namespace cgraph {
 
 // The state that holds the number of a place's object; no declared name has a space. Where methods
-// say what they do to the object, it has a slot for each of several keys, which on the host all hold
-// the number, and of which on a GPU the first does: a call that keeps something
-// for a key touches the key's slot, one that adds to the object a slot of its own, one that reads
-// the object reads them all, one that may change it writes them all. So the calls that may not be
-// exchanged are those that touch the same bytes.
+// say what they do to the object, it has several slots, which on the host all hold the number, and
+// of which on a GPU the first does. A call that keeps something for a key touches the key's slot,
+// one that adds to the object a slot of its own, one that reads the object reads them all, one that
+// may change it writes them all. So the calls that may not be exchanged are those that touch the
+// same bytes.
 inline constexpr char kNativeObjectState[] = "native object";
 inline constexpr int kObjectSlots = 64;
 

@@ -61,8 +61,8 @@ Problem FindLogged(const plan::Plan& plan, const plan::Graph& graph, const Optio
   return {};
 }
 
-// Returns the options as they are for the graph of --eval: a batched input that the trained graph has
-// is its own only where it is named so, as accuracy.x.
+// Returns the options as they are for the graph of --eval: a batched input that the trained graph
+// has is its own only where it is named so, as accuracy.x.
 Options OptionsOfEval(const plan::Graph& trained, const plan::Graph& graph,
                       const Options& options) {
   Options own = options;
@@ -235,8 +235,8 @@ void Training::Begin(Engine& engine, const Options& options, Outcome& outcome) {
   SetDue(first());
 }
 
-// Finds when SaveAndEvaluate() has work next: at multiples of its intervals, whatever was made before this
-// run, so that a run that goes on does the same as one that was not disturbed.
+// Finds when SaveAndEvaluate() has work next: at multiples of its intervals, whatever was made
+// before this run, so that a run that goes on does the same as one that was not disturbed.
 void Training::SetDue(uint64_t made) {
   due_ = 0;
   const auto consider = [&](uint64_t due) {

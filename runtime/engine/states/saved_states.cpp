@@ -50,8 +50,8 @@ std::string SlotText(const std::string& path, const std::string& name,
     return "";
   }
   return fmt::format(
-      ": `{0}` has no slot of an optimizer there, since the plan trains it by another one, or not at "
-      "all; its initial value load(\"{1}\", \"{0}\") takes it alone",
+      ": `{0}` has no slot of an optimizer there, since the plan trains it by another one, or not "
+      "at all; its initial value load(\"{1}\", \"{0}\") takes it alone",
       of, std::filesystem::path(path).filename().string());
 }
 

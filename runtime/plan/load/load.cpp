@@ -112,7 +112,9 @@ Result<uint32_t> FindGraph(const Plan& plan, const std::string& name, const char
   const auto wrong = [](std::string why) { return Status(StatusCode::kInvalid, std::move(why)); };
   const std::string all = fmt::format("{}", fmt::join(names, ", "));
   if (names.empty()) return wrong("the plan has no graph");
-  if (name.empty()) return wrong(fmt::format("there are several graphs; pick one with {}: {}", flag, all));
+  if (name.empty()) {
+    return wrong(fmt::format("there are several graphs; pick one with {}: {}", flag, all));
+  }
   return wrong(fmt::format("{} {}: there is no such graph{}; there are {}", flag, name,
                            DidYouMeanHint(name, names), all));
 }

@@ -28,9 +28,9 @@ class Engine:
             scores = later.result()
 
     A graph that ends with `repeat` returns a list of its rows; engine.classify.rounds(x=x) is an
-    iterator of them. Inputs are whatever holds a dense tensor of the right dtype: arrays of NumPy, tensors of
-    PyTorch, on the CPU or a GPU, Arrays; numbers where a graph takes a scalar. They are read where
-    they lie. A graph
+    iterator of them. Inputs are whatever holds a dense tensor of the right dtype: arrays of NumPy,
+    tensors of PyTorch, on the CPU or a GPU, Arrays; numbers where a graph takes a scalar. They are
+    read where they lie. A graph
     with one result returns it; one with several a named tuple of them. An engine may be used from
     several threads, and not in a process forked from its own. `graphs` has the graphs by their
     names, those too that are called as something else here is (`close`).
