@@ -23,6 +23,11 @@ place p = Missing() on cpu[0]
 //^ E0301 a place is made of an actor, and `Missing` is not declared)",
     "graph g(x: f32[4]) -> f32[4] { return sqrt(x) }\n"
     "//^ E0301 `import std.tensor` declares it",
+    R"(import std.nn
+graph g(q: f32[2, 3, 4]) -> f32[2, 3, 4] { return scaled_dot_product_attention(q, q, q) }
+//^ E0301 (here it is attention(q, k, v) of std.nn, with causal: true for is_causal)
+graph h(q: f32[2, 3, 4]) -> f32[2, 3, 4] { return apply_rotary_pos_emb(q) }
+//^ E0301 (here it is rope(x, from: pos) of std.nn, of q and of k))",
     R"(const A = 1
 const A = 2
 //^ E0302 `A` is declared twice
