@@ -629,6 +629,28 @@ TEST_CASE("attention refuses what does not fit", "[attention]") {
   CHECK(!grad({q, k, v, y, y}, {q, k}));
 }
 
+TEST_CASE("attention of extents that are nothing in an execution", "[attention]") {
+  const Attributes attributes = {.ints = {{"causal", 1}}, .floats = {{"scale", 1}}};
+  for (const int nothing : {0, 1, 2}) {  // batch, heads, or queries and keys
+    std::vector<int64_t> dims = {2, 3, 4, 8};
+    dims[static_cast<size_t>(nothing)] = 0;
+    Value x(DType::f32, dims), out(DType::f32, dims), k_out(DType::f32, dims),
+        v_out(DType::f32, dims);
+    OperandType type = TypeOf(Value(DType::f32, {2, 3, 4, 8}).tensor);
+    type.dynamic[nothing] = true;
+    const Tensor tensors[] = {x.tensor, x.tensor, x.tensor, x.tensor, x.tensor};
+    const Tensor results[] = {out.tensor, k_out.tensor, v_out.tensor};
+    std::string error;
+    auto kernel = TryMake("attention", {type, type, type}, {type}, attributes);
+    REQUIRE(kernel.ok());
+    CHECK((*kernel)->Run({tensors, 3}, {results, 1}, nullptr, error));
+    kernel = TryMake("attention_grad", {type, type, type, type, type}, {type, type, type},
+                     attributes);
+    REQUIRE(kernel.ok());
+    CHECK((*kernel)->Run({tensors, 5}, {results, 3}, nullptr, error));
+  }
+}
+
 TEST_CASE("rope refuses what does not fit", "[attention]") {
   const auto type = [](std::vector<int64_t> dims, DType dtype = DType::f32) {
     return TypeOf(Value(dtype, std::move(dims)).tensor);

@@ -93,7 +93,8 @@ struct Matrix {
 // The extents of a call.
 struct Extents {
   int64_t batches, heads, groups, queries, keys, e, d;  // `groups`: the heads of k and v
-  int64_t together() const { return heads / groups; }   // query heads of a head of k and v
+  // Query heads of a head of k and v.
+  int64_t together() const { return groups == 0 ? 0 : heads / groups; }
 };
 
 // A block of queries: rows [first, first + rows) of a group.
