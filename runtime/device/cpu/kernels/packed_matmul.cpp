@@ -2,6 +2,7 @@
 // weights as they lie in memory; of more rows blocks of them are widened for OpenBLAS.
 #include <algorithm>
 #include <climits>
+#include <cstring>
 #include <memory>
 
 #include <fmt/format.h>
@@ -33,9 +34,11 @@ struct WidenPackedBlocks {
         CGRAPH_FOR_LANES(l, kOutputs) scale[l] = w.scale[at * kOutputs + l];
         if constexpr (nibbles) {
           CGRAPH_FOR_LANES(l, kOutputs) minimum[l] = w.minimum[at * kOutputs + l];
-          const auto* words =
-              static_cast<const uint32_t*>(w.q) + at * kPackedBlock / 8 * kOutputs;
-          for (int word = 0; word < 4; ++word, words += kOutputs) {
+          const auto* bytes =
+              static_cast<const uint8_t*>(w.q) + at * kPackedBlock / 2 * kOutputs;
+          for (int word = 0; word < 4; ++word, bytes += 4 * kOutputs) {
+            uint32_t words[kOutputs];  // bytes of a caller's may lie anywhere
+            std::memcpy(words, bytes, sizeof words);
             for (int i = 0; i < 8; ++i) {
               float* const row = column + ColumnOfNibble(word, i) * width;
               CGRAPH_FOR_LANES(l, kOutputs) {

@@ -26,11 +26,12 @@ __device__ inline float PackedElement(const PackedMatmul& packed, const float* x
     const int64_t block = group * packed.blocks + b;
     float parts[kParts] = {};
     if constexpr (nibbles) {
-      const auto* words = static_cast<const uint32_t*>(packed.q) + block * 4 * kOutputs + lane;
-      CGRAPH_KEEP_LOOP for (int word = 0; word < 4; ++word) {
-        const uint32_t numbers = words[word * kOutputs];
+      // Bytes, since those of a caller's tensor may lie anywhere.
+      const auto* pairs =
+          static_cast<const uint8_t*>(packed.q) + block * kBlock / 2 * kOutputs + lane * 4;
+      CGRAPH_KEEP_LOOP for (int word = 0; word < 4; ++word, pairs += 4 * kOutputs) {
         CGRAPH_UNROLL for (int i = 0; i < 8; ++i) {
-          const float number = static_cast<float>(numbers >> 4 * i & 15);
+          const float number = static_cast<float>(pairs[i / 2] >> i % 2 * 4 & 15);
           const float factor = x[i % 2 * kBlock / 2 + 4 * word + i / 2];
           parts[i % kParts] = device::Fma(factor, number, parts[i % kParts]);
         }
