@@ -92,7 +92,7 @@ graph quiet(x: i64) {
 
 class Runs:
     def __init__(self, args, folder):
-        self.cgrun, self.folder = args.cgrun, folder
+        self.cgc, self.cgrun, self.folder = args.cgc, args.cgrun, folder
         (folder / "r.cgraph").write_text(PROGRAM)
         subprocess.run([args.cgc, "compile", "-q", folder / "r.cgraph", "-o", folder / "r.cgplan"],
                        check=True)
@@ -226,6 +226,49 @@ def deaths(run):
     says(said, children[-1])
 
 
+def hostile(run):
+    """A plan whose rounds name ports that are not there, or that do not fit, is refused."""
+    shown = subprocess.run([run.cgc, "plan", run.folder / "r.cgplan", "--json"],
+                           capture_output=True, text=True, check=True).stdout
+
+    def edited(change):
+        plan = json.loads(shown)
+        graphs = {graph["name"]: graph for graph in plan["graphs"]}
+        change(graphs["up"], graphs["up.before"])
+        (run.folder / "bad.json").write_text(json.dumps(plan))
+        bad = run.folder / "bad.cgplan"
+        bad.unlink(missing_ok=True)
+        made = subprocess.run([run.cgc, "plan", "--from-json", run.folder / "bad.json", "-o", bad],
+                              capture_output=True, text=True, timeout=60)
+        if not bad.exists():
+            return made.stderr
+        done = subprocess.run([run.cgrun, bad, "--graph", "up", *inputs(at=1, by=1, most=1)],
+                              capture_output=True, text=True, timeout=60)
+        expect(done.returncode == 1, f"a wrong plan ends with {done.returncode}", done.stderr)
+        return done.stderr
+
+    def repeat(**values):
+        return lambda round_, before: round_["repeat"].update(values)
+
+    says(edited(repeat(done=99)), "graph `up`: repeat: a port does not exist")
+    says(edited(repeat(done=0)), "repeat: the output that ends the rounds is no bool")
+    says(edited(repeat(outputs=99)), "repeat: a port does not exist")
+    says(edited(repeat(carries=[])), "repeat: an input is not given")
+    says(edited(repeat(before=99)), "repeat: the graph before does not exist")
+    says(edited(repeat(limit_input=99)), "repeat: a port does not exist")
+    says(edited(repeat(before_done=99)), "repeat: an output does not exist")
+    says(edited(repeat(inputs=4)), "repeat: a port does not exist")
+
+    def rename(round_, before):
+        before["outputs"][0]["name"] = "m"
+
+    def carry(round_, before):
+        round_["repeat"]["carries"][0]["first"] = 99
+
+    says(edited(rename), "repeat: rows have other outputs")
+    says(edited(carry), "repeat: an output does not exist")
+
+
 def ways(run):
     """The same rows by threads and processes."""
     wanted = run("up", "-q", *inputs(at=1, by=2, most=50))[0]
@@ -244,7 +287,8 @@ def main():
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         run = Runs(args, pathlib.Path(folder))
-        for part in (rows, limits, streams, states, failures, refusals, ways, deaths):
+        for part in (rows, limits, streams, states, failures, refusals, hostile, ways,
+                     deaths):
             part(run)
     print(f"rounds: {expectations.checks} expectations")
 

@@ -104,6 +104,13 @@ Status CheckRuns(const Plan& plan) {
     }
     const size_t outputs = first.outputs.size();
     if (repeat.before_yields && outputs < repeat.outputs) return refuse("a row lacks outputs");
+    for (uint32_t i = 0; repeat.before_yields && i < repeat.outputs; ++i) {
+      const Value& one = first.values[first.outputs[i]->value];
+      const Value& other = graph->values[graph->outputs[i]->value];
+      const bool alike = first.outputs[i]->name == graph->outputs[i]->name &&
+                         one.dtype() == other.dtype() && one.rank() == other.rank();
+      if (!alike) return refuse("rows have other outputs");
+    }
     if (!NoneOrIn(repeat.before_done, outputs)) return refuse("an output does not exist");
     if (repeat.before_done != kNone &&
         first.values[first.outputs[repeat.before_done]->value].dtype() != DType::bool_) {
