@@ -186,7 +186,7 @@ int64_t LimitOf(ElaborationContext& elaboration, const program::Repeat& loop, Fr
   const std::optional<int64_t> limit = EvaluateInt(elaboration, loop.limit, frame, "a limit");
   if (!limit || (*limit >= 0 && *limit <= kMaxRounds)) return limit.value_or(0);
   Report(elaboration, Code::kE0545, elaboration.program.exprs[loop.limit].range,
-         fmt::format("a graph repeats at most {} times, not {} times", kMaxRounds, *limit));
+         fmt::format("a limit is between 0 and {} rounds, not {}", kMaxRounds, *limit));
   return 0;
 }
 
