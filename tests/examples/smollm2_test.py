@@ -30,7 +30,7 @@ from reference import NumPyModel, greedy, load  # noqa: E402
 
 SKIPPED = 77
 MODULES = ("gguf", "tokenizers", "jinja2")
-LAYERS, HEADS, KV_HEADS, E, F = 5, 6, 3, 16, 96
+LAYERS, HEADS, KV_HEADS, E, F = 5, 6, 3, 16, 192
 D = HEADS * E
 TEMPLATE = ("{% for message in messages %}{{'<|im_start|>' + message['role'] + '\n' + "
             "message['content'] + '<|im_end|>' + '\n'}}{% endfor %}"
@@ -40,10 +40,11 @@ MERGES = ["h e", "l l", "he ll", "Ġ t", "hell o"]
 
 
 def vocabulary():
-    """Tokens of bytes and some merges, filled up to a number that 2 and 3 divide."""
+    """Tokens of bytes and some merges, filled up to so many that 2 and 3 parts have
+    groups of 16."""
     from tokenizers.pre_tokenizers import ByteLevel
     tokens = SPECIAL + sorted(ByteLevel.alphabet()) + [m.replace(" ", "") for m in MERGES]
-    return tokens + [f"<|filler_{i}|>" for i in range(-len(tokens) % 6)]
+    return tokens + [f"<|filler_{i}|>" for i in range(-len(tokens) % 96)]
 
 
 def matrices(random):
