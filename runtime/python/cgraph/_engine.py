@@ -27,13 +27,13 @@ class Engine:
             later = engine.classify.submit(x=x)
             scores = later.result()
 
-    A graph that ends with `repeat` returns a list of its rows; engine.classify.rounds(x=x) is an
-    iterator of them. Inputs are whatever holds a dense tensor of the right dtype: arrays of NumPy,
-    tensors of PyTorch, on the CPU or a GPU, Arrays; numbers where a graph takes a scalar. They are
-    read where they lie. A graph
-    with one result returns it; one with several a named tuple of them. An engine may be used from
-    several threads, and not in a process forked from its own. `graphs` has the graphs by their
-    names, those too that are called as something else here is (`close`).
+    A graph that ends with `repeat` returns a list of its rows; engine.classify.rounds(x=x) is
+    an iterator of them. Inputs are whatever holds a dense tensor of the right dtype: arrays of
+    NumPy, tensors of PyTorch, on the CPU or a GPU, Arrays; numbers where a graph takes a
+    scalar. They are read where they lie. A graph with one result returns it; one with several a
+    named tuple of them. An engine may be used from several threads, and not in a process forked
+    from its own. `graphs` has the graphs by their names, those too that are called as something
+    else here is (`close`).
 
     plan: a Plan, or the path of a saved one.
     weights: the folder of the files that the plan loads; default: the source's, or the plan's.
@@ -235,10 +235,7 @@ def _library(given):
 
 def _metadata(given):
     """What a file of states says of itself, as a dict of texts."""
-    try:
-        given = dict(given or {})
-    except (TypeError, ValueError):
-        raise InputError(f"`metadata` is a dict of texts, and was given {given!r}") from None
+    given = dict(given or {})
     for word in (*given, *given.values()):
         try:
             word.encode()
