@@ -319,16 +319,15 @@ class UsingReader {
     const Kind& row = schedule().kinds[kind];
     const bool renamed = method.range.begin != written_.range.begin;
     std::string mend;
-    if (!renamed && !checker_.program.has_gradients && ParseDerivedName(row.name)) {
-      mend = fmt::format("; `grad(loss, of: ...)` in the graph makes the calls of `{0}`, and `with "
-                         "({0} = NAME)` says what a method that you wrote is called",
-                         row.name);
-    } else if (!renamed) {
+    if (!renamed) {
       mend = LeavesNoMethod(names)
                  ? fmt::format("; `{}` is for graphs with calls of {}: one without needs another "
                                "schedule, or none",
                                schedule().name, KindNames())
                  : fmt::format("; `with ({} = NAME)` says what it is called here", row.name);
+      const bool is_derived =
+          !checker_.program.has_gradients && ParseDerivedName(row.name).has_value();
+      if (is_derived) mend += fmt::format("; `grad(loss, of: ...)` makes calls of `{}`", row.name);
     }
     Diagnostic& diagnostic =
         Report(Code::kE0322, method.range,
