@@ -293,8 +293,8 @@ class Carrier {
       if (root == leaf.value) return Value(leaf);
       return Value(Tensor{round_.AddView(root, value.offset, value.type, value.range), leaf.via});
     }
-    const auto [known, is_new] = carried_.try_emplace(leaf.value);
-    if (!is_new && !goes_on) return Value(Tensor{known->second});
+    const auto known = carried_.find(leaf.value);
+    if (!goes_on && known != carried_.end()) return Value(Tensor{known->second});
     graph::Type type = value.type;
     Symbols own;  // what goes on may later have other extents than a value that has equal ones now
     for (graph::Dim& dim : type.dims) dim = InRound(dim, goes_on ? own : made_symbols_);
@@ -307,7 +307,7 @@ class Carrier {
          static_cast<uint32_t>(before_.graph().outputs.size()), std::nullopt});
     round_.graph().inputs.push_back({name, {.value = input, .range = RangeOf(local)}});
     before_.graph().outputs.push_back({name, use});
-    if (!goes_on) known->second = input;
+    if (!goes_on) carried_.emplace(leaf.value, input);
     return Value(Tensor{input});
   }
 

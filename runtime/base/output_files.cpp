@@ -102,7 +102,10 @@ Status OutputFiles::Add(const std::string& path, std::span<const Bytes> pieces) 
     if (error == 0) error = WriteAll(file.descriptor, piece);
   }
   const bool is_durable = durability_ == Durability::kPower && !file.target.empty();
-  if (error == 0 && is_durable && fdatasync(file.descriptor) != 0) error = errno;
+  if (error == 0 && is_durable && fdatasync(file.descriptor) != 0) {
+    const bool cannot = errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP;
+    if (!cannot) error = errno;  // else the file system has no such thing
+  }
   // A full disk may show only when a file is closed. A file without a name is kept open until it
   // has one.
   if (error == 0 && (file.target.empty() || !file.temporary.empty())) {

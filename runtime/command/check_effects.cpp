@@ -231,9 +231,9 @@ ExitCode CheckEffects(const Options& options, int argc, char** argv, Signals& si
     if (comparison.wrong().empty()) continue;
     return Fail(options, kFailure,
                 fmt::format("--check-effects: {} differs between program order and the execution "
-                            "{}; a clause, `reads object`, `adds object` or `keyed by`, lets calls "
-                            "be exchanged of which one changes what the other reads; write `writes "
-                            "object` instead, or no clause",
+                            "{}; `reads object`, `adds object` and `keyed by` allow calls to be "
+                            "exchanged, and here one changes what another reads: write `writes "
+                            "object`, or no clause",
                             comparison.wrong(), kOrders[order].text));
   }
   if (options.quiet) return kSuccess;

@@ -87,8 +87,9 @@ Status Rounds::Take(std::span<const Input> inputs) {
   }
   if (limit < 0 || static_cast<uint64_t>(limit) > limit_) {
     return Status(StatusCode::kInvalid,
-                  fmt::format("input {} is {}, and `{}` makes 0 to {} rounds", input.name, limit,
-                              graph.name, limit_));
+                  fmt::format("input {} is {}, and `{}` makes 0 to {} rounds, which is its "
+                              "declared bound: give less, or compile it with a greater bound",
+                              input.name, limit, graph.name, limit_));
   }
   limit_ = static_cast<uint64_t>(limit);
   return Status::Ok();

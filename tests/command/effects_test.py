@@ -92,7 +92,7 @@ def main():
              "the output `sum` by "),
             # What is said wrong: `put` changes what is not of its key.
             (("newest", "keyed by (mb)"), 1, "the output `look` (up to 1.0e+00 of the greatest "
-             "element) is another one in the opposite order than in program order"),
+             "element) differs between program order and the execution in the opposite order"),
             # The same, where nothing is said, and where it is said right.
             (("newest", ""), 0, "effects: the same 4 results in three orders"),
             (("newest", "writes object"), 0, "effects: the same 4 results in three orders"),
@@ -100,6 +100,7 @@ def main():
             (("newest", "writes object", "--inflight", "2", "--workers", "2"), 0,
              "effects: the same 4 results in three orders"),
             (("size", "", "--output", "sum=s.npy"), 2, "--check-effects excludes --output"),
+            (("size", "", "--input", "other=-"), 2, "--input other=- can be read once; name a file"),
             (("size", "", "--schedule", "auto"), 0, "effects: the same 4 results"),
         ]
         for words, code, text in cases:

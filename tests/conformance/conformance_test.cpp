@@ -290,7 +290,9 @@ TEST_CASE("rounds go on until a value says so, or to their limit") {
   }
   most = 10;
   const auto beyond = run.engine().Repeat("rounds", inputs);
-  CHECK(beyond.status().message() == "input most is 10, and `rounds` makes 0 to 9 rounds");
+  CHECK(beyond.status().message() ==
+        "input most is 10, and `rounds` makes 0 to 9 rounds, which is its declared bound: give "
+        "less, or compile it with a greater bound");
   CHECK(run.engine().Execute("rounds", inputs).status().code() == StatusCode::kInvalid);
   CHECK(run.engine().Execute("rounds.before", inputs).status().code() == StatusCode::kInvalid);
   CHECK(run.engine().Repeat("s4", inputs).status().code() == StatusCode::kInvalid);

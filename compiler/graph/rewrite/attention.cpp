@@ -14,6 +14,7 @@
 #include "compiler/graph/prune.h"
 #include "compiler/graph/rewrite/passes.h"
 #include "llvm/ADT/STLExtras.h"
+#include "runtime/base/kinds/limits.h"
 
 namespace cgraph::graph {
 namespace {
@@ -49,7 +50,7 @@ struct Keys {
   OpId slice;      // that took these rows, where there is a length
 };
 
-// Found: an attention, and the op whose result is its own.
+// Found: an attention that is written out; `last` is the op that it replaces.
 struct Found {
   OpId last;
   ValueId q;
@@ -76,6 +77,7 @@ class AttentionRewriter {
       const OpId id(i);
       std::optional<Found> found = Find(id);
       if (!found || !Suits(*found)) continue;
+      if (IsWritten(found->k, id) || IsWritten(found->v, id)) continue;
       done.push_back({.places = {graph_.ops[id].range}});
       Replace(*found);
       changed_ = true;
@@ -220,7 +222,7 @@ class AttentionRewriter {
     TakeUnshaped(keys, call);
     return keys;
   }
-  // Takes what ops made of which a reshape, of the same elements, made this.
+  // Goes back through reshapes that only add or drop dimensions of 1.
   void TakeUnshaped(Keys& keys, CallId call) const {
     const ValueId unshaped = Unshaped(keys.value, call);
     if (WithoutOnes(Get(unshaped).type.dims) == WithoutOnes(keys.dims)) keys.value = unshaped;
@@ -263,6 +265,19 @@ class AttentionRewriter {
     keys.length = slice.operands[2].value;
     keys.slice = graph_.values[slice.results[0]].producer;
   }
+  // Returns whether an op between the slice of a cache and the last op may be in the cache's
+  // memory: it could not be there any more if the last op read the cache.
+  bool IsWritten(const Keys& keys, OpId last) const {
+    if (!keys.slice.valid()) return false;
+    const ValueId root = RootOf(graph_, keys.value);
+    for (OpId id(keys.slice.index + 1); id < last; id = OpId(id.index + 1)) {
+      const Op& op = graph_.ops[id];
+      for (const auto& [operand, result] : op.inplace) {
+        if (RootOf(graph_, op.operands[operand].value) == root) return true;
+      }
+    }
+    return false;
+  }
   // Returns whether an expand repeats only the dimension before rows and elements, by an extent
   // that is known, behind one that is.
   bool IsRepeated(const Op& expand) const {
@@ -280,6 +295,9 @@ class AttentionRewriter {
   static bool Suits(const Found& found) {
     const Dims q = Without(found.q_dims, 2), k = Without(found.k.dims, 2);
     if (q.empty() || q.size() != k.size() || k != Without(found.v.dims, 2)) return false;
+    for (const Dim& dim : {found.q_dims.back(), found.v.dims.back()}) {
+      if (dim.symbol.valid() || dim.extent > kMaxHeadElements) return false;
+    }
     if (q == k) return true;
     const Dim &heads = q.back(), &groups = k.back();
     return Without(q, 1) == Without(k, 1) && !heads.symbol.valid() && !groups.symbol.valid() &&

@@ -11,6 +11,7 @@ namespace cgraph {
 inline constexpr int kMaxRank = 8;
 inline constexpr int64_t kMaxTensorBytes = int64_t{1} << 46;
 inline constexpr int64_t kMaxInflight = 1024;  // executions of one graph in progress at once
+inline constexpr int64_t kMaxHeadElements = 8192;  // of a query, a key or a value of attention
 inline constexpr int64_t kMaxNodes = 1024;     // machines of one program
 
 // What one kernel of several primitives may hold: its temporaries, one fewer than its steps, lie in

@@ -100,7 +100,7 @@ Status Results::Join(const Outputs& outputs, Part& part) {
     const bool stacks = keep_ == Keep::kStacked || keep_ == Keep::kPasses;
     if (stacks && dims.size() == kMaxRank) {
       return {StatusCode::kInvalid,
-              fmt::format("--every: output {} has {} dimensions, and tensors have no more",
+              fmt::format("output {} has {} dimensions, and a list of it has one too many",
                           part.prefix + outputs.name(i), dims.size())};
     }
     if (keep_ == Keep::kStacked || dims.empty()) dims.insert(dims.begin(), 1);

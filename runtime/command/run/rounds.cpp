@@ -2,7 +2,9 @@
 // one before it has been taken.
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <mutex>
 #include <optional>
 
@@ -21,7 +23,9 @@ Status Stream(const Outputs& row, const Options& options) {
   if (options.stream.empty()) return Status::Ok();
   const std::string line = LineOf(*row.Find(options.stream)) + "\n";
   const bool written = std::fputs(line.c_str(), stdout) >= 0 && std::fflush(stdout) == 0;
-  return written ? Status::Ok() : Status(StatusCode::kNotFound, "--stream: nobody reads the lines");
+  if (written) return Status::Ok();
+  return {StatusCode::kNotFound, fmt::format("--stream: cannot write to standard output: {}",
+                                             std::strerror(errno))};
 }
 
 // Adds rows until the run is over.

@@ -187,7 +187,7 @@ Problem Training::Resume(const StatesMetadata& loaded, const Options& options) {
     if (*read) return ResumeAfter(**read, options);
     SayNote(options, fmt::format("{} does not say where a run was in its data, so this run begins "
                                  "with the first row of the first epoch", path));
-  } else if (inputs_->is_batched() && read.ok() && *read &&
+  } else if (inputs_ != nullptr && inputs_->is_batched() && read.ok() && *read &&
              (*read)->executions % (*read)->of_epoch != 0) {
     SayNote(options, fmt::format("{} was saved after {}, within an epoch, and -n begins with the "
                                  "first row; --epochs goes on behind them",

@@ -98,7 +98,10 @@ Status CheckRuns(const Plan& plan) {
     if (!before.insert(repeat.before).second) return refuse("the graph before is another one's");
     if (first.inputs.size() != repeat.inputs) return refuse("the graph before has other inputs");
     for (uint32_t i = 0; i < repeat.inputs; ++i) {
-      if (first.inputs[i]->name != graph->inputs[i]->name) {
+      const Value& one = first.values[first.inputs[i]->value];
+      const Value& other = graph->values[graph->inputs[i]->value];
+      if (first.inputs[i]->name != graph->inputs[i]->name || one.dtype() != other.dtype() ||
+          one.rank() != other.rank()) {
         return refuse("the graph before has other inputs");
       }
     }

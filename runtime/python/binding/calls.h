@@ -92,8 +92,8 @@ class RowIterator {
   std::optional<BorrowedInputs> inputs_;
   std::mutex mutex_;                            // of rounds_
   std::optional<OfThisProcess<Rounds>> rounds_;
-  bool done_ = false;
-  uint64_t made_ = 0;
+  std::atomic<bool> done_ = false;
+  std::atomic<uint64_t> made_ = 0;
 };
 
 void BindCalls(nanobind::module_& module);

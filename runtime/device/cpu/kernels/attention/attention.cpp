@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "runtime/base/kinds/limits.h"
 #include "runtime/device/cpu/kernels/attention/tiles.h"
 #include "runtime/device/cpu/kernels/elementwise/element_loops.h"
 #include "runtime/device/cpu/kernels/failures.h"
@@ -19,7 +20,6 @@
 namespace cgraph::device {
 namespace {
 
-constexpr int64_t kLongestHead = 1 << 13;  // elements of a query, a key or a value
 // Fewer queries than these are multiplied with keys as they lie: transposing takes longer.
 constexpr int64_t kFewQueries = 8;
 
@@ -418,10 +418,10 @@ Status CheckAttention(const Request& request, const OperandType* length, const O
     return Invalid(request, fmt::format("{}, {} and {} do not give {}", TypeText(q), TypeText(k),
                                         TypeText(v), TypeText(out)));
   }
-  if (q.dynamic[rank - 1] || v.dynamic[rank - 1] || q.dims[rank - 1] > kLongestHead ||
-      v.dims[rank - 1] > kLongestHead) {
+  if (q.dynamic[rank - 1] || v.dynamic[rank - 1] || q.dims[rank - 1] > kMaxHeadElements ||
+      v.dims[rank - 1] > kMaxHeadElements) {
     return Invalid(request, fmt::format("the last dimensions of {} and {} must be at most {}",
-                                        TypeText(q), TypeText(v), kLongestHead));
+                                        TypeText(q), TypeText(v), kMaxHeadElements));
   }
   if (length == nullptr) return Status::Ok();
   if (length->dtype != DType::i64) return Invalid(request, "the length is i64");

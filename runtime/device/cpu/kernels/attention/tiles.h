@@ -160,8 +160,7 @@ class TileDots {
   }
 };
 
-// The softmax of rows whose scores come tile by tile: the greatest score so far, and the sum of the
-// exponentials of what all scores are less than that.
+// The running softmax of a row: the greatest score so far, and the sum of exp(score - greatest).
 template <typename C>
 struct RunningRow {
   C most;
@@ -170,15 +169,14 @@ struct RunningRow {
 template <typename C>
 constexpr RunningRow<C> kNoScores = {-std::numeric_limits<C>::infinity(), 0};
 
-// Number that the exponents of a row are made less by: its greatest score, unless all are -inf.
+// Returns what is subtracted from a row's scores: the greatest, or 0 where all are -inf.
 template <typename C>
 CGRAPH_INLINE C BaseOf(C most) {
   return most == -std::numeric_limits<C>::infinity() ? C(0) : most;
 }
 
-// Makes exponentials of a tile's scores, of which row i has visible[i], and 0 of the others up to
-// `keys`. What was made of the tiles before, `width` elements of `made` a row, is scaled to the new
-// greatest score.
+// Turns a tile's scores into exponentials. Row i has visible[i] scores; the others up to `keys`
+// become 0. Scales `made`, `width` sums a row over earlier tiles, to the new greatest score.
 template <typename C>
 struct TileSoftmax {
   CGRAPH_INLINE static void Run(C* scores, int64_t rows, int64_t keys, const int64_t* visible,

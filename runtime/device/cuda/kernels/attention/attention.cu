@@ -65,8 +65,8 @@ class AttentionHead {
 
   __device__ AttentionHead(const Attention& attention, const AttentionShape& shape, int64_t matrix,
                            Shared& shared)
-      : attention_(attention), shape_(shape), shared_(shared), first_row_(matrix * shape.rows),
-        length_(shape.keys), scale_(static_cast<C>(attention.scale)) {
+      : attention_(attention), shape_(shape), shared_(shared), matrix_(matrix),
+        first_row_(matrix * shape.rows), length_(shape.keys), scale_(static_cast<C>(attention.scale)) {
     q_ = static_cast<const T*>(attention.q.data) + matrix * shape.rows * shape.e;
     k_ = static_cast<const S*>(attention.k.data) + matrix * shape.keys * shape.e;
     v_ = static_cast<const S*>(attention.v.data) + matrix * shape.keys * shape.d;
@@ -201,7 +201,7 @@ class AttentionHead {
         return At(q_, row + l, shape_.rows, column + c, shape_.e);
       });
     }
-    const int64_t first = first_row_ / (shape_.rows > 0 ? shape_.rows : 1) * shape_.keys;
+    const int64_t first = matrix_ * shape_.keys;
     StoreTile(static_cast<S*>(attention_.k_out) + first * shape_.e, k_out, key, shape_.keys, column,
               shape_.e);
     StoreTile(static_cast<S*>(attention_.v_out) + first * shape_.d, v_out, key, shape_.keys, column,
@@ -370,6 +370,7 @@ class AttentionHead {
   const T* q_;
   const S* k_;
   const S* v_;
+  const int64_t matrix_;     // of queries
   const int64_t first_row_;  // of the queries, among those of all heads
   int64_t length_;           // of the keys that there are
   const C scale_;
