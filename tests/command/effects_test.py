@@ -100,7 +100,8 @@ def main():
             (("newest", "writes object", "--inflight", "2", "--workers", "2"), 0,
              "effects: the same 4 results in three orders"),
             (("size", "", "--output", "sum=s.npy"), 2, "--check-effects excludes --output"),
-            (("size", "", "--input", "other=-"), 2, "--input other=- can be read once; name a file"),
+            (("size", "", "--input", "other=-"), 2, "--input other=- can be read once; name a "
+             "file"),
             (("size", "", "--schedule", "auto"), 0, "effects: the same 4 results"),
         ]
         for words, code, text in cases:

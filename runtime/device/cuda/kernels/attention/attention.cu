@@ -66,7 +66,8 @@ class AttentionHead {
   __device__ AttentionHead(const Attention& attention, const AttentionShape& shape, int64_t matrix,
                            Shared& shared)
       : attention_(attention), shape_(shape), shared_(shared), matrix_(matrix),
-        first_row_(matrix * shape.rows), length_(shape.keys), scale_(static_cast<C>(attention.scale)) {
+        first_row_(matrix * shape.rows), length_(shape.keys),
+        scale_(static_cast<C>(attention.scale)) {
     q_ = static_cast<const T*>(attention.q.data) + matrix * shape.rows * shape.e;
     k_ = static_cast<const S*>(attention.k.data) + matrix * shape.keys * shape.e;
     v_ = static_cast<const S*>(attention.v.data) + matrix * shape.keys * shape.d;
