@@ -1,5 +1,6 @@
 #include "compiler/syntax/errors/mistakes.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "compiler/base/limits.h"
@@ -150,6 +151,23 @@ class Balancer {
     return opener == Lexer::LBRACKET || opener == Lexer::COMMA;
   }
 
+  // Returns whether this `for` is that of a tuple, (f(x) for x in xs): a `)` comes behind it before
+  // the `{` of a loop.
+  bool BeginsComprehension() const {
+    constexpr size_t kMostAhead = 1000;  // so that no text takes quadratic time
+    const size_t end = std::min(in_.size(), at_ + kMostAhead);
+    size_t depth = 0;
+    for (size_t i = at_ + 1; i < end; ++i) {
+      const size_t type = in_[i].type;
+      if (type == Lexer::LPAREN || type == Lexer::LBRACKET) ++depth;
+      if (type == Lexer::LBRACE && depth == 0) return false;
+      if (type != Lexer::RPAREN && type != Lexer::RBRACKET) continue;
+      if (depth == 0) return type == Lexer::RPAREN;
+      --depth;
+    }
+    return false;
+  }
+
   // Returns whether this lexeme cannot stand inside the innermost `(` or `[`, so that its end is
   // missing.
   bool EndsBrackets() const {
@@ -163,7 +181,8 @@ class Balancer {
     if (type == Lexer::LBRACE) return open.ifs == 0 && before() != Lexer::ELSE;
     if (!now().first_on_line || !EndsOperand(before()) || now().column > open.indent) return false;
     if (AfterEach()) return false;
-    if (type == Lexer::FOR || type == Lexer::IF) return round;
+    if (type == Lexer::FOR) return round && !BeginsComprehension();
+    if (type == Lexer::IF) return round;
     return IsName(type) && in_[at_ + 1].type != Lexer::COLON;
   }
 
