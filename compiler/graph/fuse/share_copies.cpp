@@ -24,7 +24,7 @@ class Sharer {
         graph_(graph),
         ops_(graph.calls.size()),
         fixed_(graph.calls.size()),
-        is_output_(graph.values.size()),
+        is_kept_(graph.values.size()),
         instead_(graph.values.size()) {}
 
   void Run() {
@@ -66,7 +66,10 @@ class Sharer {
       for (CallId before : call.after) fixed_[before.index] = true;
     }
     for (const graph::Port& port : graph_.outputs) {
-      is_output_[graph::RootOf(graph_, port.use.value).index] = true;
+      is_kept_[graph::RootOf(graph_, port.use.value).index] = true;
+    }
+    for (const graph::Bucket& bucket : graph_.buckets) {
+      for (ValueId id : bucket.values) is_kept_[graph::RootOf(graph_, id).index] = true;
     }
   }
 
@@ -80,7 +83,7 @@ class Sharer {
     const Value& source = graph_.values[Instead(op.operands[0].value)];
     const bool is_here = source.home == op.device && source.type == copy.type &&
                          op.operands[0].via.transport == TransportKind::kAuto;
-    if (!is_here || copy.storage != Value::kTemporary || is_output_[op.results[0].index]) {
+    if (!is_here || copy.storage != Value::kTemporary || is_kept_[op.results[0].index]) {
       return false;
     }
     const bool is_named = graph_.rules && !graph_.rules->automatic &&
@@ -111,7 +114,7 @@ class Sharer {
   Graph& graph_;
   std::vector<uint32_t> ops_;     // by call: how many are left
   std::vector<bool> fixed_;       // by call
-  std::vector<bool> is_output_;   // by value
+  std::vector<bool> is_kept_;     // by value: an output, or one of a message of several
   std::vector<ValueId> instead_;  // by value: what is read in its place; invalid: itself
 };
 
