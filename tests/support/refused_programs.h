@@ -461,8 +461,8 @@ type E = (D, D, D, D, D, D, D, D, D, D)
 //^ E0327 more than 100000 types)",
     R"(type Layer(d: int) = (up: f32[d, 4], bias: f32[d])
 fn f(x: Layer, y: Layer(4, 5), z: int(4), u: Missing(4), v: Layer(d: 2.0)) -> Layer(3) {
-//^ E0401 Layer(d)
-//^ E0401 Layer(d)
+//^ E0401 takes `d`, which is not given; write Layer(d)
+//^ E0402 takes 1 argument, and here are 2; write Layer(d)
 //^ E0304 `int` takes no arguments
 //^ E0304 `Missing` is not a type
 //^ E0420 a compile-time float
