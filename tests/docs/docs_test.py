@@ -193,9 +193,10 @@ class Document:
         for line in body.splitlines():
             if not line.startswith("$ "):
                 continue
-            done = subprocess.run(["bash", "-c", line[2:]], stdout=subprocess.PIPE,
-                                  stderr=subprocess.STDOUT, text=True, cwd=self.folder,
-                                  env=self.environment, timeout=60)
+            # `timeout` ends all that the line has started.
+            done = subprocess.run(["timeout", "60", "bash", "-c", line[2:]],
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                                  cwd=self.folder, env=self.environment)
             if done.returncode not in (0, 1):
                 raise Failure(f"`{line[2:]}` exits with {done.returncode}\n{done.stdout}")
             printed = ON_THREADS.sub("", done.stdout)
