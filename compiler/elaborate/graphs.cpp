@@ -205,7 +205,7 @@ class Carrier {
         inputs_(round.graph().values.size()),
         symbols_(round.graph().symbols.size()) {}
 
-  // Gives the frame of a round what it reads of the frame of before.
+  // Gives the frame of a round what it reads of the frame before the rounds.
   void CarryIn(const program::Repeat& loop, const Frame& before, Frame& round) {
     for (size_t i = 0; i < round.dims.size(); ++i) {
       if (round.dims[i] || !before.dims[i]) continue;
@@ -227,7 +227,7 @@ class Carrier {
     }
   }
 
-  // Gives the next round what this one has assigned to names of before.
+  // Gives the next round what this one has assigned to names from before the rounds.
   void CarryOn(const Frame& round) {
     for (const GoingOn& each : going_on_) {
       const std::optional<Value>& value = round.locals[each.local.index];
@@ -294,7 +294,7 @@ class Carrier {
       return Value(Tensor{round_.AddView(root, value.offset, value.type, value.range), leaf.via});
     }
     const auto known = carried_.find(leaf.value);
-    if (!goes_on && known != carried_.end()) return Value(Tensor{known->second});
+    if (!goes_on && known != carried_.end()) return Value(Tensor{known->second, leaf.via});
     graph::Type type = value.type;
     Symbols own;  // what goes on may later have other extents than a value that has equal ones now
     for (graph::Dim& dim : type.dims) dim = InRound(dim, goes_on ? own : made_symbols_);
@@ -308,7 +308,8 @@ class Carrier {
     round_.graph().inputs.push_back({name, {.value = input, .range = RangeOf(local)}});
     before_.graph().outputs.push_back({name, use});
     if (!goes_on) carried_.emplace(leaf.value, input);
-    return Value(Tensor{input});
+    // The caller has it in between; what `via` says holds from there to where a round reads it.
+    return Value(Tensor{input, leaf.via});
   }
 
   // Makes outputs of the tensors of `end`, each for the carry of the same tensor of `start`.

@@ -57,7 +57,7 @@ class GraphValidator {
     const graph::Graph& before = module_.graphs[*repeat.before];
     Expect(before.inputs.size() == repeat.inputs, "other inputs before the rounds");
     Expect(repeat.before_done.value_or(0) < std::max<size_t>(before.outputs.size(), 1),
-           "a port of before does not exist");
+           "a port of the graph before does not exist");
     for (const graph::Repeat::Carry& carry : repeat.carries) {
       Expect(carry.first < before.outputs.size() && carry.input < graph_.inputs.size() &&
                  carry.next.value_or(0) < graph_.outputs.size(),

@@ -3,7 +3,7 @@
 
 The generator writes graphs that end with `repeat`: what stands before the rounds, values that
 rounds read of it, `var`s that go on from round to round, lists of these, bounded inputs, conditions
-of the body and of before, limits that are constants or inputs. The evaluator executes the same
+of the body and from before it, limits that are constants or inputs. The evaluator executes the same
 statements on Python's integers. Rows, and the states after the run, must be equal, in every way of
 execution.
 
@@ -167,7 +167,7 @@ class Program:
         steps.append(lambda e, cells: e.__setitem__(target, value(e, cells)))
 
     def until(self, body, own):
-        """A condition of the body, one of before, which is asked first, or none."""
+        """A condition of the body, one from before it, which is asked first, or none."""
         divisor = self.rng.randint(2, 5)
         kind = self.rng.choice(["body", "body", "body", "before", "before", "never"])
         self.asks_first = kind != "body"

@@ -123,7 +123,7 @@ void ResolveLimit(Scope& scope, syntax::ExprId id, Repeat& loop) {
                fmt::format("{}; this is {}", kForms, scope.Describe(value.type)));
 }
 
-// Lists the `var`s of before a loop that its body assigns to.
+// Lists the `var`s declared before a loop that its body assigns to.
 void ListAssigned(const Program& program, const std::vector<StatementId>& ids, size_t before,
                   std::set<LocalId>& assigned) {
   for (StatementId id : ids) {
