@@ -39,7 +39,7 @@ Status TakeRows(Rounds& rounds, const Options& options, const std::atomic<bool>&
     const Clock::time_point start = Clock::now();
     auto row = rounds.Next();
     const uint64_t latency = NsSince(start);
-    std::lock_guard lock(outcome.mutex);
+    std::unique_lock lock(outcome.mutex);
     Measurements& measurements = outcome.measurements;
     if (row.ok() && !row->has_value()) {
       measurements.wanted = --measurements.begun;
@@ -53,7 +53,9 @@ Status TakeRows(Rounds& rounds, const Options& options, const std::atomic<bool>&
     }
     measurements.latencies.Add(latency);
     outcome.rounds = {rounds.made(), rounds.done()};
+    lock.unlock();  // a reader may be slow, and others look at the outcome meanwhile
     CGRAPH_RETURN_IF_ERROR(Stream(**row, options));
+    lock.lock();
     if (const Status added = outcome.results.Add(**row); !added.ok()) {
       return {added.code(), fmt::format("{}; --stream gives rows whose extents differ, one by one",
                                         added.message())};
