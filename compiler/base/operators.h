@@ -40,6 +40,14 @@ constexpr const char* Spelling(BinaryOperator op) {
   return kSpellings[static_cast<size_t>(op)];
 }
 
+constexpr bool IsEquality(BinaryOperator op) {
+  return op == BinaryOperator::kEqual || op == BinaryOperator::kNotEqual;
+}
+
+constexpr bool IsComparison(BinaryOperator op) {
+  return op >= BinaryOperator::kEqual && op <= BinaryOperator::kGreaterEqual;
+}
+
 constexpr int kStrongest = 6;
 constexpr int Strength(BinaryOperator op) {
   constexpr int kStrengths[] = {

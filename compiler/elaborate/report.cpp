@@ -16,6 +16,9 @@ constexpr size_t kNotedLoops = 3;
 
 constexpr size_t kNotedCalls = 4;
 
+// A type that is longer is a formula, which explains nothing.
+constexpr size_t kLongestResult = 60;
+
 // Describes an op for messages: an operator does not show its op, nor an op its parameters.
 std::string OpText(const program::Program& program, const program::Op& op) {
   const program::TextPrinter printer(program, &op.signature, &op.locals);
@@ -23,9 +26,11 @@ std::string OpText(const program::Program& program, const program::Op& op) {
   for (const program::Parameter& parameter : op.signature.parameters) {
     parameters.push_back(parameter.name + ": " + printer.Text(parameter.type));
   }
-  const program::TypeId result = op.signature.result;
-  return fmt::format("this calls {}({}){}", op.name, fmt::join(parameters, ", "),
-                     result.valid() ? " -> " + printer.Text(result) : "");
+  const program::TypeId id = op.signature.result;
+  const std::string result = id.valid() ? printer.Text(id) : "";
+  const bool shown = !result.empty() && result.size() <= kLongestResult;
+  return fmt::format("this calls {}({}){}{}", op.name, fmt::join(parameters, ", "),
+                     shown ? " -> " : "", shown ? result : "");
 }
 
 bool IsOfLibrary(const ElaborationContext& elaboration, Range range) {

@@ -13,14 +13,6 @@ using namespace program;
 
 namespace {
 
-bool IsComparison(BinaryOperator op) {
-  return op >= BinaryOperator::kEqual && op <= BinaryOperator::kGreaterEqual;
-}
-
-bool IsEquality(BinaryOperator op) {
-  return op == BinaryOperator::kEqual || op == BinaryOperator::kNotEqual;
-}
-
 bool IsLogical(BinaryOperator op) {
   return op == BinaryOperator::kOr || op == BinaryOperator::kAnd;
 }

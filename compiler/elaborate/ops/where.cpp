@@ -25,13 +25,11 @@ bool AnyUnknown(llvm::ArrayRef<graph::Dim> dims) {
 std::optional<bool> Holds(ElaborationContext& elaboration, program::ExprId where, Frame& op_frame) {
   auto* chain = std::get_if<program::Chain>(&elaboration.program.exprs[where].node);
   if (chain && chain->operators[0] == BinaryOperator::kAnd) {
-    bool all = true;
     for (program::ExprId operand : chain->operands) {
       std::optional<bool> holds = Holds(elaboration, operand, op_frame);
-      if (!holds) return std::nullopt;
-      all &= *holds;
+      if (!holds || !*holds) return holds;
     }
-    return all;
+    return true;
   }
   if (chain && chain->operators.size() == 1 && chain->operators[0] == BinaryOperator::kEqual &&
       IsRun(elaboration, chain->operands[0], op_frame)) {
@@ -128,6 +126,35 @@ std::vector<Side> SidesOf(ElaborationContext& elaboration, program::ExprId where
   return sides;
 }
 
+// Returns what the sides of a comparison of numbers are, ", where c is 4 and i * groups is 3";
+// nothing of any other condition.
+std::string ComparedNumbers(ElaborationContext& elaboration, const program::TextPrinter& printer,
+                            program::ExprId where, Frame& op_frame) {
+  auto* chain = std::get_if<program::Chain>(&elaboration.program.exprs[where].node);
+  if (!chain || chain->operators.size() != 1 || !IsComparison(chain->operators[0])) return "";
+  llvm::SaveAndRestore<ArithmeticMode> arithmetic(elaboration.arithmetic, ArithmeticMode::kDims);
+  std::string text;
+  for (const program::ExprId operand : chain->operands) {
+    if (IsRun(elaboration, operand, op_frame)) return "";
+    const Value value = Evaluate(elaboration, operand, op_frame);
+    if (!value.As<int64_t>() && !value.As<double>()) return "";
+    const std::string name = printer.Text(Reduce(elaboration, operand, op_frame));
+    if (name == ScalarText(value)) continue;
+    text += fmt::format("{}{} is {}", text.empty() ? ", where " : " and ", name, ScalarText(value));
+  }
+  return text;
+}
+
+// Returns what a parameter was given: a type, a number, a short list of numbers.
+std::string GivenText(ElaborationContext& elaboration, const Value& value) {
+  if (value.As<Tensor>()) return Describe(elaboration, value);
+  const List* list = value.As<List>();
+  if (list == nullptr || list->items->size() > 4) return ScalarText(value);
+  std::vector<std::string> items;
+  for (const Value& item : *list->items) items.push_back(ScalarText(item));
+  return fmt::format("[{}]", fmt::join(items, ", "));
+}
+
 std::string SideText(const Side& side) {
   const graph::Dim& dim = side.bound->dims[0];
   return fmt::format("{} is {}{}", side.name, dim.symbol.valid() ? "at most " : "", dim.extent);
@@ -147,7 +174,7 @@ bool ApplyWhere(ElaborationContext& elaboration, const OpCall& call, Frame& op_f
     if (parameter.default_value.valid() && !ActualFor(i, call.actuals)) continue;
     const Value& value = *op_frame.locals[parameter.local.index];
     given += fmt::format("{}{} is {}", given.empty() ? "" : ", ", parameter.name,
-                         value.As<Tensor>() ? Describe(elaboration, value) : ScalarText(value));
+                         GivenText(elaboration, value));
   }
   const program::TextPrinter printer(elaboration.program, &op.signature, &op.locals);
   std::string needed = printer.Text(where);
@@ -161,7 +188,7 @@ bool ApplyWhere(ElaborationContext& elaboration, const OpCall& call, Frame& op_f
   const std::vector<Side> sides = SidesOf(elaboration, where, op_frame);
   std::string message = fmt::format("`{}` does not take these: {}", op.name, given);
   if (sides.empty()) {
-    message += ", and it needs " + needed;
+    message += ", and it needs " + needed + ComparedNumbers(elaboration, printer, where, op_frame);
   } else {
     message += fmt::format("; {} and {}, and they must be equal", SideText(sides[0]),
                            SideText(sides[1]));

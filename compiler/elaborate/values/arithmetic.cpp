@@ -68,13 +68,6 @@ Folded Compare(BinaryOperator op, const T& a, const T& b) {
   }
 }
 
-bool IsComparison(BinaryOperator op) {
-  return op >= BinaryOperator::kEqual && op <= BinaryOperator::kGreaterEqual;
-}
-bool IsEquality(BinaryOperator op) {
-  return op == BinaryOperator::kEqual || op == BinaryOperator::kNotEqual;
-}
-
 std::optional<double> AsFloat(const Value& value) {
   if (const double* number = value.As<double>()) return *number;
   if (const int64_t* number = value.As<int64_t>()) return static_cast<double>(*number);
