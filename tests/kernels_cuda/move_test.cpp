@@ -206,7 +206,11 @@ TEST_CASE("slice and update") {
            .in = {place(a), place(b)},
            .attributes = {.texts = {{"op", "update"}}, .lists = {{"extents", {4, 9}},
                                                                  {"lengths", {2, 4}}}}});
-    failures += 2;
+    Check({.kernel = "look",
+           .in = {place(a), place(b), place(4)},
+           .attributes = {.texts = {{"op", "update"}}, .lists = {{"extents", {4, 9}},
+                                                                 {"lengths", {2, -1}}}}});
+    failures += 3;
   }
   for (const int64_t row : {int64_t{-1}, int64_t{4}, INT64_MIN}) {
     Check({.kernel = "update_row",

@@ -163,9 +163,9 @@ class CheckHoister {
       const size_t rank = whole.dims.size();
       if (parts.dims.size() != rank || op.operands.size() != first + rank) return std::nullopt;
     }
-    const std::optional<Extents> extents = ExtentsOf(sides), lengths = ExtentsOf(parts);
-    if (!extents || !lengths) return std::nullopt;
-    return LookAt(op, op.kernel, *extents, *lengths, first);
+    const std::optional<Extents> extents = ExtentsOf(sides);
+    if (!extents) return std::nullopt;
+    return LookAt(op, op.kernel, *extents, parts.dims, first);
   }
   // Lengths are from 0, or from the number of queries where these are the last positions, to the
   // number of keys.
@@ -177,17 +177,23 @@ class CheckHoister {
     const graph::Dim& keys = k[k.size() - 2];
     // The attributes that the declaration of the kernel has (kernels.def): scale, causal.
     const bool causal = std::get<bool>(op.attributes[1].value);
-    if (keys.symbol.valid() || (causal && queries.symbol.valid())) return std::nullopt;
-    return LookAt(op, "attention", {keys.extent}, {causal ? queries.extent : 0}, 3);
+    if (keys.symbol.valid()) return std::nullopt;
+    return LookAt(op, "attention", {keys.extent}, {causal ? queries : graph::Dim{}}, 3);
   }
-  // Makes a look whose operands are those of the op from `first` on.
-  static Op LookAt(const Op& op, const std::string& name, const Extents& extents,
-                   const Extents& lengths, size_t first) {
+  // Makes a look whose operands are those of the op from `first` on, and behind them the lengths
+  // that are known only while running: `lengths` has -1 for each of them.
+  Op LookAt(const Op& op, const std::string& name, const Extents& extents,
+            const std::vector<graph::Dim>& parts, size_t first) const {
     Op look;
-    look.name = look.kernel = kLookKernel;
-    look.attributes = {{"op", name}, {"extents", extents}, {"lengths", lengths}};
     look.operands.assign(op.operands.begin() + static_cast<std::ptrdiff_t>(first),
                          op.operands.end());
+    Extents lengths;
+    for (const graph::Dim& dim : parts) {
+      lengths.push_back(dim.symbol.valid() ? -1 : dim.extent);
+      if (dim.symbol.valid()) look.operands.push_back({graph_.symbols[dim.symbol].extent});
+    }
+    look.name = look.kernel = kLookKernel;
+    look.attributes = {{"op", name}, {"extents", extents}, {"lengths", lengths}};
     look.call = op.call;
     look.device = op.device;
     look.range = op.range;

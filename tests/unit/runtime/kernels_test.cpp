@@ -493,10 +493,16 @@ TEST_CASE("look says what another op would", "[look]") {
   CHECK(look(sizes("update", {3, 4}, {1, 2}), {2, 2}));
   CHECK(!look(sizes("update", {3, 4}, {1, 2}), {2, 3}));
   CHECK(error == "update of 2 elements from 3 on, of a dimension of 4");
+  CHECK(look(sizes("update", {3, 4}, {1, -1}), {2, 2, 2}));
+  CHECK(!look(sizes("update", {3, 4}, {-1, -1}), {2, 2, 1, 3}));
+  CHECK(error == "update of 3 elements from 2 on, of a dimension of 4");
   CHECK(look(sizes("update", {}, {}), {}));
   CHECK(look(sizes("attention", {5}, {2}), {5}));
   CHECK(!look(sizes("attention", {5}, {2}), {1}));
   CHECK(error == "attention: length is 1, and must be 2 to 5, the queries to the rows of k");
+  CHECK(look(sizes("attention", {5}, {-1}), {5, 4}));
+  CHECK(!look(sizes("attention", {5}, {-1}), {3, 4}));
+  CHECK(error == "attention: length is 3, and must be 4 to 5, the queries to the rows of k");
   CHECK(!look(sizes("attention", {5}, {0}), {6}));
   CHECK(error == "attention: length is 6, and must be 0 to 5, the rows of k");
 
@@ -516,6 +522,10 @@ TEST_CASE("look says what another op would", "[look]") {
   CHECK(makes({TypeOf(Value(DType::i64, {4}).tensor)}, sizes("attention", {5}, {0})));
   CHECK(!makes({TypeOf(Value(DType::i32, {}).tensor)}, sizes("attention", {5}, {0})));
   CHECK(!makes({number, number}, sizes("attention", {5}, {0})));
+  CHECK(makes({number, number}, sizes("attention", {5}, {-1})));
+  CHECK(!makes({number}, sizes("attention", {5}, {-1})));
+  CHECK(!makes({number, TypeOf(Value(DType::i64, {4}).tensor)}, sizes("attention", {5}, {-1})));
+  CHECK(!makes({number, number}, sizes("update", {3, 4}, {1, -1})));
   CHECK(!makes({number}, sizes("attention", {5}, {})));
   CHECK(!makes({number}, sizes("relu", {3}, {})));
   CHECK(!makes({number}, {.lists = {{"extents", {3}}, {"lengths", {}}}}));

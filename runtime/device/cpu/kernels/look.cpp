@@ -1,5 +1,6 @@
 // look: tells whether another op would fail, before that op or anything else of its call has
 // written.
+#include <algorithm>
 #include <vector>
 
 #include <fmt/format.h>
@@ -10,7 +11,8 @@
 namespace cgraph::device {
 
 // A kernel that fails where the other op would, with that op's message. Its operands are those that
-// say where the op reads or writes, without the tensor itself.
+// say where the op reads or writes, without the tensor itself, and behind them, in order, the
+// lengths that are known only while running, which `lengths` has as -1.
 KernelResult MakeLook(const Request& request) {
   Result<std::string> op = TextAttribute(request, "op");
   if (!op.ok()) return op.status();
@@ -23,17 +25,21 @@ KernelResult MakeLook(const Request& request) {
     if (attention && at.dtype == DType::i64) continue;  // a length, or one of each sequence
     CGRAPH_RETURN_IF_ERROR(ExpectScalar(request, at, DType::i64));
   }
-  const auto expect = [&](size_t inputs, size_t sizes, size_t parts) {
+  const auto unknown = static_cast<size_t>(std::count_if(
+      lengths->begin(), lengths->end(), [](int64_t length) { return length < 0; }));
+  const auto expect = [&](size_t places, size_t sizes, size_t parts) {
     const bool suit = extents->size() == sizes && lengths->size() == parts;
-    if (suit) return ExpectCounts(request, inputs, 0);
+    if (suit) return ExpectCounts(request, places + unknown, 0);
     return Invalid(request, fmt::format("{} extents and {} lengths do not suit \"{}\"",
                                         extents->size(), lengths->size(), *op));
   };
   using Inputs = std::span<const Tensor>;
   if (attention) {
     CGRAPH_RETURN_IF_ERROR(expect(1, 1, 1));
-    return KernelOf([least = lengths->front(), most = extents->front()](Inputs in, Inputs,
-                                                                        std::string& error) {
+    if (unknown > 0) CGRAPH_RETURN_IF_ERROR(ExpectScalar(request, request.inputs[1], DType::i64));
+    return KernelOf([length = lengths->front(), most = extents->front()](Inputs in, Inputs,
+                                                                         std::string& error) {
+      const int64_t least = length < 0 ? *in[1].as<int64_t>() : length;
       return HaveLengths(in[0].as<int64_t>(), in[0].rank == 0 ? -1 : in[0].elements(), least, most,
                          error);
     });
@@ -53,8 +59,10 @@ KernelResult MakeLook(const Request& request) {
   if (*op != "update") return Invalid(request, fmt::format("it cannot look for \"{}\"", *op));
   CGRAPH_RETURN_IF_ERROR(expect(lengths->size(), lengths->size(), lengths->size()));
   return KernelOf([extents = *extents, lengths = *lengths](Inputs in, Inputs, std::string& error) {
-    for (size_t i = 0; i < in.size(); ++i) {
-      if (!Fits("update", *in[i].as<int64_t>(), lengths[i], extents[i], error)) return false;
+    size_t next = lengths.size();  // of the operands that are lengths
+    for (size_t i = 0; i < lengths.size(); ++i) {
+      const int64_t length = lengths[i] < 0 ? *in[next++].as<int64_t>() : lengths[i];
+      if (!Fits("update", *in[i].as<int64_t>(), length, extents[i], error)) return false;
     }
     return true;
   });

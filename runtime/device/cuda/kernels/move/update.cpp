@@ -25,11 +25,12 @@ ExecutableResult MakeLookAtSpans(const Making& making, const char* op,
   const auto launch = [launcher = making.launcher, check = *check, extents = std::move(extents),
                        lengths = std::move(lengths)](const Call& call) {
     Spans spans;
+    size_t next = extents.size();  // of the operands that are lengths, as a slice's is
     for (const int64_t extent : extents) {
       const auto i = static_cast<size_t>(spans.count++);
-      // A slice's length is its second operand.
-      const Extent length = lengths.empty() ? Extent{0, PlaceOf(call.inputs[1])}
-                                            : Extent{lengths[i], nullptr};
+      const bool known = !lengths.empty() && lengths[i] >= 0;
+      const Extent length = known ? Extent{lengths[i], nullptr}
+                                  : Extent{0, PlaceOf(call.inputs[next++])};
       spans.span[i] = {PlaceOf(call.inputs[i]), length, {extent, nullptr}};
     }
     return launcher.Blocks(call, check, 1, 1, spans);
