@@ -127,6 +127,52 @@ void BindInputs(ElaborationContext& elaboration, const program::Graph& source, F
   for (const std::optional<BoundDims>& dims : frame.dims) frame.rigid.push_back(dims.has_value());
 }
 
+// Returns the elements of an input that nothing reads although its other ones are read, as the
+// first such part of it.
+std::optional<IntRange> UnreadPart(const graph::Graph& graph, graph::ValueId input) {
+  const int64_t width = DTypeBytes(graph.values[input].type.dtype);
+  const int64_t count = graph.values[input].type.bytes() / width;
+  std::vector<IntRange> read;
+  const auto add = [&](const graph::Use& use) {
+    if (graph::RootOf(graph, use.value) != input) return;
+    const graph::Value& part = graph.values[use.value];
+    read.push_back({part.offset / width, (part.offset + part.type.bytes()) / width});
+  };
+  for (const graph::Op& op : graph.ops) std::for_each(op.operands.begin(), op.operands.end(), add);
+  for (const graph::Port& output : graph.outputs) add(output.use);
+  if (read.empty()) return std::nullopt;
+  llvm::sort(read, [](const IntRange& a, const IntRange& b) { return a.begin < b.begin; });
+  int64_t end = 0;
+  for (const IntRange& part : read) {
+    if (part.begin > end) return IntRange{end, part.begin};
+    end = std::max(end, part.end);
+  }
+  return end < count ? std::optional<IntRange>({end, count}) : std::nullopt;
+}
+
+// Warns of inputs some of whose rows are dropped: a quotient that was rounded down drops the rest.
+void ReportUnreadRows(ElaborationContext& elaboration, const graph::Graph& graph) {
+  for (const graph::Port& input : graph.inputs) {
+    const graph::Value& value = graph.values[input.use.value];
+    const bool varies = llvm::any_of(value.type.dims,
+                                     [](const graph::Dim& dim) { return dim.symbol.valid(); });
+    if (varies || value.type.dims.empty() || value.type.bytes() == 0) continue;
+    if (input.name.front() == '_') continue;
+    const std::optional<IntRange> part = UnreadPart(graph, input.use.value);
+    if (!part) continue;
+    const int64_t rows = value.type.dims[0].extent;
+    const int64_t row = value.type.bytes() / DTypeBytes(value.type.dtype) / rows;
+    const int64_t first = part->begin / row, last = (part->end - 1) / row;
+    const std::string which = first == last ? fmt::format("row {}", first)
+                                            : fmt::format("rows {} to {}", first, last);
+    const bool whole = part->begin % row == 0 && part->end % row == 0;
+    Report(elaboration, Code::kW0512, value.range,
+           fmt::format("nothing reads {}{} of `{}`, which has {} rows; let it have fewer, or "
+                       "begin its name with `_` where it is meant",
+                       whole ? "" : "a part of ", which, input.name, rows));
+  }
+}
+
 // Removes what nothing reads from a graph whose ops are there, and adds what its clauses say of its
 // calls. Returns false where there are errors.
 bool FinishGraph(ElaborationContext& elaboration, const program::Graph& source,
@@ -478,6 +524,7 @@ void ElaborateGraph(ElaborationContext& elaboration, program::GraphId id) {
   if (elaboration.diagnostics.errors() > errors) return;
   WarnOfCopiesUpdatedApart(elaboration);
   if (FinishGraph(elaboration, source, graph, /*has_schedule=*/true)) {
+    ReportUnreadRows(elaboration, graph);
     elaboration.module.graphs.push_back(std::move(graph));
   }
 }
