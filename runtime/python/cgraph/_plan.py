@@ -208,6 +208,9 @@ def _write(path, data):
 
 def load(path):
     """Reads a plan that was saved, or that cgc has written. PlanError where it is none."""
+    if isinstance(path, Plan):
+        raise TypeError("load() takes the path of a file, and this is a plan already; "
+                        "cgraph.Engine(plan) runs it")
     path = os.fspath(path)
     if _is_text(path):
         raise PlanError("this is the text of a program; cgraph.compile(text) makes a plan of it")
