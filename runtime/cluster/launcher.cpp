@@ -47,8 +47,8 @@ std::optional<uint32_t> NumberIn(const char* variable) {
   return number;
 }
 
-// Returns how many processes of a step of Slurm's are on a node, by the text that has it for each,
-// "2(x3),1"; nothing where the text is of another form.
+// Returns how many processes of a Slurm step are on a node. `text`: SLURM_STEP_TASKS_PER_NODE, as
+// "2(x3),1". Nothing where the list does not reach the node, or an entry begins with no number.
 std::optional<uint32_t> TasksOfNode(std::string_view text, uint32_t node) {
   for (uint32_t first = 0; !text.empty();) {
     const std::string_view entry = text.substr(0, text.find(','));

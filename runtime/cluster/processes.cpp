@@ -221,7 +221,7 @@ Status Processes::AwaitLoaded(std::chrono::nanoseconds patience) {
       if (!refusals.empty()) break;
       late = LateAt(rank, patience);
     }
-    Status status = StateOf(rank);
+    Status status = LoadErrorOf(rank);
     if (status.code() == StatusCode::kLost && refusals.empty()) return status;
     if (status.ok()) continue;
     // The others are most likely to refuse it, too: they are one message.
@@ -241,7 +241,7 @@ Status Processes::LateAt(uint32_t rank, std::chrono::nanoseconds patience) const
                   told ? fmt::format("; it has told \"{}\" last", state.step.Get()) : ""));
 }
 
-bool Processes::AnyLost() {
+bool Processes::AnyGoneOrRefused() {
   std::lock_guard lock(mutex_);
   for (uint32_t rank = 1; rank < processes_.size(); ++rank) {
     const uint32_t phase = control_.states[rank].phase.load(std::memory_order_acquire);
@@ -252,7 +252,7 @@ bool Processes::AnyLost() {
 
 Status Processes::WhyGone() {
   for (uint32_t rank = 1; rank < processes_.size(); ++rank) {
-    if (Status state = StateOf(rank); state.code() == StatusCode::kLost) return state;
+    if (Status state = LoadErrorOf(rank); state.code() == StatusCode::kLost) return state;
   }
   return Status::Ok();
 }
@@ -274,7 +274,7 @@ void Processes::ReleaseClosed(std::chrono::nanoseconds patience) {
   control_.changed.Notify();
 }
 
-Status Processes::StateOf(uint32_t rank) {
+Status Processes::LoadErrorOf(uint32_t rank) {
   const RankState& state = control_.states[rank];
   if (state.phase.load(std::memory_order_acquire) == RankState::kFailed) {
     const bool known = state.code > StatusCode::kOk && state.code <= StatusCode::kInternal;
@@ -283,9 +283,11 @@ Status Processes::StateOf(uint32_t rank) {
   }
   std::lock_guard lock(mutex_);
   if (!processes_[rank].gone) return Status::Ok();
+  const bool loaded = state.phase.load(std::memory_order_acquire) == RankState::kLoaded;
   return Status(StatusCode::kLost,
-                fmt::format("rank {} (process {}) {}; it had not loaded the plan yet", rank,
-                            processes_[rank].pid, processes_[rank].exit_text));
+                fmt::format("rank {} (process {}) {}{}", rank, processes_[rank].pid,
+                            processes_[rank].exit_text,
+                            loaded ? "" : "; it had not loaded the plan yet"));
 }
 
 bool Processes::IsStopped(uint32_t rank) const {

@@ -47,7 +47,7 @@ class Processes {
   // refused; kLost where a rank is gone; kTimeout after `patience` (0: never).
   Status AwaitLoaded(std::chrono::nanoseconds patience);
   // Returns whether some rank is gone, or has refused to load the plan.
-  bool AnyLost();
+  bool AnyGoneOrRefused();
   // kLost with the first rank that is gone without having said why; Ok where there is none.
   Status WhyGone();
   // Once `control.ended` is set: waits until all ranks have closed their queues or are gone, at
@@ -74,7 +74,9 @@ class Processes {
       : region_(std::move(region)), control_(control), lost_(std::move(lost)) {}
   Status StartAll(const RankProgram& program);
   Status StartOne(const RankProgram& program, uint32_t rank);
-  Status StateOf(uint32_t rank);
+  // Returns a rank's own error where it refused the plan, kLost where it is gone, else Ok. Asked
+  // while the plan is loaded; `lost_` tells of an end after that.
+  Status LoadErrorOf(uint32_t rank);
   Status LateAt(uint32_t rank, std::chrono::nanoseconds patience) const;
   void Watch();
   void Reap(uint32_t rank);

@@ -65,9 +65,9 @@ class Submitter {
     return inside ? CheckCallerInside() : Status::Ok();
   }
 
-  // Idle: while it lives, its thread holds the lock, and no execution is in flight where ok().
-  // Another thread's executions are waited for, and none begins meanwhile. Not ok(): the engine has
-  // ended, or the wait was interrupted.
+  // Idle: takes the lock of submissions. Await() then waits until no execution is in flight; it
+  // gives the lock up meanwhile, but lets no execution begin. It fails where the engine has ended,
+  // unless by a time-out that left nothing running, or where the wait was interrupted.
   class Idle {
    public:
     explicit Idle(Submitter& submitter) : submitter_(submitter), lock_(submitter.lock_) {}

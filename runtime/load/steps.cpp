@@ -110,7 +110,7 @@ class ProgramMaker {
     step.operands = AddOperands(at.first() + first, at.inputs() + at.outputs() - first, instruction,
                                 program_.extents);
     step.extents.count = static_cast<uint32_t>(program_.extents.size()) - step.extents.first;
-    step.native = g_.native_calls.is[instruction];
+    step.native = g_.native_calls.is_native[instruction];
     if (step.native) {
       CGRAPH_RETURN_IF_ERROR(
           CheckExtents(*loaded_.plan, graph_, instruction, program_.Dims(step.extents)));

@@ -204,7 +204,7 @@ Status ReadMap(const Plan& plan, const std::string& map, std::span<const Machine
   return Status::Ok();
 }
 
-// Gives each of a machine's gpus that has no device yet the GPU of its place among those that work.
+// Gives the i-th of the plan's gpus on a machine its GPU i, unless the map has placed it.
 Status GiveGpus(const Plan& plan, const std::string& map, const std::vector<uint32_t>& gpus,
                 const std::string& where, const Machine& machine, Devices& devices) {
   std::string without;

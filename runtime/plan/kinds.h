@@ -64,18 +64,19 @@ inline constexpr char kWrongBooleans[] = "booleans that are neither 0 nor 1";
 // Returns false where the bytes are of booleans and one is neither 0 nor 1.
 bool ValidElements(DType dtype, std::span<const uint8_t> bytes);
 
-// Returns "np.float32", where NumPy is imported as `module`. NumPy has no bf16; ml_dtypes does.
-inline std::string NumpyName(DType dtype, const std::string& module) {
+// Returns "np.float32" for a `prefix` of "np": messages tell users what to convert a tensor to.
+// NumPy has no bf16; ml_dtypes does.
+inline std::string NumpyName(DType dtype, const std::string& prefix) {
   switch (dtype) {
-    case DType::bool_: return module + ".bool_";
-    case DType::i8: return module + ".int8";
-    case DType::u8: return module + ".uint8";
-    case DType::i32: return module + ".int32";
-    case DType::i64: return module + ".int64";
-    case DType::f16: return module + ".float16";
+    case DType::bool_: return prefix + ".bool_";
+    case DType::i8: return prefix + ".int8";
+    case DType::u8: return prefix + ".uint8";
+    case DType::i32: return prefix + ".int32";
+    case DType::i64: return prefix + ".int64";
+    case DType::f16: return prefix + ".float16";
     case DType::bf16: return "ml_dtypes.bfloat16";
-    case DType::f32: return module + ".float32";
-    case DType::f64: return module + ".float64";
+    case DType::f32: return prefix + ".float32";
+    case DType::f64: return prefix + ".float64";
   }
   return "";
 }

@@ -36,6 +36,7 @@ struct ChannelShape {
 // Pass: an end on a queue is issued in three passes over all parts of all groups that happen
 // together. What a pass waits for is issued in passes before, or by another work queue: so parts
 // never wait for each other, even where queues share hardware that keeps the order of issue.
+// kShow tells the other side that values are there; kMove moves them; kEnd frees them for reuse.
 enum class Pass { kShow, kMove, kEnd };
 
 // QueuedMessage: what an end on a queue issues. A receive knows where the sender's values lie, too:

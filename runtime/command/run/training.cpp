@@ -344,8 +344,8 @@ Status Training::Evaluate(uint64_t made) {
   return Status::Ok();
 }
 
-// A file that cannot be written does not end the run: what it has computed is worth more. Its end
-// writes again, and fails where that fails.
+// A file that cannot be written does not end the run: what it has computed is worth more. The end
+// of the run writes again, and fails where that fails.
 Status Training::Save(uint64_t made) {
   Position position = position_;
   position.executions = made;

@@ -119,7 +119,8 @@ void Report(device::GpuReport& report) {
   for (int i = 0; i < count; ++i) {
     const device::Gpu& gpu = report.gpus.emplace_back(Describe(driver, i));
     const bool known = gpu.major != 0;
-    const Status age = known ? CheckAge(i, gpu.name, gpu.major, gpu.minor) : Status::Ok();
+    const Status age =
+        known ? CheckComputeCapability(i, gpu.name, gpu.major, gpu.minor) : Status::Ok();
     if (age.ok()) {
       any = true;
       if (report.usable.ok()) report.usable = CheckStreams(driver, i);

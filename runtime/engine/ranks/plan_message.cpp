@@ -105,6 +105,7 @@ Result<PlanMessage> ReadPlanMessage(std::string_view text) {
     message.options.gpu_map.emplace(mapped.device, mapped.gpu);
   }
   message.placement.workers = head.workers;
+  // Lanes share work queues only where the plan is proved (plan/placement.h).
   message.placement.merged = message.options.proved;
   message.placement.worker_of_work_queue = TakeEntries<uint32_t>(head.work_queues, text);
   message.placement.work_queue_of_lane = TakeEntries<uint32_t>(head.lanes, text);

@@ -158,7 +158,7 @@ LoadContext RegionRanks::Context() {
   context.among.memory = loaded_.region;
   context.among.failed = [this](const Status& failure) { TellDeviceFailure(failure); };
   context.among.gives_up = [this] {
-    return ending_.has_ended() || (processes_ != nullptr && processes_->AnyLost());
+    return ending_.has_ended() || (processes_ != nullptr && processes_->AnyGoneOrRefused());
   };
   return context;
 }
@@ -185,7 +185,7 @@ Status RegionRanks::AwaitLoaded() {
 }
 
 Status RegionRanks::WithRefusals(Status own) {
-  if (processes_ == nullptr || !processes_->AnyLost()) return own;
+  if (processes_ == nullptr || !processes_->AnyGoneOrRefused()) return own;
   CGRAPH_RETURN_IF_ERROR(processes_->WhyGone());
   Status theirs = processes_->AwaitLoaded(kGrace);
   // Others that have given up waiting are known, too.

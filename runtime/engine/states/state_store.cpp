@@ -151,7 +151,7 @@ Result<std::vector<std::string>> StateStore::RestoreSnapshot(
   if (ending_.has_ended()) return ending_.why();
   CGRAPH_RETURN_IF_ERROR(idle.Await());
   idle.CallLibraries();
-  auto all = Assign(tensors);
+  auto all = MatchTensors(tensors);
   if (!all.ok()) return all.status();
   CGRAPH_RETURN_IF_ERROR(RestoreObjects(*all));
   for (const auto& [object, tensor] : all->objects) broken_.erase(ObjectName(object->place_name));
@@ -164,7 +164,7 @@ Result<std::vector<std::string>> StateStore::RestoreSnapshot(
 }
 
 // Finds for each tensor what it is to set, and what no tensor sets.
-Result<StateStore::Restoring> StateStore::Assign(std::span<const Tensor> tensors) {
+Result<StateStore::Restoring> StateStore::MatchTensors(std::span<const Tensor> tensors) {
   Restoring all;
   std::map<std::string_view, const Tensor*> given;
   for (const auto& tensor : tensors) given[tensor.name] = &tensor;

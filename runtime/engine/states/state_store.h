@@ -31,7 +31,7 @@ class StateStore {
   // Called at load: finds the states and objects of the plan.
   void List(const plan::Plan& plan);
 
-  // As the functions of Engine.
+  // Carry out Engine's ReadState, WriteState, TakeSnapshot and RestoreSnapshot.
   const std::vector<Engine::State>& states() const { return states_; }
   Status Read(std::string_view name, std::span<uint8_t> to);
   Status Write(std::string_view name, std::span<const uint8_t> from);
@@ -64,7 +64,7 @@ class StateStore {
   Status CheckWhole(const std::string& name) const;
   Result<size_t> Find(std::string_view name, uint64_t bytes) const;
   Status CheckElements(size_t state, std::span<const uint8_t> bytes) const;
-  Result<Restoring> Assign(std::span<const Tensor> tensors);
+  Result<Restoring> MatchTensors(std::span<const Tensor> tensors);
   Status RestoreObjects(const Restoring& all);
   Status PutBack(const Restoring& all, size_t count,
                  const std::vector<std::vector<uint8_t>>& before, Status why);

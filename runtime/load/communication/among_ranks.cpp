@@ -30,7 +30,7 @@ class CommunicatorsAmongRanks {
   Status Find(const std::vector<std::unique_ptr<LoadedGraph>>& graphs) {
     CGRAPH_RETURN_IF_ERROR(ForEach(
         graphs, [&](LoadedGraph& graph, const auto&, size_t, auto parts, const auto& members) {
-          return Ask(parts.front().communicator, members, ShapeOf(*graph.plan, parts));
+          return AddAnswer(parts.front().communicator, members, ShapeOf(*graph.plan, parts));
         }));
     CGRAPH_RETURN_IF_ERROR(Agree());
     size_t next = 0;
@@ -78,9 +78,11 @@ class CommunicatorsAmongRanks {
     return units;
   }
 
-  Status Ask(uint32_t number, const std::vector<uint32_t>& members,
+  // Adds this rank's answer about one collective to `answers_`. The first collective of a
+  // communicator also fetches this rank's offer: whether it would join, and the id if it makes one.
+  Status AddAnswer(uint32_t communicator, const std::vector<uint32_t>& members,
              const transport::CollectiveShape& shape) {
-    Known& known = known_[number];
+    Known& known = known_[communicator];
     const auto own = std::find_if(members.begin(), members.end(),
                                   [&](uint32_t member) { return view_.IsHere(member); });
     if (own == members.end()) {
@@ -93,7 +95,7 @@ class CommunicatorsAmongRanks {
       return Status::Ok();
     }
     if (!std::exchange(known.offered, true)) {
-      auto offer = device.communicators()->OfferCommunicator(number, UnitsOf(members),
+      auto offer = device.communicators()->OfferCommunicator(communicator, UnitsOf(members),
                                                              view_.IsHere(members[0]));
       if (!offer.ok()) return offer.status();
       known.offer = *offer;
@@ -122,9 +124,9 @@ class CommunicatorsAmongRanks {
     return Status::Ok();
   }
 
-  Result<std::shared_ptr<device::Communicator>> Join(uint32_t number,
+  Result<std::shared_ptr<device::Communicator>> Join(uint32_t communicator,
                                                      const std::vector<uint32_t>& members) {
-    const auto at = known_.find(number);
+    const auto at = known_.find(communicator);
     Known& known = at->second;
     if (known.made != nullptr) return known.made;
     std::vector<device::Device*> devices;  // null: another rank's
@@ -140,7 +142,7 @@ class CommunicatorsAmongRanks {
     device::CommunicatorId id;
     const auto place = static_cast<size_t>(std::distance(known_.begin(), at));
     std::memcpy(&id, ids_[view_.rank_of_device[members[0]]].data() + place * sizeof id, sizeof id);
-    auto made = own->communicators()->JoinCommunicator(number, devices, UnitsOf(members), id);
+    auto made = own->communicators()->JoinCommunicator(communicator, devices, UnitsOf(members), id);
     if (made.ok()) known.made = *made;
     return made;
   }

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "runtime/load/frames.h"
 #include "runtime/plan/print.h"
 
 namespace cgraph::engine {
@@ -25,13 +26,15 @@ class NativeCallFinder {
 
   NativeCalls Find() {
     bool any = false;
-    for (uint32_t i = 0; i < graph_.instructions.size(); ++i) any |= calls_.is[i] = IsNative(i);
-    if (!any) return std::move(calls_);
-    FindGiven();
-    for (uint32_t i = 0; i < graph_.instructions.size(); ++i) ForgetFailing(i);
-    FollowChecks();
     for (uint32_t i = 0; i < graph_.instructions.size(); ++i) {
-      if (calls_.is[i] && !KnowsChecks(i)) calls_.event[i] = calls_.late++;
+      any |= calls_.is_native[i] = IsNative(i);
+    }
+    if (!any) return std::move(calls_);
+    given_ = GivenSymbols(graph_);
+    for (uint32_t i = 0; i < graph_.instructions.size(); ++i) ForgetFailing(i);
+    ForgetDependents();
+    for (uint32_t i = 0; i < graph_.instructions.size(); ++i) {
+      if (calls_.is_native[i] && !KnowsChecks(i)) calls_.event[i] = calls_.late++;
     }
     return std::move(calls_);
   }
@@ -41,16 +44,6 @@ class NativeCallFinder {
     const plan::Instruction& at = graph_.instructions[i];
     return at.kind() == plan::Kind::call && !index_.plan().kernels[at.subject()]->library.empty() &&
            !devices_[index_.device(i)]->traits().host_reaches_memory;
-  }
-
-  void FindGiven() {
-    given_.assign(graph_.symbols.size(), false);
-    for (const auto& input : graph_.inputs) {
-      const plan::Value& value = graph_.values[input->value];
-      for (uint32_t d = value.first_dim(); d < value.first_dim() + value.rank(); ++d) {
-        if (graph_.dims[d].symbol() != plan::kNone) given_[graph_.dims[d].symbol()] = true;
-      }
-    }
   }
 
   // The issuing thread does not know what a device finds to fail, nor what comes from others.
@@ -63,7 +56,7 @@ class NativeCallFinder {
       return;
     }
     const uint32_t flag = poison_flags_.of_instruction[i];
-    if (flag == plan::kNone || calls_.is[i]) return;
+    if (flag == plan::kNone || calls_.is_native[i]) return;
     const bool brings_state =
         at.kind() == plan::Kind::copy && (at.flags() & plan::kCommitsState) != 0;
     bool knows = brings_state ||
@@ -83,9 +76,9 @@ class NativeCallFinder {
     return std::all_of(checks.begin(), checks.end(), [&](uint32_t flag) { return known_[flag]; });
   }
 
-  // What checks something that is not known is not known itself, but for calls of native code: the
-  // thread waits for what they check.
-  void FollowChecks() {
+  // Forgets the flags of instructions that check an unknown flag, in program order. A native call's
+  // own flag stays known: the thread waits for what the call checks.
+  void ForgetDependents() {
     std::vector<uint32_t> order(graph_.instructions.size());
     std::iota(order.begin(), order.end(), 0);
     std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
@@ -93,7 +86,7 @@ class NativeCallFinder {
     });
     for (uint32_t i : order) {
       const uint32_t flag = poison_flags_.of_instruction[i];
-      if (flag != plan::kNone && !calls_.is[i] && !KnowsChecks(i)) Forget(flag);
+      if (flag != plan::kNone && !calls_.is_native[i] && !KnowsChecks(i)) Forget(flag);
     }
   }
 
@@ -102,7 +95,7 @@ class NativeCallFinder {
   const std::vector<std::unique_ptr<device::Device>>& devices_;
   const PoisonFlags& poison_flags_;
   NativeCalls calls_;
-  std::vector<bool> known_;  // per flag: nothing sets it later than when what sets it is issued
+  std::vector<bool> known_;  // per flag: the host's flag is final once its setter is issued
   std::vector<bool> given_;  // per symbol: by an input
 };
 

@@ -20,7 +20,7 @@
 namespace cgraph::engine {
 
 struct NativeCalls {
-  std::vector<bool> is;         // per instruction
+  std::vector<bool> is_native;  // per instruction
   std::vector<uint32_t> event;  // per instruction: a number among those that are late; else none
   uint32_t late = 0;            // how many
 };

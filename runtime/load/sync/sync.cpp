@@ -88,7 +88,7 @@ class Reducer {
     }
   }
 
-  // Drops signals that say no more than the submission does.
+  // Drops waits for signals that say no more than the submission does.
   void DropImplied() {
     std::vector<bool> implied(graph_.events, false);
     for (uint32_t lane = 0; lane < lanes_.size(); ++lane) {

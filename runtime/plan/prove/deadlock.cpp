@@ -85,7 +85,7 @@ class CycleSearch {
   }
 
   // Keeps some cycle: every cyclic node waits for a node on a cycle, so walking back must come
-  // round.
+  // round. The searches need its cost as a bound, and may stop before they find another.
   void KeepAny() {
     std::vector<uint32_t> before(on_cycle_.size(), kNone);
     uint32_t node = kNone;

@@ -63,6 +63,9 @@ class HostedCollective : public Collective {
 
   // ---- members on queues ----
 
+  // Does the host's part for a member on a queue before a pass of it is issued (see Issue()). kShow
+  // copies its values to the host and needs nothing. kMove needs them arrived and reduced. kEnd
+  // copies its result back and needs all members to have left.
   bool Prepare(Pass pass, const QueuedMember& at) override {
     Member& member = members_[at.member];
     switch (pass) {

@@ -72,7 +72,7 @@ bool CudaQueue::Close() {
 
 // An operation whose flag is set already is not issued: nothing of it is left to do. Signals and
 // waits are operations of their own, so no other queue misses it.
-bool CudaQueue::Begins(const device::Operation& operation) {
+bool CudaQueue::IsToBeIssued(const device::Operation& operation) {
   if (recording_ != nullptr) return true;
   const uint32_t own = operation.predicate.own;
   if (own != device::kNoFlag && operation.bindings->Poisoned(own)) return false;
@@ -121,7 +121,7 @@ Guard CudaQueue::GuardOf(const device::Operation& operation, const Prepared* pre
 // The work is remembered before it is appended: a report names it while the driver, or code of
 // others, takes long over that; and a queue that breaks meanwhile fails it.
 void CudaQueue::Launch(const device::Launch& launch) {
-  if (!Begins(launch)) return;
+  if (!IsToBeIssued(launch)) return;
   const auto& prepared = static_cast<const Prepared&>(*launch.executable);
   if (!BeginWork(launch)) return;
   if (prepared.source != nullptr) {
@@ -141,9 +141,9 @@ void CudaQueue::Launch(const device::Launch& launch) {
   }
   const std::span<const View> views = views_;
   if (recording_ != nullptr) {
-    recording_->Add(launch, &prepared);
+    recording_->Add(launch, &prepared);  // Replay() passes poison on, each time
   } else {
-    poison_.CarryOn(launch);
+    poison_.PassPoisonOn(launch);
   }
   const Call call{stream_, GuardOf(launch, &prepared), views.first(launch.inputs),
                   views.subspan(launch.inputs), scratch_.data()};
@@ -176,8 +176,8 @@ CUresult CudaQueue::Upload(const device::Launch& launch, device::Source& source,
 }
 
 // Code of others cannot look at flags on the GPU, and must not run on values that are poisoned. So
-// the host decides, by flags that it sees (DevicePoison::CarryOn); the issuer has waited for the
-// queue where only the GPU knows (load/poison/native_calls.h).
+// the host decides, by flags that it sees (DevicePoison::PassPoisonOn); the issuer has waited for
+// the queue where only the GPU knows (load/poison/native_calls.h).
 void CudaQueue::CallCode(const device::Launch& launch, device::QueueCode& code) {
   if (recording_ != nullptr) return recording_->Refuse(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
   const device::Bindings& bindings = *launch.bindings;
@@ -211,7 +211,7 @@ void CudaQueue::CallCode(const device::Launch& launch, device::QueueCode& code) 
 }
 
 void CudaQueue::Copy(const device::Copy& copy) {
-  if (!Begins(copy)) return;
+  if (!IsToBeIssued(copy)) return;
   const View sized = ViewOf(copy, copy.fills ? *copy.to : *copy.from);
   if (copy.describes) {
     for (int d = 0; d < sized.rank; ++d) copy.to->dims[d] = sized.dims[d].number;
@@ -226,7 +226,7 @@ void CudaQueue::Copy(const device::Copy& copy) {
 }
 
 void CudaQueue::Store(const device::Store& store) {
-  if (!Begins(store)) return;
+  if (!IsToBeIssued(store)) return;
   if (!pending_.Remember({Kind::kWork, store.tag, nullptr, 0})) return;
   const Driver& driver = gpu_.driver();
   Check(driver.cuStreamWriteValue64(stream_, AddressOf(store.to->data),
@@ -235,7 +235,7 @@ void CudaQueue::Store(const device::Store& store) {
 }
 
 void CudaQueue::Poison(const device::Operation& operation) {
-  if (!Begins(operation)) return;
+  if (!IsToBeIssued(operation)) return;
   if (!pending_.Remember({Kind::kWork, operation.tag, nullptr, 0})) return;
   Check(poison_.SetFlag(stream_, operation), operation, "passing errors on");
 }
@@ -337,7 +337,7 @@ void CudaQueue::Replay(device::Recording& recording, const Tag& tag) {
   if (!pending_.BeginWork(first, nullptr, &graph)) return;
   for (const CudaGraph::Launched& launch : graph.launches()) {
     log_.SetStep(launch.operation, tag.round, launch.prepared);
-    poison_.CarryOn(launch.operation);
+    poison_.PassPoisonOn(launch.operation);
   }
   const CUresult result = current == CUDA_SUCCESS ? graph.Launch(stream_) : current;
   if (result == CUDA_SUCCESS) return;

@@ -61,8 +61,9 @@ class CudaQueue : public device::Queue, public device::Recorder {
   CudaQueue(LogicalGpu& gpu, const DevicePoison& poison, QueueWatcher& watcher)
       : gpu_(gpu), poison_(poison), watcher_(watcher), pending_(gpu), log_(poison) {}
 
-  // Returns whether the operation is to be issued.
-  bool Begins(const device::Operation& operation);
+  // Makes the context current. False where that fails, or the operation's flag is set already.
+  // While the queue records it does nothing and returns true.
+  bool IsToBeIssued(const device::Operation& operation);
   // As those of PendingOperations; they do nothing while the queue records.
   bool BeginWork(const device::Operation& operation, NcclCommunicator* communicator = nullptr);
   void EndWork();
@@ -70,7 +71,7 @@ class CudaQueue : public device::Queue, public device::Recorder {
   // guard has room for, the others are checked by a grid of their own, at once.
   Guard GuardOf(const device::Operation& operation, const Prepared* prepared);
   void Check(CUresult result, const device::Operation& operation, const char* what);
-  // Fails an operation that was not issued.
+  // Reports an operation as failed, and sets its flag on the host and on the stream.
   void Fail(const device::Operation& operation, std::string error);
   CUresult Upload(const device::Launch& launch, device::Source& source, std::string& error);
   // Lets code of others append the work of a launch. The host knows whether something that it

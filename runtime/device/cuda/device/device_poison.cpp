@@ -156,7 +156,7 @@ CUresult DevicePoison::SetFlag(CUstream stream, const device::Operation& operati
   return gpu_->driver().cuMemsetD8Async(AddressOf(flag), 1, 1, stream);
 }
 
-void DevicePoison::CarryOn(const device::Operation& operation) const {
+void DevicePoison::PassPoisonOn(const device::Operation& operation) const {
   const auto& [checks, own] = operation.predicate;
   if (!host_looks_ || own == device::kNoFlag) return;
   if (device::AnyPoisoned(checks, *operation.bindings)) {

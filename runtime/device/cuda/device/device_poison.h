@@ -94,11 +94,11 @@ class DevicePoison {
   // Sets an operation's flag on the host now, and on the GPU where the operation would have stood.
   CUresult SetFlag(CUstream stream, const device::Operation& operation) const;
 
-  // From here on CarryOn() does something: code of others looks at flags on the host.
+  // From here on PassPoisonOn() does something: code of others looks at flags on the host.
   void LetHostLook() { host_looks_ = true; }
   // Sets the operation's flag on the host where something that it checks is poisoned there: code of
   // others behind it is not called then.
-  void CarryOn(const device::Operation& operation) const;
+  void PassPoisonOn(const device::Operation& operation) const;
 
  private:
   explicit DevicePoison(std::shared_ptr<Gpu> gpu) : gpu_(std::move(gpu)) {}

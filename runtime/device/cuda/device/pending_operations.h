@@ -58,7 +58,7 @@ class PendingOperations {
   bool BeginWork(const device::Operation& operation, NcclCommunicator* communicator = nullptr,
                  const CudaGraph* graph = nullptr);
   void EndWork();
-  // Reports an operation that was not issued. `set`: what the driver says of setting its flag.
+  // Reports an operation as failed. `set`: what the driver says of setting its flag.
   void Fail(const device::Tag& tag, CUresult set, std::string error);
   // Breaks the stream, for good.
   void Break(std::string why);

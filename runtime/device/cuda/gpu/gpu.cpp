@@ -36,7 +36,7 @@ void FreePinned(const Driver& driver, std::byte* data) { driver.cuMemFreeHost(da
 
 }  // namespace
 
-Status CheckAge(int ordinal, const std::string& model, int major, int minor) {
+Status CheckComputeCapability(int ordinal, const std::string& model, int major, int minor) {
   constexpr int kFirstWithAll = 80;  // the first that has instructions for every dtype
   const int capability = 10 * major + minor, oldest = OldestCapability();
   if (capability >= oldest) return Status::Ok();
@@ -83,7 +83,7 @@ Result<std::shared_ptr<Gpu>> Gpu::Open(const Driver& driver, int ordinal, std::s
     CGRAPH_RETURN_IF_ERROR(
         gpu->Check(driver.cuDeviceGetAttribute(value, attribute, gpu->device_), what));
   }
-  CGRAPH_RETURN_IF_ERROR(CheckAge(ordinal, model, major, minor));
+  CGRAPH_RETURN_IF_ERROR(CheckComputeCapability(ordinal, model, major, minor));
   CGRAPH_RETURN_IF_ERROR(
       gpu->Check(driver.cuDevicePrimaryCtxRetain(&gpu->context_, gpu->device_), what));
   CGRAPH_RETURN_IF_ERROR(gpu->Check(gpu->MakeCurrent(), what));

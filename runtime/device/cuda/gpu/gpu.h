@@ -27,7 +27,7 @@ namespace cgraph::cuda {
 
 // Ok where the kernels of this build run on GPUs of this compute capability; else kNotFound, with
 // the oldest one on which they do, and what to do.
-Status CheckAge(int ordinal, const std::string& model, int major, int minor);
+Status CheckComputeCapability(int ordinal, const std::string& model, int major, int minor);
 
 // Returns what to do about an error that the driver reports of a GPU.
 const char* MendOf(CUresult error);
