@@ -134,8 +134,17 @@ def flag_row(flag, about):
     return escaped, about.replace("|", "\\|")
 
 
+# Flags of cgrun that are those of cgc; of others that are, the text names the .cgraph.
+ALIKE = {"--no-overlap", "-q", "-v", "--color"}
+
+
+def first_name(flag):
+    return re.match(r"-[\w-]+", flag)[0]
+
+
 def flags(tools):
-    """The flags of cgc's subcommands, those of several once, and of cgrun."""
+    """The flags of cgc's subcommands, those of several once, and of cgrun, which takes some of
+    them for the source that it compiles."""
     names = subcommands(tools["cgc"])
     users = {}
     for name in names:
@@ -147,10 +156,16 @@ def flags(tools):
         where = " ".join(commands) if len(others) > 2 else "all"
         where += f" but {' and '.join(others)}" if 0 < len(others) <= 2 else ""
         text += f"| {' | '.join(flag_row(flag, about))} | {where} |\n"
+    compiles = {first_name(flag) for flag, _ in flags_of([tools["cgc"], "compile"])}
     text += "\n| flag | of `cgrun` |\n|---|---|\n"
-    text += "".join(f"| {' | '.join(flag_row(flag, about))} |\n"
-                    for flag, about in flags_of([tools["cgrun"]]))
-    return text + "\n"
+    alike = []
+    for flag, about in flags_of([tools["cgrun"]]):
+        name = first_name(flag)
+        if name in compiles and (".cgraph" in about or name in ALIKE):
+            alike.append(f"`{name}`")
+        else:
+            text += f"| {' | '.join(flag_row(flag, about))} |\n"
+    return f"{text}| {' '.join(alike)} | of a .cgraph and its messages, as of `cgc compile` |\n\n"
 
 
 def grammar():
