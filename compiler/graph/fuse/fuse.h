@@ -1,4 +1,4 @@
-// Fewer and cheaper ops: ShareCopies, then HoistChecks, then Fuse, then UpdateStateInPlace.
+// Fewer and cheaper ops: ViewReshapes, ShareCopies, HoistChecks, Fuse, UpdateStateInPlace.
 #ifndef CGRAPH_COMPILER_GRAPH_FUSE_FUSE_H_
 #define CGRAPH_COMPILER_GRAPH_FUSE_FUSE_H_
 
@@ -7,6 +7,11 @@
 #include "compiler/graph/graph.h"
 
 namespace cgraph {
+
+// ViewReshapes: what a call reshapes for itself is read where it lies instead of being copied.
+//
+// `reshape(x, [n, 9, 64])` is x with other dimensions. It stays a copy where it leaves its call.
+void ViewReshapes(graph::Module& module);
 
 // ShareCopies: what a method returns as it was given, or as a state that no graph writes, is read
 // where it lies instead of being copied.
