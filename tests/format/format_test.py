@@ -206,6 +206,12 @@ def long_conditions(fmt):
         expect(wanted in done.stdout, done.stdout + done.stderr)
 
 
+def line_breaks(fmt):
+    """A line may break behind a keyword that could be a name."""
+    done = fmt.run("fmt", "-", stdin="graph g(n: bool) { repeat until\nn limit 3 {} }\n")
+    expect("repeat until n limit 3 {}" in done.stdout, done.stdout + done.stderr)
+
+
 def long_heads(fmt):
     """A block behind a word that alone is longer than a line."""
     name = "f" * 120
@@ -234,6 +240,7 @@ def main():
         command(fmt)
         long_conditions(fmt)
         long_heads(fmt)
+        line_breaks(fmt)
         parsed = [p for p in sources if fmt.run("fmt", p).returncode == 0]
         expect(len(parsed) > 20, f"only {len(parsed)} sources of the repository parse")
         texts = [p.read_text() for p in parsed]

@@ -14,11 +14,12 @@ constexpr size_t kRules[] = {Lexer::PREFER, Lexer::ORDER, Lexer::LIMIT, Lexer::F
 constexpr size_t kParts[] = {Lexer::DEVICE, Lexer::RESOURCE, Lexer::LINK};
 
 bool BeginsStatement(const Lexemes& lexemes, size_t at) {
-  // `grad by`, `trained by` go on, though `by` may be a name.
-  const bool goes_on =
-      at >= 2 && lexemes[at - 1].type == Lexer::BY &&
-      (lexemes[at - 2].type == Lexer::GRAD || lexemes[at - 2].type == Lexer::TRAINED);
-  if (goes_on) return false;
+  // `grad by`, `trained by` and `repeat until` go on, though `by` and `until` may be names.
+  if (at >= 2) {
+    const size_t first = lexemes[at - 2].type, last = lexemes[at - 1].type;
+    if (last == Lexer::BY && (first == Lexer::GRAD || first == Lexer::TRAINED)) return false;
+    if (last == Lexer::UNTIL && first == Lexer::REPEAT) return false;
+  }
   if (lexemes[at].first_on_line)
     return at == 0 || EndsOperand(lexemes[at - 1].type) || lexemes[at - 1].type == Lexer::LBRACE ||
            lexemes[at - 1].type == Lexer::SEMICOLON;
