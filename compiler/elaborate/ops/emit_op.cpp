@@ -91,6 +91,18 @@ std::optional<std::vector<int64_t>> IntsOf(const Value& value) {
   return ints;
 }
 
+// Returns the operand of a cast to the dtype that it has, which needs no op: a program casts to a
+// `type` that -D chooses. Outside of methods an op is a call, which rules may name.
+std::optional<Value> OperandOfEmptyCast(ElaborationContext& elaboration, const OpCall& call,
+                                        const Frame& op_frame, const graph::Type& result) {
+  if (call.op != elaboration.program.cast_op || !elaboration.method) return std::nullopt;
+  const program::Parameter& x = elaboration.program.ops[call.op].signature.parameters[0];
+  const Value& operand = *op_frame.locals[x.local.index];
+  const Tensor* tensor = operand.As<Tensor>();
+  if (!tensor || elaboration.builder->type(tensor->value) != result) return std::nullopt;
+  return operand;
+}
+
 }  // namespace
 
 std::optional<graph::Attribute> AttributeOf(const std::string& name, const Value& value) {
@@ -171,7 +183,10 @@ Value EmitOp(ElaborationContext& elaboration, const OpCall& call, Frame& op_fram
       !ResultTypes(elaboration, op.signature.result, op_frame, types, call.range)) {
     return Value();
   }
-  if (types.size() == 1 && !CheckMadeNumbers(elaboration, call, op_frame, types[0])) return Value();
+  if (types.size() == 1) {
+    if (!CheckMadeNumbers(elaboration, call, op_frame, types[0])) return Value();
+    if (auto operand = OperandOfEmptyCast(elaboration, call, op_frame, types[0])) return *operand;
+  }
   graph::Op out;
   out.name = op.name;
   out.kernel = op.kernel;
