@@ -3,7 +3,8 @@
 of NumPy and, where they are installed, of PyTorch's transformers, however the model is divided; the
 exit code says whether all are equal.
 
-    check.py [--weights f32] [--quick] [--build build/release] [--folder build/smollm2]
+    check.py [--weights f32] [--activations f32] [--quick] [--build build/release]
+             [--folder build/smollm2]
 """
 import argparse
 import importlib.util
@@ -51,8 +52,15 @@ def named(defines, engine=()):
     return ", ".join(f"{name}={value}" for name, value in {**defines, **dict(engine)}.items())
 
 
+def always(options):
+    """Consts of the program in all ways."""
+    return {"END": -1, **({} if options.activations == "f32" else
+                          {"Activation": options.activations})}
+
+
 def by_cgraph(options, defines, engine, prompts, count):
-    model = Model(options.folder, options.weights, options.build, {"END": -1, **defines}, **engine)
+    model = Model(options.folder, options.weights, options.build, {**always(options), **defines},
+                  **engine)
     found = []
     for prompt in prompts:
         model.restart()
@@ -66,7 +74,8 @@ def by_mpi(options, mpi, prompts, count):
     environment = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1",
                    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1",
                    "OMPI_MCA_hwloc_base_binding_policy": "none"}
-    plan, _ = compiled(options.folder, options.weights, options.build, {"END": -1, **ON_MACHINES})
+    plan, _ = compiled(options.folder, options.weights, options.build,
+                       {**always(options), **ON_MACHINES})
     found = []
     with tempfile.TemporaryDirectory() as folder:
         plan.save(f"{folder}/smollm2.cgplan")
@@ -88,6 +97,9 @@ def by_mpi(options, mpi, prompts, count):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--weights", choices=FORMATS, default="f32")
+    parser.add_argument("--activations", choices=("f32", "bf16"), default="f32",
+                        help="what is multiplied by weights; with bf16 sums that are made in "
+                        "another order may be rounded otherwise, and another token be chosen")
     parser.add_argument("--folder", type=pathlib.Path, default=FOLDER)
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build" / "release")
     parser.add_argument("--quick", action="store_true", help="one question, two ways")
@@ -99,14 +111,14 @@ def main():
     prompts = [text.question(each) for each in QUESTIONS[:1 if options.quick else None]]
     weights, config = load(options.folder / options.weights), read_config(options.folder)
 
-    numpy_model = NumPyModel(weights, config)
+    numpy_model = NumPyModel(weights, config, options.activations)
     expected, leads = zip(*(greedy(numpy_model, prompt, TOKENS) for prompt in prompts))
-    print(f"NumPy in f32: {sum(map(len, expected))} tokens; each leads the second by "
+    print(f"NumPy, activations in {options.activations}: {sum(map(len, expected))} tokens; each leads the second by "
           f"{min(map(min, leads)):.4f} at least", flush=True)
     table = Table(expected)
     if not all(map(importlib.util.find_spec, ("torch", "transformers"))):
         print("SKIPPED: the comparison with transformers, which this Python does not have")
-    elif not options.quick:
+    elif not options.quick and options.activations == "f32":  # theirs round sums, too
         torch_model = TorchModel(weights, config)
         table.row("PyTorch's transformers",
                   [greedy(torch_model, prompt, TOKENS)[0] for prompt in prompts])

@@ -33,10 +33,13 @@ def unpacked(q, scale, minimum):
 
 
 class NumPyModel:
-    """In f32, with a cache. `config` is that of fetch.py, Hugging Face's."""
+    """In f32, with a cache. `config` is that of fetch.py, Hugging Face's. With `activations` bf16
+    the layers' products are of numbers that are rounded to it, and are rounded."""
 
-    def __init__(self, weights, config):
+    def __init__(self, weights, config, activations="f32"):
         self.w, self.layers = weights, config["num_hidden_layers"]
+        self.rounded = {"f32": lambda x: x,
+                        "bf16": lambda x: checkpoints.wide(checkpoints.bf16(x))}[activations]
         self.heads, self.kv = config["num_attention_heads"], config["num_key_value_heads"]
         self.epsilon = config["rms_norm_eps"]
         size = config["hidden_size"] // self.heads
@@ -52,7 +55,7 @@ class NumPyModel:
         return x / np.sqrt(mean + np.float32(self.epsilon)) * self.w[f"{name}.weight"]
 
     def linear(self, x, name):
-        return x @ self.w[f"{name}.weight"].T
+        return self.rounded(self.rounded(x) @ self.w[f"{name}.weight"].T)
 
     def rope(self, x):
         """Turns the pairs (i, i + half) of each head; x: [heads, n, size]."""
@@ -88,7 +91,7 @@ class NumPyModel:
             hidden = gate / (1 + np.exp(-gate)) * self.linear(y, f"{name}.mlp.up_proj")
             x = x + self.linear(hidden, f"{name}.mlp.down_proj")
         self.seen += len(tokens)
-        return self.linear(self.norm(x[-1], "model.norm"), "model.embed_tokens")
+        return self.w["model.embed_tokens.weight"] @ self.norm(x[-1], "model.norm")
 
 
 class TorchModel:
