@@ -108,7 +108,6 @@ program::Program Check(syntax::File main, Sources& sources, const CheckOptions& 
   if (main.items.empty() && !checker.names_missing) {
     diagnostics.Report(Code::kW0302, {main.source, 0, 0}, "this file declares nothing");
   }
-  check::DefineDTypes(main, options.defines, diagnostics);
   if (!LoadModules(checker, std::move(main))) return std::move(checker.program);
   Declare(checker);
   FindOperatorOps(checker);
@@ -118,6 +117,7 @@ program::Program Check(syntax::File main, Sources& sources, const CheckOptions& 
   ResolveTopologies(checker);
   CheckConstCycles(checker);
   if (!diagnostics.has_errors()) WarnOfGraphsNobodyRuns(checker);
+  NoteChosenModules(checker.program, diagnostics);
   return std::move(checker.program);
 }
 

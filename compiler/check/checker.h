@@ -33,7 +33,11 @@ struct Import {
   std::string qualifier;  // `tensor.relu`, or the alias
   bool unqualified;       // without an alias the names are visible by themselves, too
   Range range;
+  std::string chosen = {};  // the module by -D; empty: the one that is written
 };
+
+// The bytes of a value of -D that a message shows: it may be a mistake as a whole.
+inline constexpr size_t kMostShown = 60;
 
 // Module: one file. Its names are those that it declares and those that the files it imports
 // declare, but not what these import in turn.
@@ -47,6 +51,7 @@ struct Module {
   const syntax::File& file;
   std::map<std::string, Symbol> names;
   std::vector<Import> imports;
+  std::vector<std::string> lost;  // qualifiers of imports that were not found, which is reported
 };
 
 // Written: where a row of the Program was written.
@@ -162,10 +167,6 @@ std::vector<std::string> LibrarySchedules(const Checker& checker);
 // Parses the named file, std.tensor and all that they import. False when std.tensor is missing:
 // nothing else would make sense then.
 bool LoadModules(Checker& checker, syntax::File main);
-
-// Lets `defines`, of -D, say which dtype a name of this file stands for.
-void DefineDTypes(syntax::File& file, const std::map<std::string, std::string>& defines,
-                  Diagnostics& diagnostics);
 
 // Gives every declaration its row and its name.
 void Declare(Checker& checker);

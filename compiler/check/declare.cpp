@@ -37,13 +37,14 @@ class Declarer {
     const ConstId id = AddRow(checker_.program.consts, checker_.consts, decl);
     checker_.const_types.Add(StaticType());
     checker_.const_uses.Add({});
+    checker_.program.consts[id].option = OptionOf(decl.name.text);
     AddName(decl.name, {id, decl.name.range});
   }
 
   void Visit(const syntax::TypeDecl& decl, Range) {
     const NamedTypeId id = AddRow(checker_.program.named_types, checker_.named_types, decl);
     checker_.named_type_progress.Add(Checker::Progress::kNew);
-    checker_.program.named_types[id].is_dtype = IsDType(module_.file, decl);
+    if (IsDType(module_.file, decl)) Choose(checker_.program.named_types[id], decl);
     const bool is_known = decl.name.text == "int" || decl.name.text == "float" ||
                           decl.name.text == "str" || decl.name.text == "bytes";
     if (is_known) {
@@ -145,6 +146,40 @@ class Declarer {
     AddName(decl.name, {id, decl.name.range});
   }
 
+  // Returns how -D names a const or dtype of this file: by its name in the named file, behind an
+  // alias in one that the named file imports as that; else not at all. Of several aliases it is the
+  // first that -D uses.
+  std::string OptionOf(const std::string& name) const {
+    const Module& main = *checker_.modules[0];
+    if (&module_ == &main) return name;
+    std::string first;
+    for (const Import& import : main.imports) {
+      if (import.module != &module_ || import.unqualified) continue;
+      const std::string option = import.qualifier + "." + name;
+      if (checker_.options.defines.count(option) > 0) return option;
+      if (first.empty()) first = option;
+    }
+    return first;
+  }
+
+  // Lets -D say which dtype a name stands for.
+  void Choose(NamedType& named, const syntax::TypeDecl& decl) {
+    named.option = OptionOf(named.name);
+    const auto define = checker_.options.defines.find(named.option);
+    if (named.option.empty() || define == checker_.options.defines.end()) return;
+    named.chosen = ParseDType(define->second);
+    if (named.chosen) return;
+    const auto& usual = std::get<syntax::TensorType>(module_.file.types[decl.type].node);
+    std::vector<std::string_view> all;
+    for (const DTypeTraits& each : kDTypeTraits) all.push_back(each.name);
+    checker_.diagnostics.Report(
+        Code::kE0502, named.range,
+        fmt::format("-D {}={}: `{}` stands for a dtype ({}), and the value given is none; there "
+                    "are {}",
+                    named.option, define->second.substr(0, kMostShown), named.name,
+                    DTypeName(usual.dtype), fmt::join(all, " ")));
+  }
+
   // Adds a row with nothing but its name and where it was written.
   template <typename Id, typename Row, typename Decl>
   Id AddRow(Table<Id, Row>& rows, Table<Id, Written<Decl>>& written, const Decl& decl) {
@@ -204,30 +239,6 @@ OpId FindOp(const Checker& checker, const char* name, std::vector<std::string>& 
 }
 
 }  // namespace
-
-void DefineDTypes(syntax::File& file, const std::map<std::string, std::string>& defines,
-                  Diagnostics& diagnostics) {
-  for (const syntax::Item& item : file.items) {
-    const auto* decl = std::get_if<syntax::TypeDecl>(&item.node);
-    if (decl == nullptr || !IsDType(file, *decl)) continue;
-    const auto define = defines.find(decl->name.text);
-    if (define == defines.end()) continue;
-    DType& dtype = std::get<syntax::TensorType>(file.types[decl->type].node).dtype;
-    if (const std::optional<DType> given = ParseDType(define->second)) {
-      dtype = *given;
-      continue;
-    }
-    std::vector<std::string_view> all;
-    for (const DTypeTraits& each : kDTypeTraits) all.push_back(each.name);
-    constexpr size_t kMostShown = 60;
-    diagnostics.Report(
-        Code::kE0502, decl->name.range,
-        fmt::format("-D {0}={1}: `{0}` stands for a dtype ({2}), and the value given is none; "
-                    "there are {3}",
-                    decl->name.text, define->second.substr(0, kMostShown), DTypeName(dtype),
-                    fmt::join(all, " ")));
-  }
-}
 
 void Declare(Checker& checker) {
   for (auto& module : checker.modules) Declarer(checker, *module).Run();

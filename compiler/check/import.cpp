@@ -1,8 +1,9 @@
 // Loading files: the named one, std.tensor, and whatever they import, each once.
 //
 // `import std.x` is library_dir/std/x.cgraph, or else all files of library_dir/x; `import a.b` is
-// a/b.cgraph in the importing file's folder, then in the import folders. A file is known by its
-// canonical path: two spellings are one file. Files may not import each other in a circle.
+// a/b.cgraph in the importing file's folder, then in the import folders. -D m=c.d reads another
+// module where the named file has `import a.b as m`. A file is known by its canonical path: two
+// spellings are one file. Files may not import each other in a circle.
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
@@ -52,6 +53,36 @@ std::vector<std::string> FilesIn(const fs::path& folder, const std::string& pref
   std::sort(names.begin(), names.end());
   return names;
 }
+
+// Returns the parts of a module's path, "a.b"; nothing where the text is none.
+std::optional<std::vector<std::string>> PathParts(llvm::StringRef text) {
+  std::vector<std::string> parts;
+  for (llvm::StringRef part : llvm::split(text, '.')) {
+    const bool is_name =
+        !part.empty() && !llvm::isDigit(part[0]) &&
+        llvm::all_of(part, [](char c) { return llvm::isAlnum(c) || c == '_'; });
+    if (!is_name) return std::nullopt;
+    parts.push_back(part.str());
+  }
+  return parts;
+}
+
+// Returns whether the file has a const or type of that name, which -D means then.
+bool DeclaresValue(const syntax::File& file, const std::string& name) {
+  return llvm::any_of(file.items, [&](const syntax::Item& item) {
+    const auto* constant = std::get_if<syntax::ConstDecl>(&item.node);
+    const auto* type = std::get_if<syntax::TypeDecl>(&item.node);
+    return (constant && constant->name.text == name) || (type && type->name.text == name);
+  });
+}
+
+// Wanted: the file that an import or -D names.
+struct Wanted {
+  std::vector<std::string> parts;
+  std::string by;          // "`import a.b`", or "-D m=a.b"
+  Range range, path;       // of the import
+  bool is_written = true;  // its path stands in the file
+};
 
 class Loader {
  public:
@@ -149,18 +180,69 @@ class Loader {
     for (const syntax::Item& item : module.file.items) {
       const auto* import = std::get_if<syntax::ImportDecl>(&item.node);
       if (!import || import->path.empty()) continue;
-      const std::string& last = import->path.back().text;
-      for (const Module* target : Find(module, *import, item.range)) {
-        module.imports.push_back({target, import->alias ? import->alias->text : last,
-                                  !import->alias.has_value(), item.range});
+      Wanted wanted;
+      for (const syntax::Name& part : import->path) wanted.parts.push_back(part.text);
+      wanted.by = "`import " + llvm::join(wanted.parts, ".") + "`";
+      wanted.range = item.range;
+      wanted.path = {import->path[0].range.source, import->path.front().range.begin,
+                     import->path.back().range.end};
+      std::string chosen;
+      if (&module == checker_.modules[0].get() && import->alias) {
+        chosen = Choose(*import->alias, module.file, wanted);
       }
+      const std::string& qualifier = import->alias ? import->alias->text : import->path.back().text;
+      const std::vector<const Module*> targets = Find(module, wanted);
+      for (const Module* target : targets) {
+        module.imports.push_back(
+            {target, qualifier, !import->alias.has_value(), item.range, chosen});
+      }
+      if (targets.empty()) module.lost.push_back(qualifier);
     }
   }
 
-  std::vector<const Module*> Find(const Module& from, const syntax::ImportDecl& import,
-                                  Range range) {
-    std::vector<std::string> parts;
-    for (const syntax::Name& part : import.path) parts.push_back(part.text);
+  // Lets -D name another file where the named one has an alias; returns the value, empty where
+  // there is none.
+  std::string Choose(const syntax::Name& alias, const syntax::File& main, Wanted& wanted) {
+    const std::string usual = llvm::join(wanted.parts, ".");
+    const auto define = checker_.options.defines.find(alias.text);
+    checker_.program.aliases.push_back({alias.text, usual, ""});
+    if (define == checker_.options.defines.end() || DeclaresValue(main, alias.text)) return "";
+    const std::string& text = define->second;
+    std::optional<std::vector<std::string>> parts = PathParts(text);
+    if (!parts || ParseDType(text) || parts->back() == "cgraph") {
+      ReportNoPath(alias, text, usual);
+      return "";
+    }
+    checker_.program.aliases.back() = {alias.text, text, usual};
+    wanted.parts = std::move(*parts);
+    wanted.by = fmt::format("-D {}={}", alias.text, text);
+    wanted.is_written = false;
+    return text;
+  }
+
+  // Reports a value of -D that is no path of a module: a file's path, or a dtype.
+  void ReportNoPath(const syntax::Name& alias, const std::string& text, const std::string& usual) {
+    std::string mend;
+    llvm::StringRef file = text;
+    file.consume_back(".cgraph");
+    std::string dotted = file.str();
+    std::replace(dotted.begin(), dotted.end(), '/', '.');
+    if (ParseDType(text)) {
+      mend = fmt::format("; a dtype that the module has a name for is chosen by -D {}.NAME={}",
+                         alias.text, text);
+    } else if (PathParts(dotted)) {
+      mend = fmt::format("; write -D {}={}", alias.text, dotted);
+    }
+    checker_.diagnostics.Report(
+        Code::kE0502, alias.range,
+        fmt::format("-D {0}={1}: `{0}` stands for a module ({2}), and the value given is no path "
+                    "of one, as a.b after `import`{3}",
+                    alias.text, text.substr(0, kMostShown), usual, mend));
+  }
+
+  std::vector<const Module*> Find(const Module& from, const Wanted& wanted) {
+    const std::vector<std::string>& parts = wanted.parts;
+    const Range range = wanted.range;
     fs::path relative = llvm::join(parts, "/") + ".cgraph";
     std::vector<std::string> folders = {checker_.options.library_dir};
     bool library = parts[0] == "std";
@@ -182,23 +264,20 @@ class Loader {
       std::vector<const Module*> loaded = LoadFolder(parts[1], range);
       if (!loaded.empty()) return loaded;
     }
-    ReportNotFound(import, relative, folders, library);
+    ReportNotFound(wanted, relative, folders, library);
     return {};
   }
 
   // Reports a file that was not found. Its declarations are unknown, so from here on no unknown
   // name is reported.
-  void ReportNotFound(const syntax::ImportDecl& import, const fs::path& relative,
+  void ReportNotFound(const Wanted& wanted, const fs::path& relative,
                       const std::vector<std::string>& folders, bool library) {
     checker_.names_missing = true;
-    const Range path{import.path[0].range.source, import.path.front().range.begin,
-                     import.path.back().range.end};
-    std::vector<std::string> parts;
-    for (const syntax::Name& part : import.path) parts.push_back(part.text);
-    const std::string written = llvm::join(parts, ".");
+    const Range path = wanted.is_written ? wanted.path : Range();
+    const std::string written = llvm::join(wanted.parts, ".");
     auto& diagnostic = checker_.diagnostics.Report(
         Code::kE0101, path,
-        fmt::format("cannot find `{}`, which `import {}` names", relative.string(), written));
+        fmt::format("cannot find `{}`, which {} names", relative.string(), wanted.by));
     std::vector<std::string> near = FilesIn(fs::path(checker_.options.library_dir) / "std", "std.");
     for (const char* set : {"std.schedules", "std.topologies"}) near.push_back(set);
     if (!library) {
@@ -211,11 +290,13 @@ class Loader {
     }
     const std::string in_library = "std." + written;
     if (llvm::is_contained(near, in_library)) {
-      diagnostic.message += fmt::format("; the library's is `import {}`", in_library);
-      diagnostic.AddFix(path, in_library);
+      diagnostic.message += fmt::format("; the library's is `{}{}`",
+                                        wanted.is_written ? "import " : "", in_library);
+      if (wanted.is_written) diagnostic.AddFix(path, in_library);
     } else {
       checker_.Suggest(diagnostic, path, written, near);
     }
+    if (!wanted.is_written) diagnostic.AddNote(wanted.range, "instead of the module here");
     for (const std::string& folder : folders) {
       diagnostic.AddNote(Range(), "looked in `" + (folder.empty() ? "." : folder) + "`");
     }

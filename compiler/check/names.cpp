@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "llvm/ADT/STLExtras.h"
+
 namespace cgraph::check {
 namespace {
 
@@ -71,7 +73,15 @@ bool IsQualifier(const Module& module, const std::string& name) {
   for (const Import& import : module.imports) {
     if (import.qualifier == name) return true;
   }
-  return false;
+  return llvm::is_contained(module.lost, name);
+}
+
+std::string ShownModule(const Module& module, const std::string& qualifier) {
+  for (const Import& import : module.imports) {
+    if (import.qualifier != qualifier || import.chosen.empty()) continue;
+    return fmt::format("`{0}`, which -D {1}={0} names,", import.chosen, qualifier);
+  }
+  return "`" + qualifier + "`";
 }
 
 std::vector<std::string> VisibleNames(const Module& module) {

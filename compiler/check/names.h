@@ -25,6 +25,9 @@ Found FindPath(Checker& checker, const Module& module, const std::vector<syntax:
 // Whether the name means anything by itself, ambiguous or not.
 bool HasName(const Module& module, const std::string& name);
 bool IsQualifier(const Module& module, const std::string& name);
+// What a message calls the file behind a qualifier: "`weights`", or "`q4_1`, which -D weights=q4_1
+// names,".
+std::string ShownModule(const Module& module, const std::string& qualifier);
 
 // Candidates for "did you mean".
 std::vector<std::string> VisibleNames(const Module& module);

@@ -44,7 +44,7 @@ std::optional<Value> DefinedValue(ElaborationContext& elaboration, const program
   if (usual.As<bool>() && (text == "true" || text == "false")) return Value(text == "true");
   if (usual.As<std::string>()) return Value(text);
   Report(elaboration, Code::kE0502, constant.range,
-         fmt::format("{}: `{}` is {} ({}), and the value given is {}", Shown(constant.name, text),
+         fmt::format("{}: `{}` is {} ({}), and the value given is {}", Shown(constant.option, text),
                      constant.name, KindText(usual), ScalarText(usual),
                      usual.As<int64_t>() && IsWhole(digits) ? "beyond 64 bits" : "not"));
   return std::nullopt;
@@ -59,30 +59,60 @@ std::string Listed(const std::vector<std::string>& names) {
                      names.size() > kMost ? ", ..." : "");
 }
 
+// Reports a -D that names nothing. What a file that has an alias declares is meant behind a dot.
+void ReportUnknown(ElaborationContext& elaboration, const std::string& name,
+                   const std::string& text, std::vector<std::string> names) {
+  std::string file = "the file", kinds = "const, dtype or alias", rest = name;
+  for (const program::Alias& alias : elaboration.program.aliases) {
+    const std::string prefix = alias.name + ".";
+    if (!llvm::StringRef(name).startswith(prefix)) continue;
+    file = "`" + alias.module + "`";
+    kinds = "const or dtype";
+    rest = name.substr(prefix.size());
+    llvm::erase_if(names, [&](auto& each) { return !llvm::StringRef(each).startswith(prefix); });
+    for (std::string& each : names) each = each.substr(prefix.size());
+  }
+  const auto qualified =
+      llvm::find_if(names, [&](auto& each) { return llvm::StringRef(each).endswith("." + name); });
+  Report(elaboration, Code::kE0501, Range(),
+         fmt::format("{}: {} has no {} `{}`{}; it has {}", Shown(name, text), file, kinds, rest,
+                     qualified != names.end() ? fmt::format(" (did you mean `{}`?)", *qualified)
+                                              : DidYouMeanHint(rest, names),
+                     Listed(names)));
+}
+
 }  // namespace
 
 void EvaluateConsts(ElaborationContext& elaboration) {
-  elaboration.consts.resize(elaboration.program.consts.size());
+  const program::Program& program = elaboration.program;
+  elaboration.consts.resize(program.consts.size());
   std::vector<std::string> names;
-  for (program::ConstId id : elaboration.program.consts.Ids()) {
-    const program::Const& constant = elaboration.program.consts[id];
-    if (constant.range.source != elaboration.program.main) continue;
-    names.push_back(constant.name);
+  // Returns whether the plan says what it was made with: always of the named file, of others where
+  // -D says it.
+  const auto is_parameter = [&](Range declared, const std::string& option) {
+    if (option.empty()) return false;
+    names.push_back(option);
+    return declared.source == program.main || elaboration.options.defines.count(option) > 0;
+  };
+  for (program::ConstId id : program.consts.Ids()) {
+    const program::Const& constant = program.consts[id];
+    if (!is_parameter(constant.range, constant.option)) continue;
     const Value value = ConstValue(elaboration, id);
-    elaboration.module.parameters.emplace_back(constant.name, ScalarText(value));
+    elaboration.module.parameters.emplace_back(constant.option, ScalarText(value));
   }
-  for (const program::NamedType& named : elaboration.program.named_types) {
-    if (!named.is_dtype || named.range.source != elaboration.program.main) continue;
-    const auto* type =
-        std::get_if<program::TensorType>(&elaboration.program.types[named.type].node);
-    names.push_back(named.name);
-    elaboration.module.parameters.emplace_back(named.name, DTypeName(*type->dtype));
+  for (const program::NamedType& named : program.named_types) {
+    if (!is_parameter(named.range, named.option)) continue;
+    const auto* type = std::get_if<program::TensorType>(&program.types[named.type].node);
+    elaboration.module.parameters.emplace_back(named.option, DTypeName(*type->dtype));
+  }
+  for (const program::Alias& alias : program.aliases) {
+    names.push_back(alias.name);
+    if (!alias.instead.empty()) {
+      elaboration.module.parameters.emplace_back(alias.name, alias.module);
+    }
   }
   for (const auto& [name, text] : elaboration.options.defines) {
-    if (llvm::is_contained(names, name)) continue;
-    Report(elaboration, Code::kE0501, Range(),
-           fmt::format("{}: the file has no const or dtype `{}`{}; it has {}", Shown(name, text),
-                       name, DidYouMeanHint(name, names), Listed(names)));
+    if (!llvm::is_contained(names, name)) ReportUnknown(elaboration, name, text, names);
   }
 }
 
@@ -94,9 +124,8 @@ Value ConstValue(ElaborationContext& elaboration, program::ConstId id) {
   const program::Const& constant = elaboration.program.consts[id];
   Frame frame("", nullptr, &constant.locals);
   Value value = Evaluate(elaboration, constant.value, frame);
-  auto define = elaboration.options.defines.find(constant.name);
-  if (define != elaboration.options.defines.end() &&
-      constant.range.source == elaboration.program.main) {
+  if (const auto define = elaboration.options.defines.find(constant.option);
+      !constant.option.empty() && define != elaboration.options.defines.end()) {
     std::optional<Value> defined = DefinedValue(elaboration, constant, define->second, value);
     if (defined) value = *defined;
   }

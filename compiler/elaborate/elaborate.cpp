@@ -183,11 +183,14 @@ void BlameDefines(const program::Program& program, const ElaborateOptions& optio
   ElaborateProgram(elaboration);
   if (without.has_errors()) return;
   std::vector<std::string> values;
-  for (const auto& [name, text] : elaboration.module.parameters) {
-    auto define = options.defines.find(name);
-    if (define == options.defines.end()) continue;
-    values.push_back(fmt::format("-D {}={}, which is {} in the file", name, define->second, text));
+  for (program::ConstId id : program.consts.Ids()) {
+    const std::string& name = program.consts[id].option;
+    const auto define = options.defines.find(name);
+    if (name.empty() || define == options.defines.end()) continue;
+    values.push_back(fmt::format("-D {}={}, which is {} in the file", name, define->second,
+                                 ScalarText(ConstValue(elaboration, id))));
   }
+  if (values.empty()) return;
   first->AddNote(Range(), fmt::format("the program compiles without {}", fmt::join(values, ", ")));
 }
 
@@ -226,6 +229,7 @@ graph::Module Elaborate(const program::Program& program, const ElaborateOptions&
     elaborate::ElaborateProgram(elaboration);
     module = std::move(elaboration.module);
     elaborate::BlameDefines(program, options, diagnostics);
+    NoteChosenModules(program, diagnostics);
   });
   return module;
 }

@@ -13,6 +13,7 @@
 #include <variant>
 #include <vector>
 
+#include "compiler/base/diagnostics/diagnostics.h"
 #include "compiler/base/ids.h"
 #include "compiler/base/operators.h"
 #include "compiler/base/source.h"
@@ -64,6 +65,7 @@ struct Const {
   TypeId type;  // may be invalid
   ExprId value;
   Table<LocalId, Local> locals;  // of comprehensions in the value
+  std::string option;            // the name by which -D replaces the value; empty: it stays
   Range range;
 };
 // type Layer(d: int) = (up: f32[d, d], bias: f32[d]): what uses of the name stand for, over its own
@@ -74,7 +76,14 @@ struct NamedType {
   Table<LocalId, Local> locals;       // the parameters, then what comprehensions bind
   TypeId type;
   Range range;
-  bool is_dtype = false;              // the name stands for a dtype, which -D may say
+  std::string option;                 // of a name for a dtype: how -D says which; else empty
+  std::optional<DType> chosen;        // by -D
+};
+// import dense as weights, in the named file; -D weights=q4_1 names another module.
+struct Alias {
+  std::string name;
+  std::string module;   // that it names: "dense"
+  std::string instead;  // the module that the file imports, where -D names another; else empty
 };
 // transport fast = shm(capacity: 4)
 struct NamedTransport {
@@ -354,6 +363,7 @@ struct Program {
   Table<ScheduleId, Schedule> schedules;
   Table<TopologyId, Topology> topologies;
   std::optional<TopologyUse> topology;  // that a flag asks for
+  std::vector<Alias> aliases;
 
   // The ops that operators stand for on tensors: `+` is the op that std.tensor declares as `add`.
   // They are always there, whether or not the file imports std.tensor.
@@ -384,6 +394,9 @@ void Print(const program::Program& program, llvm::raw_ostream& out);
 // "f32[n <= B, 64]", for dumps and messages; `signature` names dimension variables and generics.
 std::string TypeText(const program::Program& program, const program::Signature& signature,
                      program::TypeId type);
+
+// Adds to the first error which modules -D chose, unless it says so itself.
+void NoteChosenModules(const program::Program& program, Diagnostics& diagnostics);
 
 // CHECKs what Check promises: every id in range and of its own body, every call's target there.
 void Validate(const program::Program& program);

@@ -226,7 +226,7 @@ void AddFlags(CLI::App& app, Options& options, Raw& raw) {
                  "draw who waits for whom, where --timeout ends the run or at SIGUSR1, as .dot, "
                  ".svg, .png or .pdf")
       ->option_text("FILE");
-  app.add_option("-D", raw.defines, "NAME=VALUE: a const of the .cgraph")
+  app.add_option("-D", raw.defines, "NAME=VALUE: a const, dtype or module of the .cgraph")
       ->take_all()
       ->allow_extra_args(false);
   app.add_option("-I", raw.import_dirs, "where the .cgraph's imports are")

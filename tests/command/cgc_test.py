@@ -586,6 +586,16 @@ def usage(cgc):
     cgc.write("g.cgraph", "const N = 2\ngraph g(x: f32[N]) -> f32[N] { return x }\n")
     cgc("compile", "g.cgraph", "-q")
     cgc.write("empty.cgraph", "const N = 2\n")
+    cgc.write("two.cgraph", "const N = 2\n")
+    cgc.write("three.cgraph", "const N = 3\n")
+    cgc.write("over.cgraph",
+              "import two as m\ngraph g(x: f32[m.N]) -> f32[m.N] { return x }\n")
+    for flags, n in (([], 2), (["-D", "m=three"], 3), (["-D", "m.N=4"], 4)):
+        cgc("check", "over.cgraph", *flags)
+        for words in (["compile", "--emit", "graph"], ["simulate", "--emit", "graph"],
+                      ["viz", "--emit", "graph", "--what", "graph", "-o", "over.svg"]):
+            says(cgc(*words, "-q", "over.cgraph", *flags)[0], f"input  x: %0 f32[{n}]")
+    cgc("fmt", "--check", "over.cgraph")
     cgc("simulate", "g.cgraph", "--trace", "run.json")
     cgc.write("events.json", '[{"ph": "X", "name": "g", "ts": 1, "dur": 2, "pid": 0, "tid": 0}]')
     for status, words, line in [
@@ -610,7 +620,10 @@ def usage(cgc):
             (2, "--overlap and --no-overlap exclude", "check g.cgraph --overlap --no-overlap"),
             (2, "--capacity x: expected a number", "verify g.cgplan --capacity x"),
             (2, "--emit x", "compile g.cgraph --emit x"), (2, "-D N", "check g.cgraph -D N"),
-            (2, "no const or dtype `M`", "check g.cgraph -D M=1"),
+            (2, "no const, dtype or alias `M`", "check g.cgraph -D M=1"),
+            (2, "which -D m=tow names (did you mean `two`?)", "check over.cgraph -D m=tow"),
+            (2, "`m` stands for a module (two), and", "check over.cgraph -D m=two.cgraph"),
+            (2, "`two` has no const or dtype `M`; it has N", "check over.cgraph -D m.M=3"),
             (2, "-D N=x", "check g.cgraph -D N=x"),
             (2, "no graph `h`", "check g.cgraph --graph h"),
             (2, "--graph h", "viz g.cgplan --graph h"),

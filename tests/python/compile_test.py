@@ -269,6 +269,30 @@ class Compile(unittest.TestCase):
         with self.assertRaisesRegex(cgraph.CompileError, "NOPE"):
             cgraph.compile(DIGITS, defines={"NOPE": 1})
 
+    def test_modules_are_chosen(self):
+        program = ("import floats as weights\n"
+                   "graph g(x: f32[2], w: weights.Vector(2)) -> f32[2] {\n"
+                   "  return weights.times(x, w)\n}\n")
+        module = ("import std.tensor\ntype Real = {0}\ntype Vector(n: int) = Real[n]\n"
+                  "fn times(x: f32[n], w: Real[n]) -> f32[n] {{ return x * cast<f32>(w) }}\n")
+        with tempfile.TemporaryDirectory() as folder:
+            folder = pathlib.Path(folder)
+            (folder / "floats.cgraph").write_text(module.format("f32"))
+            (folder / "bytes.cgraph").write_text(module.format("i8"))
+            for defines, dtype in (({}, "f32"), ({"weights": "bytes"}, "i8"),
+                                   ({"weights.Real": "f16"}, "f16"),
+                                   ({"weights": "bytes", "weights.Real": "u8"}, "u8")):
+                plan = cgraph.compile(program, defines=defines, include=folder)
+                self.assertEqual(plan.graphs["g"].inputs[1].dtype, dtype)
+            for defines, what in (
+                    ({"weights": "bits"}, "which `defines={'weights': 'bits'}` names"),
+                    ({"weights.Real": "f17"}, "`defines={'weights.Real': 'f17'}`: `Real` stands"),
+                    ({"weights.Real": "x" * 70}, "`defines`: weights.Real=xxx"),
+                    ({"weight": "bytes"}, "(did you mean `weights`?)")):
+                with self.assertRaises(cgraph.CompileError) as caught:
+                    cgraph.compile(program, defines=defines, include=folder)
+                self.assertIn(what, str(caught.exception))
+
     def test_warning(self):
         text = "graph g(x: f32[4], y: f32[4]) -> f32[4] {\n  return x\n}\n"
         with warnings.catch_warnings(record=True) as caught:

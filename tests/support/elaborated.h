@@ -37,13 +37,16 @@ struct Elaborated {
   }
 };
 
+// `path`: beside it are the files that the text imports.
 inline std::unique_ptr<Elaborated> Run(const std::string& text,
-                                       const ElaborateOptions& options = {}) {
+                                       const ElaborateOptions& options = {},
+                                       const std::string& path = "test.cgraph") {
   auto result = std::make_unique<Elaborated>();
-  SourceId main = result->sources.Add("test.cgraph", text);
+  SourceId main = result->sources.Add(path, text);
   result->diagnostics = std::make_unique<Diagnostics>(result->sources);
   CheckOptions check;
   check.library_dir = CGRAPH_SOURCE_DIR "/stdlib";
+  check.defines = options.defines;
   program::Program program =
       Check(Parse(main, *result->diagnostics), result->sources, check, *result->diagnostics);
   INFO(result->Text());

@@ -61,7 +61,7 @@ Diagnostic& Diagnostic::Suggest(Range name_range, const std::string& name,
   const std::string nearest = DidYouMean(name, candidates);
   if (nearest.empty()) return *this;
   message += " (did you mean `" + nearest + "`?)";
-  return AddFix(name_range, nearest);
+  return name_range.valid() ? AddFix(name_range, nearest) : *this;
 }
 
 Diagnostic& Diagnostics::Report(Code code, Range range, std::string message) {

@@ -63,7 +63,7 @@ struct Diagnostic {
   Diagnostic& AddNote(Range range, std::string message);
   Diagnostic& AddFix(Range range, std::string text);
   // Suggests the one of `candidates` that is near `name`, if any: "(did you mean ...?)" in the
-  // message, and as a fix.
+  // message, and as a fix where the range is valid.
   Diagnostic& Suggest(Range name_range, const std::string& name,
                       llvm::ArrayRef<std::string> candidates);
 };

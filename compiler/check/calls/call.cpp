@@ -204,7 +204,9 @@ Value Visit(Scope& scope, const syntax::CallExpr& node, Range range) {
     if (found.symbol) return CallSymbol(scope, node, *found.symbol, name, field->name.range, range);
     if (!found.reported && !scope.checker.names_missing) {
       Diagnostic& diagnostic = scope.Report(Code::kE0301, field->name.range,
-                                            fmt::format("`{}` declares no `{}`", *qualifier, name));
+                                            fmt::format("{} declares no `{}`",
+                                                        ShownModule(scope.module, *qualifier),
+                                                        name));
       if (!scope.checker.Translate(diagnostic, field->name.range, name)) {
         scope.checker.Suggest(diagnostic, field->name.range, name,
                               [&] { return QualifiedNames(scope.module, *qualifier); });

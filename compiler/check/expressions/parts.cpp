@@ -222,7 +222,8 @@ Value Visit(Scope& scope, const syntax::FieldExpr& node, Range range) {
     if (found.reported || scope.checker.names_missing) return scope.Poison(range);
     Diagnostic& diagnostic =
         scope.Report(Code::kE0301, node.name.range,
-                     fmt::format("`{}` declares no `{}`", *qualifier, node.name.text));
+                     fmt::format("{} declares no `{}`", ShownModule(scope.module, *qualifier),
+                                 node.name.text));
     if (!scope.checker.Translate(diagnostic, node.name.range, node.name.text)) {
       scope.checker.Suggest(diagnostic, node.name.range, node.name.text,
                             QualifiedNames(scope.module, *qualifier));

@@ -47,6 +47,22 @@ TensorType ResolveBytes(Scope& scope, const syntax::BytesType& type, Range range
   return {.dtype = DType::kU8, .dims = {dim}};
 }
 
+TypeId ResolveTensor(Scope& scope, const syntax::TensorType& tensor, Range range, TypeRole role) {
+  const bool by_compiler =
+      role == TypeRole::kConst ||
+      (role == TypeRole::kParameter &&
+       (scope.site == Site::kOp || scope.site == Site::kFn || scope.site == Site::kActor ||
+        scope.site == Site::kOptimizer || scope.site == Site::kSchedule ||
+        scope.site == Site::kTopology));
+  if (by_compiler && tensor.dtype == DType::kBool && !tensor.has_dims) {
+    return AddType(scope, CompileTimeType{CompileTimeKind::kBool}, range);
+  }
+  TensorType resolved;
+  resolved.dtype = tensor.dtype;
+  resolved.dims = ResolveDims(scope, tensor.dims, role);
+  return AddType(scope, std::move(resolved), range);
+}
+
 // ---- named types ----
 
 TypeId Poison(Scope& scope, Range range) { return AddType(scope, PoisonType(), range); }
@@ -122,6 +138,16 @@ bool AddDims(Scope& scope, const syntax::NamedType& type, TypeId id, Range range
   return false;
 }
 
+// Resolves what a named type is declared as, or the dtype that -D chose for its name.
+TypeId ResolveDefinition(Scope& scope, NamedTypeId id, TypeRole role) {
+  const syntax::TypeId written = scope.checker.named_types[id].decl->type;
+  const std::optional<DType> chosen = scope.program.named_types[id].chosen;
+  if (!chosen) return ResolveType(scope, written, role);
+  syntax::TensorType type;
+  type.dtype = *chosen;
+  return ResolveTensor(scope, type, scope.module.file.types[written].range, role);
+}
+
 // Resolves the definition of a named type where its name stands, in a scope of the file that
 // declares it: a type of its own for each use. Arguments are resolved where the definition has the
 // parameter, in the scope of the use, so that `n` of Rows(n) is bound like any dimension.
@@ -149,10 +175,10 @@ TypeId ResolveUse(Scope& scope, const syntax::NamedType& type, NamedTypeId id, R
   const auto arguments = ArgumentsOf(scope, type, named, range);
   TypeId resolved;
   if (arguments) {
-    const auto& [module, decl] = checker.named_types[id];
-    Scope inner(checker, *module, scope.site, scope.signature, scope.names.mutable_rows());
+    const Module& module = *checker.named_types[id].module;
+    Scope inner(checker, module, scope.site, scope.signature, scope.names.mutable_rows());
     inner.type_arguments = &*arguments;
-    resolved = ResolveType(inner, decl->type, role);
+    resolved = ResolveDefinition(inner, id, role);
   }
   --checker.named_type_depth;
   const bool fits = resolved.valid() && !IsPoison(scope.program.types[resolved]) &&
@@ -170,7 +196,8 @@ TypeId RefuseQualified(Scope& scope, const syntax::NamedType& type, Range range)
   if (IsQualifier(scope.module, qualifier)) {
     Diagnostic& diagnostic =
         scope.Report(Code::kE0304, type.name.range,
-                     fmt::format("`{}` declares no type `{}`", qualifier, type.name.text));
+                     fmt::format("{} declares no type `{}`",
+                                 ShownModule(scope.module, qualifier), type.name.text));
     scope.checker.Suggest(diagnostic, type.name.range, type.name.text,
                           QualifiedNames(scope.module, qualifier));
     return Poison(scope, range);
@@ -273,19 +300,7 @@ TypeId ResolveName(Scope& scope, const syntax::NamedType& type, Range range, Typ
 TypeId ResolveType(Scope& scope, syntax::TypeId id, TypeRole role) {
   const syntax::Type& type = scope.module.file.types[id];
   if (const auto* tensor = std::get_if<syntax::TensorType>(&type.node)) {
-    bool by_compiler =
-        role == TypeRole::kConst ||
-        (role == TypeRole::kParameter &&
-         (scope.site == Site::kOp || scope.site == Site::kFn || scope.site == Site::kActor ||
-          scope.site == Site::kOptimizer || scope.site == Site::kSchedule ||
-          scope.site == Site::kTopology));
-    if (by_compiler && tensor->dtype == DType::kBool && !tensor->has_dims) {
-      return AddType(scope, CompileTimeType{CompileTimeKind::kBool}, type.range);
-    }
-    TensorType resolved;
-    resolved.dtype = tensor->dtype;
-    resolved.dims = ResolveDims(scope, tensor->dims, role);
-    return AddType(scope, std::move(resolved), type.range);
+    return ResolveTensor(scope, *tensor, type.range, role);
   }
   if (const auto* named = std::get_if<syntax::NamedType>(&type.node)) {
     return ResolveName(scope, *named, type.range, role);
@@ -343,7 +358,7 @@ void ResolveNamedType(Checker& checker, NamedTypeId id) {
                         : "the parameters of a type are ints: its dimensions, and the lengths of "
                           "its lists");
   }
-  named.type = ResolveType(scope, decl->type, TypeRole::kNamed);
+  named.type = ResolveDefinition(scope, id, TypeRole::kNamed);
   for (const Parameter& parameter : named.parameters) {
     if (scope.names.IsUsed(parameter.local) || checker.names_missing ||
         checker.named_type_limit_met) {

@@ -64,7 +64,7 @@ void AddCompileFlags(CLI::App& command, CompileFlags& flags) {
   command.add_option("--graph", flags.graphs, "graph to use (repeatable); default: all")
       ->type_name("NAME")->allow_extra_args(false);
   command.add_option("-D", flags.defines,
-                     "value of a const of the file, or dtype of a name for one")
+                     "value of a const of the file, dtype of a name for one, or module of an alias")
       ->type_name("NAME=VALUE")->allow_extra_args(false);
   command.add_option("-I", flags.import_dirs, "folder that imports are looked up in")
       ->type_name("DIR")->allow_extra_args(false);

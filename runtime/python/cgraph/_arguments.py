@@ -20,7 +20,7 @@ def of_compile(said, defines):
     import re
     for name, value in defines.items():
         said = said.replace(f"-D {name}={constant(value)}", f"`defines={ {name: value} }`")
-    said = re.sub(r"-D (\w+)=", r"`defines`: \1=", said)  # of a long value the start is shown
+    said = re.sub(r"-D (\w[\w.]*)=", r"`defines`: \1=", said)  # of a long value the start is shown
     said = said.replace("`-I DIR`", '`include=["DIR"]`')
     said = re.sub(r"cgrun --lib (\S+\.py)", r'`libraries=["\1"]` of Engine', said)
     said = said.replace("cgrun --lib", "`libraries` of Engine")

@@ -239,7 +239,8 @@ def compile(source, *, graph=None, defines=None, topology=None, schedule=None,
     source: the path of a .cgraph file, or the text of a program (anything with a line break or a
         brace in it).
     graph: the graphs to use, a name or several; all where it is None.
-    defines: values of consts of the file, {"B": 64}.
+    defines: values of consts of the file, {"B": 64}; dtypes that it has names for, {"Real":
+        "f64"}, and modules that it imports `as` a name, {"weights": "lib.q4"}.
     topology: the machine to schedule for: one of the library, with its arguments, or a file.
     schedule: instead of what the graphs say: "program", "auto", or a schedule with its arguments.
     include: folders that imports are looked up in, besides the file's own.

@@ -2,6 +2,7 @@
 #include <string>
 
 #include "compiler/graph/transports.h"
+#include "tests/support/checked.h"
 #include "tests/support/elaborated.h"
 
 using namespace cgraph;
@@ -35,6 +36,47 @@ TEST_CASE("chain: -D changes how many") {
   CHECK(longer->Only().calls.size() == 8);
   CHECK(longer->Only().inflight == 3);
   CHECK(longer->module.parameters == decltype(longer->module.parameters){{"N", "8"}});
+}
+
+TEST_CASE("-D chooses a module, and what a module declares") {
+  TempFolder folder;
+  folder.Write("floats.cgraph", "import std.tensor\nconst K = 2\ntype W = f32\n"
+               "fn f(x: W[n]) -> W[n] { return x * K }\n");
+  folder.Write("lib/halves.cgraph", "import std.tensor\ntype W = f16\n"
+               "fn f(x: f16[n]) -> f16[n] { return x + x }\n");
+  const std::string text =
+      "import floats as m\nimport floats as again\nimport lib.halves as O\nconst N = 4\n"
+      "const O = 1\n"
+      "graph g(x: m.W[N]) -> m.W[N] { return m.f(x) }\n"
+      "graph h(x: again.W[O]) -> again.W[O] { return again.f(x) }\n";
+  using Defines = std::map<std::string, std::string>;
+  const auto run = [&](const Defines& defines) {
+    ElaborateOptions options;
+    options.defines = defines;
+    auto result = Run(text, options, (folder.path() / "main.cgraph").string());
+    std::string said = result->Codes();
+    if (!said.empty()) return said;
+    for (const graph::Graph& graph : result->module.graphs) {
+      said += OutputType(graph) + " " + Ops(graph) + "; ";
+    }
+    for (const auto& [name, value] : result->module.parameters) said += name + "=" + value + " ";
+    return said;
+  };
+  const std::string usual = "N=4 O=1 ";
+  CHECK(run({}) == "f32[4] multiply; f32[1] multiply; " + usual);
+  CHECK(run({{"m", "lib.halves"}}) == "f16[4] add; f32[1] multiply; " + usual + "m=lib.halves ");
+  // Both aliases are of one file, unless -D chooses another one for one of them.
+  CHECK(run({{"m.W", "bf16"}}) == "bf16[4] multiply; bf16[1] multiply; " + usual + "m.W=bf16 ");
+  CHECK(run({{"again.W", "i64"}}) == "i64[4] multiply; i64[1] multiply; " + usual +
+                                         "again.W=i64 ");
+  CHECK(run({{"again", "lib.halves"}, {"m.W", "bf16"}}) ==
+        "bf16[4] multiply; f16[1] add; " + usual + "m.W=bf16 again=lib.halves ");
+  CHECK(run({{"m.K", "7"}, {"again", "floats"}}) ==
+        "f32[4] multiply; f32[1] multiply; " + usual + "m.K=7 again=floats ");
+  // A const is meant before an alias of its name.
+  CHECK(run({{"O", "3"}}) == "f32[4] multiply; f32[3] multiply; N=4 O=3 ");
+  CHECK(run({{"m.K", "7"}, {"again.K", "8"}}) == "E0501");
+  CHECK(run({{"m", "lib.halves"}, {"m.K", "7"}}) == "E0501");
 }
 
 TEST_CASE("scatter_gather: a list is one port per element") {
