@@ -113,8 +113,8 @@ def main():
 
     numpy_model = NumPyModel(weights, config, options.activations)
     expected, leads = zip(*(greedy(numpy_model, prompt, TOKENS) for prompt in prompts))
-    print(f"NumPy, activations in {options.activations}: {sum(map(len, expected))} tokens; each leads the second by "
-          f"{min(map(min, leads)):.4f} at least", flush=True)
+    print(f"NumPy, activations in {options.activations}: {sum(map(len, expected))} tokens; each "
+          f"leads the second by {min(map(min, leads)):.4f} at least", flush=True)
     table = Table(expected)
     if not all(map(importlib.util.find_spec, ("torch", "transformers"))):
         print("SKIPPED: the comparison with transformers, which this Python does not have")

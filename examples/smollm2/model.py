@@ -10,9 +10,9 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 FOLDER = ROOT / "build" / "smollm2"
 POSITIONS = 2048  # of the cache, unless S says otherwise
-# The formats of weights: the program that reads each, and what it is told.
-FORMATS = {"f32": ("smollm2.cgraph", {}), "f16": ("smollm2.cgraph", {"Weight": "f16"}),
-           "bf16": ("smollm2.cgraph", {"Weight": "bf16"}), "q4_1": ("packed.cgraph", {})}
+# The formats of weights, and what the program is told of each.
+FORMATS = {"f32": {}, "f16": {"weights.Weight": "f16"}, "bf16": {"weights.Weight": "bf16"},
+           "q8_0": {"weights": "q8_0"}, "q4_1": {"weights": "q4_1"}}
 
 
 def expect_modules(*names):
@@ -87,9 +87,8 @@ class Text:
 def compiled(folder, weights, build, defines):
     """The plan of the program for the model in a folder. Its consts are what `config.json` says,
     what the format of the weights wants, and last `defines`."""
-    program, consts = FORMATS[weights]
-    defines = {**sizes(read_config(folder)), "S": POSITIONS, **consts, **dict(defines)}
-    return package(build).compile(HERE / program, defines=defines), int(defines["S"])
+    defines = {**sizes(read_config(folder)), "S": POSITIONS, **FORMATS[weights], **dict(defines)}
+    return package(build).compile(HERE / "smollm2.cgraph", defines=defines), int(defines["S"])
 
 
 class Model:

@@ -26,7 +26,8 @@ def programs(folder, graphs):
     """Paths of programs; of random ones so many that they have `graphs` graphs."""
     # No graph; libraries that nobody has built; weights that nobody has fetched; PyTorch.
     without = ("stages.cgraph", "native.cgraph", "on_gpu.cgraph", "minilm.cgraph",
-               "smollm2.cgraph", "packed.cgraph", "torch_actors.cgraph")
+               "smollm2.cgraph", "dense.cgraph", "q8_0.cgraph", "q4_1.cgraph",
+               "torch_actors.cgraph")
     found = [p for p in sorted((ROOT / "examples").rglob("*.cgraph")) if p.name not in without]
     found += [p for p in sorted((ROOT / "tests" / "conformance").glob("*.cgraph"))
               if p.name != "large.cgraph"]
