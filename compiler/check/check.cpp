@@ -104,7 +104,8 @@ program::Program Check(syntax::File main, Sources& sources, const CheckOptions& 
                        Diagnostics& diagnostics) {
   check::Checker checker(sources, options, diagnostics);
   checker.program.main = main.source;
-  checker.names_missing = diagnostics.has_errors();
+  const bool is_parsed = !diagnostics.has_errors();
+  checker.names_missing = !is_parsed;
   if (main.items.empty() && !checker.names_missing) {
     diagnostics.Report(Code::kW0302, {main.source, 0, 0}, "this file declares nothing");
   }
@@ -117,7 +118,7 @@ program::Program Check(syntax::File main, Sources& sources, const CheckOptions& 
   ResolveTopologies(checker);
   CheckConstCycles(checker);
   if (!diagnostics.has_errors()) WarnOfGraphsNobodyRuns(checker);
-  NoteChosenModules(checker.program, diagnostics);
+  if (is_parsed) NoteChosenModules(checker.program, diagnostics);
   return std::move(checker.program);
 }
 

@@ -30,7 +30,7 @@ struct ElaborationLimits {
 };
 
 struct ElaborateOptions {
-  std::map<std::string, std::string> defines;  // -D NAME=VALUE: consts of the named file
+  std::map<std::string, std::string> defines;  // -D NAME=VALUE
   std::vector<std::string> graphs;             // --graph; empty: all of the named file
   int64_t inflight = 0;                        // --inflight; 0: what the graph says
   ElaborationLimits limits;

@@ -224,7 +224,7 @@ struct Module {
   Table<DeviceId, LogicalDevice> devices;  // device0 is the caller
   Table<InstanceId, Instance> instances;
   Table<StateId, State> states;
-  std::vector<std::pair<std::string, std::string>> parameters;  // consts with the values they had
+  std::vector<std::pair<std::string, std::string>> parameters;  // what -D may say, as it was
   Graph start;                      // writes every state once
   std::vector<Graph> graphs;
 };
