@@ -13,34 +13,38 @@ ClockTrees::ClockTrees(uint32_t lanes, int32_t stride, uint32_t most_rounds)
   for (uint64_t held = kFan; held < lanes; held *= kFan) ++height_;
 }
 
-bool ClockTrees::Join(Clock& to, Clock from, uint32_t rounds) {
+void ClockTrees::Join(Clock& to, Clock from, uint32_t rounds) {
   from.rounds += rounds;
-  if (IsEmpty(from)) return false;
+  if (IsEmpty(from)) return;
   if (to.root == Clock::kEmpty) {
     to = Keep(from, height_);
-    return true;
+    return;
   }
-  if (Covers(to, from, height_)) return false;
-  if (IsOwnLeaf(to)) {
-    AddLeaf(leaves_[to.root], from);
-    return true;
-  }
+  if (IsOwnLeaf(to)) return AddLeaf(leaves_[to.root], from);
   const Union joined = Joined(to, from, height_);
   if (!joined.made) Keep(joined.clock, height_);
   Drop(to, height_);
   to = joined.clock;
-  return true;
 }
 
-bool ClockTrees::Raise(Clock& to, uint32_t lane, int64_t number) {
-  if (number < oldest_ || number <= Number(to, lane)) return false;
+void ClockTrees::Raise(Clock& to, uint32_t lane, int64_t number) {
+  if (number < oldest_ || number <= Number(to, lane)) return;
   if (IsOwnLeaf(to)) {
     leaves_[to.root].numbers[lane] = static_cast<int32_t>(number);
-    return true;
+    return;
   }
   const Clock raised = Raised(to, lane, static_cast<int32_t>(number), height_);
   Drop(to, height_);
   to = raised;
+}
+
+bool ClockTrees::Replace(Clock& old, Clock by) {
+  if (Covers(old, by, height_)) {
+    Drop(by, height_);
+    return false;
+  }
+  Drop(old, height_);
+  old = by;
   return true;
 }
 
@@ -93,22 +97,31 @@ bool ClockTrees::LeafCovers(Clock a, Clock b) const {
 // For each lane the later of what the two say: `a` itself where `b` adds nothing to it, then `b`
 // where `a` adds nothing, else a tree that is made.
 ClockTrees::Union ClockTrees::Joined(Clock a, Clock b, int height) {
-  ++visited_;
   if (IsEmpty(b)) return {a};
   if (IsEmpty(a)) return {b};
   if (a.root == b.root) return {a.rounds <= b.rounds ? a : b};
-  if (height == 0) {
-    if (LeafCovers(a, b)) return {a};
-    if (LeafCovers(b, a)) return {b};
-    const uint32_t root = MakeLeaf();
-    AddLeaf(leaves_[root], a);
-    AddLeaf(leaves_[root], b);
-    return {{root, 0}, true};
-  }
+  return height == 0 ? JoinedLeaf(a, b) : JoinedInner(a, b, height);
+}
+
+ClockTrees::Union ClockTrees::JoinedLeaf(Clock a, Clock b) {
+  ++visited_;
+  if (LeafCovers(a, b)) return {a};
+  if (LeafCovers(b, a)) return {b};
+  const uint32_t root = MakeLeaf();
+  AddLeaf(leaves_[root], a);
+  AddLeaf(leaves_[root], b);
+  return {{root, 0}, true};
+}
+
+ClockTrees::Union ClockTrees::JoinedInner(Clock a, Clock b, int height) {
+  ++visited_;
+  const std::array<Clock, kFan>& firsts = inners_[a.root].trees;
+  const std::array<Clock, kFan>& seconds = inners_[b.root].trees;
   std::array<Union, kFan> children;
   bool all_of_a = true, all_of_b = true;
   for (uint32_t i = 0; i < kFan; ++i) {
-    const Clock first = Child(a, i), second = Child(b, i);
+    const Clock first{firsts[i].root, firsts[i].rounds + a.rounds};
+    const Clock second{seconds[i].root, seconds[i].rounds + b.rounds};
     children[i] = Joined(first, second, height - 1);
     all_of_a &= Same(children[i].clock, first);
     all_of_b &= Same(children[i].clock, second);

@@ -35,10 +35,12 @@ class ClockTrees {
   // kUnknown. `stride` is at most that far.
   ClockTrees(uint32_t lanes, int32_t stride, uint32_t most_rounds);
 
-  // Adds to `to` what `from` says of the time `rounds` rounds before. Returns whether it says more
-  // now.
-  bool Join(Clock& to, Clock from, uint32_t rounds);
-  bool Raise(Clock& to, uint32_t lane, int64_t number);
+  // Adds to `to` what `from` says of the time `rounds` rounds before.
+  void Join(Clock& to, Clock from, uint32_t rounds);
+  // Adds to `to` that the lane has come to `number`.
+  void Raise(Clock& to, uint32_t lane, int64_t number);
+  // Puts `by`, which says no less, in the place of `old`. Returns whether it says more.
+  bool Replace(Clock& old, Clock by);
   int32_t Number(Clock clock, uint32_t lane) const;
 
   uint64_t nodes() const { return nodes_; }      // that are in use
@@ -100,6 +102,8 @@ class ClockTrees {
   bool Covers(Clock a, Clock b, int height);
   bool LeafCovers(Clock a, Clock b) const;
   Union Joined(Clock a, Clock b, int height);
+  Union JoinedLeaf(Clock a, Clock b);
+  Union JoinedInner(Clock a, Clock b, int height);
   void AddLeaf(Leaf& to, Clock from);
   Clock Raised(Clock clock, uint32_t lane, int32_t number, int height);
   Clock Keep(Clock clock, int height);

@@ -33,18 +33,21 @@ VectorClocks::VectorClocks(const ConstraintGraph& constraints, const Adjacency& 
       trees_(static_cast<uint32_t>(constraints.index().graph().programs.size()), stride_,
              MostRounds(constraints.index().graph())),
       clocks_(constraints.nodes()) {
-  // A node passes its clock on whenever it has changed. Every entry is true at any time, so
-  // stopping early (only hostile plans need that many rounds) can refuse a plan, never accept one.
-  std::vector<uint8_t> changed(constraints.nodes(), 1);
+  const Adjacency in(constraints.nodes(), constraints.edges(), Adjacency::End::kTo);
+  // A node whose sources have changed is made anew of all of them. It says no less than before, as
+  // they do not. Every entry is true at any time, so stopping early (only hostile plans need that
+  // many rounds) can refuse a plan, never accept one.
+  std::vector<uint8_t> stale(constraints.nodes(), 1);
   for (bool again = true; again && fitted_ && trees_.visited() < kVisitBudget;) {
     again = false;
     for (uint32_t node : order) {
-      if (changed[node] == 0) continue;
-      changed[node] = 0;
+      if (stale[node] == 0) continue;
+      stale[node] = 0;
+      if (!Update(node, in)) continue;
       for (uint32_t id : out.of(node)) {
         const Edge& edge = constraints.edges()[id];
-        if (edge.credit || !Relax(edge)) continue;
-        changed[edge.to] = 1;
+        if (edge.credit) continue;
+        stale[edge.to] = 1;
         again = again || edge.distance > 0;
       }
       fitted_ = fitted_ && trees_.nodes() <= kMaxNodes;
@@ -53,20 +56,42 @@ VectorClocks::VectorClocks(const ConstraintGraph& constraints, const Adjacency& 
   }
 }
 
-// Takes over at `to` what is known at `from`, `distance` rounds later.
-bool VectorClocks::Relax(const Edge& edge) {
-  Clock& to = clocks_[edge.to];
-  bool changed = trees_.Join(to, clocks_[edge.from], edge.distance);
-  if (!constraints_.is_done(edge.from)) return changed;
+// Makes a node's clock anew. Returns whether it says more than before.
+bool VectorClocks::Update(uint32_t node, const Adjacency& in) {
+  Clock clock;
+  for (uint32_t id : in.of(node)) {
+    if (!constraints_.edges()[id].credit) Add(clock, constraints_.edges()[id]);
+  }
+  return trees_.Replace(clocks_[node], clock);
+}
+
+// Adds to the clock of `edge.to` what is known at `edge.from`, `distance` rounds later, and how far
+// the lane of `edge.from` has come. No clock says that of its node's own lane: the node does.
+void VectorClocks::Add(Clock& to, const Edge& edge) {
+  trees_.Join(to, clocks_[edge.from], edge.distance);
+  const uint32_t from = constraints_.instruction(edge.from);
+  const uint32_t at = constraints_.instruction(edge.to);
+  if (from == kNone) return;
   const GraphIndex& index = constraints_.index();
-  const int64_t own = index.position(edge.from) - int64_t{edge.distance} * stride_;
-  return trees_.Raise(to, index.lane(edge.from), own) || changed;
+  const uint32_t lane = index.lane(from);
+  if (at != kNone && index.lane(at) == lane) return;
+  int64_t position = index.position(from);
+  if (!constraints_.is_done(edge.from)) --position;
+  if (position < 0) {  // the lane has come to the end of the round before
+    if (index.runs_once()) return;
+    position = int64_t{index.length(lane)} - 1 - stride_;
+  }
+  trees_.Raise(to, lane, position - int64_t{edge.distance} * stride_);
 }
 
 // The lane's instruction at `position` is done `rounds` rounds before; x is, in that round or the
 // one before.
 int64_t VectorClocks::Distance(uint32_t x, uint32_t y) const {
   const GraphIndex& index = constraints_.index();
+  if (index.lane(x) == index.lane(y)) {
+    if (index.position(x) < index.position(y)) return 0;
+    return index.runs_once() ? kUnordered : 1;
+  }
   const int64_t number = trees_.Number(clocks_[constraints_.start(y)], index.lane(x));
   if (number == ClockTrees::kUnknown) return kUnordered;
   const int64_t rounds = number >= 0 ? 0 : (-number + stride_ - 1) / stride_;

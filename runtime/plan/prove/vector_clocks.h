@@ -46,7 +46,8 @@ class VectorClocks {
   int64_t Lag(uint32_t instruction) const {
     return constraints_.index().graph().instructions[instruction].lag();
   }
-  bool Relax(const Edge& edge);
+  bool Update(uint32_t node, const Adjacency& in);
+  void Add(Clock& to, const Edge& edge);
 
   const ConstraintGraph& constraints_;
   const int32_t stride_;  // instructions of the longest lane
