@@ -47,7 +47,7 @@ Verdict ProveGraph(const Plan& plan, const Graph& graph, const std::string& name
   if (order.size() < constraints.nodes()) return RefuseDeadlock(constraints, out, order, name);
   if (Verdict lags = prove::CheckLags(index, name); !lags.proved()) return lags;
 
-  const prove::VectorClocks clocks(constraints, out, order);
+  const prove::VectorClocks clocks(constraints, order);
   if (!clocks.fitted()) {
     Verdict verdict;
     verdict.refusal = Refusal::kTooLarge;

@@ -24,64 +24,86 @@ int32_t LongestLane(const GraphIndex& index) {
   return static_cast<int32_t>(longest);
 }
 
+// SourceTable: what each node waits for, and which nodes are waited for in a later round.
+class SourceTable {
+ public:
+  explicit SourceTable(const ConstraintGraph& constraints)
+      : first_(constraints.nodes() + 1, 0), reaches_later_round_(constraints.nodes(), 0) {
+    for (const Edge& edge : constraints.edges()) {
+      if (edge.credit) continue;
+      ++first_[edge.to];
+      if (edge.distance > 0) reaches_later_round_[edge.from] = 1;
+    }
+    for (size_t i = 1; i < first_.size(); ++i) first_[i] += first_[i - 1];
+    sources_.resize(first_.back());
+    // The lists are filled from behind, so that first_ ends where each begins.
+    for (size_t i = constraints.edges().size(); i-- > 0;) {
+      const Edge& edge = constraints.edges()[i];
+      if (!edge.credit) sources_[--first_[edge.to]] = {edge.from, edge.distance};
+    }
+  }
+  std::span<const VectorClocks::Source> of(uint32_t node) const {
+    return std::span(sources_).subspan(first_[node], first_[node + 1] - first_[node]);
+  }
+  bool reaches_later_round(uint32_t node) const { return reaches_later_round_[node] != 0; }
+
+ private:
+  std::vector<uint32_t> first_;
+  std::vector<VectorClocks::Source> sources_;
+  std::vector<uint8_t> reaches_later_round_;
+};
+
 }  // namespace
 
-VectorClocks::VectorClocks(const ConstraintGraph& constraints, const Adjacency& out,
-                           const std::vector<uint32_t>& order)
+VectorClocks::VectorClocks(const ConstraintGraph& constraints, const std::vector<uint32_t>& order)
     : constraints_(constraints),
       stride_(LongestLane(constraints.index())),
       trees_(static_cast<uint32_t>(constraints.index().graph().programs.size()), stride_,
              MostRounds(constraints.index().graph())),
       clocks_(constraints.nodes()) {
-  const Adjacency in(constraints.nodes(), constraints.edges(), Adjacency::End::kTo);
+  const SourceTable sources(constraints);
   // A node whose sources have changed is made anew of all of them. It says no less than before, as
   // they do not. Every entry is true at any time, so stopping early (only hostile plans need that
-  // many rounds) can refuse a plan, never accept one.
-  std::vector<uint8_t> stale(constraints.nodes(), 1);
+  // many passes) can refuse a plan, never accept one.
+  std::vector<uint32_t> changed(constraints.nodes(), 0);  // the pass in which it last has
+  uint32_t pass = 0;
   for (bool again = true; again && fitted_ && trees_.visited() < kVisitBudget;) {
     again = false;
+    ++pass;
     for (uint32_t node : order) {
-      if (stale[node] == 0) continue;
-      stale[node] = 0;
-      if (!Update(node, in)) continue;
-      for (uint32_t id : out.of(node)) {
-        const Edge& edge = constraints.edges()[id];
-        if (edge.credit) continue;
-        stale[edge.to] = 1;
-        again = again || edge.distance > 0;
-      }
+      const auto stale = [&](const Source& source) {
+        return changed[source.node] + (source.distance > 0 ? 1 : 0) >= pass;
+      };
+      const std::span<const Source> of_node = sources.of(node);
+      if (pass > 1 && std::none_of(of_node.begin(), of_node.end(), stale)) continue;
+      Clock clock;
+      for (const Source& source : of_node) Add(clock, node, source);
+      if (!trees_.Replace(clocks_[node], clock)) continue;
+      changed[node] = pass;
+      again = again || sources.reaches_later_round(node);
       fitted_ = fitted_ && trees_.nodes() <= kMaxNodes;
       if (!fitted_) break;
     }
   }
 }
 
-// Makes a node's clock anew. Returns whether it says more than before.
-bool VectorClocks::Update(uint32_t node, const Adjacency& in) {
-  Clock clock;
-  for (uint32_t id : in.of(node)) {
-    if (!constraints_.edges()[id].credit) Add(clock, constraints_.edges()[id]);
-  }
-  return trees_.Replace(clocks_[node], clock);
-}
-
-// Adds to the clock of `edge.to` what is known at `edge.from`, `distance` rounds later, and how far
-// the lane of `edge.from` has come. No clock says that of its node's own lane: the node does.
-void VectorClocks::Add(Clock& to, const Edge& edge) {
-  trees_.Join(to, clocks_[edge.from], edge.distance);
-  const uint32_t from = constraints_.instruction(edge.from);
-  const uint32_t at = constraints_.instruction(edge.to);
+// Adds to a node's clock what is known at a source of it, and how far the source's lane has come.
+// No clock says that of its node's own lane: the node does.
+void VectorClocks::Add(Clock& clock, uint32_t node, const Source& source) {
+  trees_.Join(clock, clocks_[source.node], source.distance);
+  const uint32_t from = constraints_.instruction(source.node);
+  const uint32_t to = constraints_.instruction(node);
   if (from == kNone) return;
   const GraphIndex& index = constraints_.index();
   const uint32_t lane = index.lane(from);
-  if (at != kNone && index.lane(at) == lane) return;
+  if (to != kNone && index.lane(to) == lane) return;
   int64_t position = index.position(from);
-  if (!constraints_.is_done(edge.from)) --position;
+  if (!constraints_.is_done(source.node)) --position;
   if (position < 0) {  // the lane has come to the end of the round before
     if (index.runs_once()) return;
     position = int64_t{index.length(lane)} - 1 - stride_;
   }
-  trees_.Raise(to, lane, position - int64_t{edge.distance} * stride_);
+  trees_.Raise(clock, lane, position - int64_t{source.distance} * stride_);
 }
 
 // The lane's instruction at `position` is done `rounds` rounds before; x is, in that round or the

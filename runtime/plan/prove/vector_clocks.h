@@ -22,9 +22,14 @@ inline constexpr int64_t kUnordered = std::numeric_limits<int64_t>::max();
 
 class VectorClocks {
  public:
+  // A node that another waits for, in the round `distance` rounds before.
+  struct Source {
+    uint32_t node = 0;
+    uint32_t distance = 0;
+  };
+
   // `order` is topological for the edges of distance 0 and has all nodes.
-  VectorClocks(const ConstraintGraph& constraints, const Adjacency& out,
-               const std::vector<uint32_t>& order);
+  VectorClocks(const ConstraintGraph& constraints, const std::vector<uint32_t>& order);
 
   // Whether the clocks fitted in memory that a proof may take; if not, too little is known.
   bool fitted() const { return fitted_; }
@@ -46,8 +51,7 @@ class VectorClocks {
   int64_t Lag(uint32_t instruction) const {
     return constraints_.index().graph().instructions[instruction].lag();
   }
-  bool Update(uint32_t node, const Adjacency& in);
-  void Add(Clock& to, const Edge& edge);
+  void Add(Clock& clock, uint32_t node, const Source& source);
 
   const ConstraintGraph& constraints_;
   const int32_t stride_;  // instructions of the longest lane
