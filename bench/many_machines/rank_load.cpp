@@ -14,6 +14,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <deque>
 #include <functional>
 #include <fstream>
@@ -49,32 +50,41 @@ double PeakMemory() {
   return 0;
 }
 
-// Steps: prints how long each took, and the most memory up to its end.
+// Steps: prints how long each took, the time of processors in it, and the most memory up to its end.
 class Steps {
  public:
   void Begin(const std::string& what) {
     End();
     what_ = what;
-    start_ = Clock::now();
+    start_ = Now();
   }
   void End() {
     if (!what_.empty()) {
-      fmt::print("  {:<48} {:>7.2f} s {:>8.0f} MiB\n", what_, Seconds(start_), PeakMemory());
+      Print("  " + what_, start_);
     }
     what_.clear();
-    std::fflush(stdout);
   }
-  void Total(const char* what) const {
-    fmt::print("{:<50} {:>7.2f} s {:>8.0f} MiB\n", what, Seconds(first_), PeakMemory());
-    std::fflush(stdout);
-  }
+  void Total(const char* what) const { Print(what, first_); }
 
  private:
-  static double Seconds(Clock::time_point since) {
-    return std::chrono::duration<double>(Clock::now() - since).count();
+  struct Moment {
+    Clock::time_point time;
+    double processors = 0;  // s
+  };
+  static Moment Now() {
+    timespec time{};
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+    return {Clock::now(), double(time.tv_sec) + 1e-9 * double(time.tv_nsec)};
   }
-  const Clock::time_point first_ = Clock::now();
-  Clock::time_point start_;
+  static void Print(const std::string& what, const Moment& since) {
+    const Moment now = Now();
+    fmt::print("{:<50} {:>7.2f} s {:>7.2f} s of processors {:>6.0f} MiB\n", what,
+               std::chrono::duration<double>(now.time - since.time).count(),
+               now.processors - since.processors, PeakMemory());
+    std::fflush(stdout);
+  }
+  const Moment first_ = Now();
+  Moment start_;
   std::string what_;
 };
 

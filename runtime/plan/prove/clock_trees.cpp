@@ -15,27 +15,18 @@ ClockTrees::ClockTrees(uint32_t lanes, int32_t stride, uint32_t most_rounds)
 
 void ClockTrees::Join(Clock& to, Clock from, uint32_t rounds) {
   from.rounds += rounds;
-  if (IsEmpty(from)) return;
-  if (to.root == Clock::kEmpty) {
-    to = Keep(from, height_);
-    return;
-  }
-  if (IsOwnLeaf(to)) return AddLeaf(leaves_[to.root], from);
-  const Union joined = Joined(to, from, height_);
-  if (!joined.made) Keep(joined.clock, height_);
-  Drop(to, height_);
-  to = joined.clock;
+  JoinTree(to, from, height_);
 }
 
 void ClockTrees::Raise(Clock& to, uint32_t lane, int64_t number) {
   if (number < oldest_ || number <= Number(to, lane)) return;
-  if (IsOwnLeaf(to)) {
-    leaves_[to.root].numbers[lane] = static_cast<int32_t>(number);
-    return;
+  Clock* tree = &to;
+  for (int height = height_; height > 0; --height) {
+    MakeOwn(*tree, height);
+    tree = &inners_[tree->root].trees[lane >> (kBits * height) & (kFan - 1)];
   }
-  const Clock raised = Raised(to, lane, static_cast<int32_t>(number), height_);
-  Drop(to, height_);
-  to = raised;
+  MakeOwn(*tree, 0);
+  leaves_[tree->root].numbers[lane & (kFan - 1)] = static_cast<int32_t>(number);
 }
 
 bool ClockTrees::Replace(Clock& old, Clock by) {
@@ -94,6 +85,34 @@ bool ClockTrees::LeafCovers(Clock a, Clock b) const {
   return covers;
 }
 
+// Takes what is made in `to` where it has one use, so that joining many makes few nodes.
+void ClockTrees::JoinTree(Clock& to, Clock from, int height) {
+  if (IsEmpty(from) || from.root == to.root || !IsOwn(to, height)) {
+    const Union joined = Joined(to, from, height);
+    if (joined.made) {
+      Drop(to, height);
+      to = joined.clock;
+    } else if (!Same(joined.clock, to)) {
+      Share(to, joined.clock, height);
+    }
+    return;
+  }
+  ++visited_;
+  if (height == 0) {
+    AddLeaf(leaves_[to.root], from);
+    return;
+  }
+  Inner& inner = inners_[to.root];
+  bool all_of_from = true;
+  for (uint32_t i = 0; i < kFan; ++i) {
+    const Clock child = Child(from, i);
+    if (Same(inner.trees[i], child)) continue;
+    JoinTree(inner.trees[i], child, height - 1);
+    all_of_from &= Same(inner.trees[i], child);
+  }
+  if (all_of_from) Share(to, from, height);
+}
+
 // For each lane the later of what the two say: `a` itself where `b` adds nothing to it, then `b`
 // where `a` adds nothing, else a tree that is made.
 ClockTrees::Union ClockTrees::Joined(Clock a, Clock b, int height) {
@@ -122,6 +141,10 @@ ClockTrees::Union ClockTrees::JoinedInner(Clock a, Clock b, int height) {
   for (uint32_t i = 0; i < kFan; ++i) {
     const Clock first{firsts[i].root, firsts[i].rounds + a.rounds};
     const Clock second{seconds[i].root, seconds[i].rounds + b.rounds};
+    if (Same(first, second)) {
+      children[i] = {first};
+      continue;
+    }
     children[i] = Joined(first, second, height - 1);
     all_of_a &= Same(children[i].clock, first);
     all_of_b &= Same(children[i].clock, second);
@@ -145,23 +168,25 @@ void ClockTrees::AddLeaf(Leaf& to, Clock from) {
   }
 }
 
-// The same but for one lane.
-Clock ClockTrees::Raised(Clock clock, uint32_t lane, int32_t number, int height) {
-  const uint32_t digit = lane >> (kBits * height) & (kFan - 1);
-  if (height == 0) {
-    const uint32_t root = MakeLeaf();
-    if (!IsEmpty(clock)) AddLeaf(leaves_[root], clock);
-    leaves_[root].numbers[digit] = number;
-    return {root, 0};
+// Makes `clock` a node with one use that is taken back by no rounds.
+void ClockTrees::MakeOwn(Clock& clock, int height) {
+  if (IsOwn(clock, height)) return;
+  const uint32_t root = height == 0 ? MakeLeaf() : MakeInner();
+  if (height > 0) {
+    for (uint32_t i = 0; i < kFan; ++i) {
+      inners_[root].trees[i] = Keep(Child(clock, i), height - 1);
+    }
+  } else if (!IsEmpty(clock)) {
+    AddLeaf(leaves_[root], clock);
   }
-  const uint32_t root = MakeInner();
-  for (uint32_t i = 0; i < kFan; ++i) {
-    const Clock child = Child(clock, i);
-    const Clock next = i == digit ? Raised(child, lane, number, height - 1)
-                                  : Keep(child, height - 1);
-    inners_[root].trees[i] = next;
-  }
-  return {root, 0};
+  Drop(clock, height);
+  clock = {root, 0};
+}
+
+void ClockTrees::Share(Clock& to, Clock from, int height) {
+  Keep(from, height);
+  Drop(to, height);
+  to = from;
 }
 
 // One more use of it.

@@ -7,8 +7,7 @@
 //
 // A leaf has 16 numbers, an inner node 16 trees, each with the rounds by which it is taken back.
 // The numbers have 32 bits: a proof of a large plan takes most of its memory here. Nodes are
-// counted by their uses, freed with the last, and never change while there is a second; only a root
-// that is a leaf changes at all: in a graph of up to 16 lanes.
+// counted by their uses, freed with the last, and never change while there is a second.
 #ifndef CGRAPH_RUNTIME_PLAN_PROVE_CLOCK_TREES_H_
 #define CGRAPH_RUNTIME_PLAN_PROVE_CLOCK_TREES_H_
 
@@ -90,9 +89,10 @@ class ClockTrees {
   bool IsEmpty(Clock clock) const {
     return clock.root == Clock::kEmpty || clock.rounds > most_rounds_;
   }
-  bool IsOwnLeaf(Clock root) const {
-    return height_ == 0 && root.root != Clock::kEmpty && root.rounds == 0 &&
-           leaves_[root.root].uses == 1;
+  // Whether the node may change: this clock is its one use.
+  bool IsOwn(Clock clock, int height) const {
+    return clock.root != Clock::kEmpty && clock.rounds == 0 &&
+           (height == 0 ? leaves_[clock.root].uses : inners_[clock.root].uses) == 1;
   }
   bool Same(Clock a, Clock b) const {
     return (a.root == b.root && a.rounds == b.rounds) || (IsEmpty(a) && IsEmpty(b));
@@ -105,7 +105,9 @@ class ClockTrees {
   Union JoinedLeaf(Clock a, Clock b);
   Union JoinedInner(Clock a, Clock b, int height);
   void AddLeaf(Leaf& to, Clock from);
-  Clock Raised(Clock clock, uint32_t lane, int32_t number, int height);
+  void JoinTree(Clock& to, Clock from, int height);
+  void MakeOwn(Clock& clock, int height);
+  void Share(Clock& to, Clock from, int height);
   Clock Keep(Clock clock, int height);
   void Drop(Clock clock, int height);
   uint32_t MakeLeaf();
