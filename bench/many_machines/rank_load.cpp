@@ -50,7 +50,7 @@ double PeakMemory() {
   return 0;
 }
 
-// Steps: prints how long each took, the time of processors in it, and the most memory up to its end.
+// Steps: prints how long each took, what processors spent in it, and the most memory up to its end.
 class Steps {
  public:
   void Begin(const std::string& what) {
