@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <map>
 #include <memory>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -62,7 +61,7 @@ class CommStepMaker {
       const plan::Instruction& at = graph_.instructions[instruction];
       for (uint32_t p = at.first(); p < at.first() + at.inputs(); ++p) {
         if (graph_.parts[p].part() == plan::Part::send) {
-          inside[{graph_.parts[p].subject(), made_.message_of.at(p)}] =
+          inside[{graph_.parts[p].subject(), made_.ends[p].number}] =
               static_cast<uint32_t>(program_.parts.size());
           AddSend(instruction, p);
         } else if (graph_.parts[p].part() == plan::Part::collective) {
@@ -74,7 +73,7 @@ class CommStepMaker {
       const plan::Instruction& at = graph_.instructions[instruction];
       for (uint32_t p = at.first(); p < at.first() + at.inputs(); ++p) {
         if (graph_.parts[p].part() != plan::Part::recv) continue;
-        auto send = inside.find({graph_.parts[p].subject(), made_.message_of.at(p)});
+        auto send = inside.find({graph_.parts[p].subject(), made_.ends[p].number});
         if (send == inside.end()) {
           AddReceive(instruction, p);
         } else {
@@ -94,9 +93,11 @@ class CommStepMaker {
     part.instruction = instruction;
     part.lag = graph_.instructions[instruction].lag();
     if (at.part() == plan::Part::collective) {
-      std::tie(part.collective, part.member, part.local) = made_.member_slot_of.at(p);
+      part.collective = made_.ends[p].collective;
+      part.member = made_.ends[p].number;
+      part.local = made_.ends[p].local;
     } else {
-      part.message = made_.message_of.at(p);
+      part.message = made_.ends[p].number;
       part.per_round = static_cast<uint32_t>(g_.index.sends(at.subject()).size());
       part.channel = g_.out.channels[at.subject()].get();
       part.local = made_.local_channel[at.subject()];
@@ -132,9 +133,7 @@ class CommStepMaker {
     const Slice all = AddPartOperands(part, p);
     part.sources = {all.first, graph_.parts[p].inputs()};
     part.targets = {all.first + part.sources.count, graph_.parts[p].outputs()};
-    const auto [first, members] = made_.queued_members_of.contains(p)
-                                      ? made_.queued_members_of.at(p)
-                                      : std::pair<size_t, uint32_t>(0, 0);
+    const uint32_t first = made_.ends[p].first, members = made_.ends[p].members;
     std::vector<uint32_t> checks = g_.poison_flags.checks_of_part[p];
     part.givers = {static_cast<uint32_t>(program_.givers.size()), members};
     for (const plan::CollectivePart& other : g_.index.collective_parts().subspan(first, members)) {

@@ -23,6 +23,7 @@ class Maker {
 
   Result<Communications> Make() {
     CGRAPH_RETURN_IF_ERROR(TakeTags());
+    made_.ends.resize(graph_.parts.size());
     for (uint32_t c = 0; c < graph_.channels.size(); ++c) CGRAPH_RETURN_IF_ERROR(MakeChannel(c));
     CGRAPH_RETURN_IF_ERROR(
         ForEachCollective(*loaded_.plan, index_, [&](size_t first, auto parts) {
@@ -60,10 +61,10 @@ class Maker {
 
   void NumberMessages(uint32_t c) {
     for (uint32_t j = 0; j < index_.sends(c).size(); ++j) {
-      made_.message_of[index_.sends(c)[j].part] = j;
+      made_.ends[index_.sends(c)[j].part].number = j;
     }
     for (uint32_t j = 0; j < index_.receives(c).size(); ++j) {
-      made_.message_of[index_.receives(c)[j].part] = j;
+      made_.ends[index_.receives(c)[j].part].number = j;
     }
   }
 
@@ -110,14 +111,10 @@ class Maker {
 
   // Makes the collective of these parts, with a member slot for each; `first`: of them, among all.
   Status MakeCollective(size_t first, std::span<const plan::CollectivePart> parts) {
-    const transport::CollectiveShape shape = ShapeOf(graph_, parts);
+    for (const plan::CollectivePart& part : parts) made_.ends[part.part].number = part.member;
     const transport::Edge edge = EdgeOfCollective(first, parts);
-    if (!edge.any_here()) {
-      for (const plan::CollectivePart& part : parts) {
-        made_.member_slot_of[part.part] = {nullptr, part.member, false};
-      }
-      return Status::Ok();
-    }
+    if (!edge.any_here()) return Status::Ok();
+    const transport::CollectiveShape shape = ShapeOf(graph_, parts);
     auto choice = transport::Choose(edge);
     if (!choice.ok()) return choice.status();
     auto made = choice->transport->MakeCollective(edge, shape, context_);
@@ -127,8 +124,12 @@ class Maker {
       const plan::CollectivePart& part = parts[i];
       (*made)->SetEventCount(
           part.member, EventCountOf(index_.lane(part.instruction), edge.host_takes_part()));
-      made_.member_slot_of[part.part] = {made->get(), part.member, local};
-      if (edge.ends[i].on_queue) made_.queued_members_of[part.part] = {first, shape.members};
+      Communications::End& end = made_.ends[part.part];
+      end.collective = made->get();
+      end.local = local;
+      if (!edge.ends[i].on_queue) continue;
+      end.first = static_cast<uint32_t>(first);
+      end.members = shape.members;
     }
     out_.collectives.push_back(std::move(*made));
     return Status::Ok();

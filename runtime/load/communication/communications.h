@@ -4,9 +4,6 @@
 #define CGRAPH_RUNTIME_LOAD_COMMUNICATION_COMMUNICATIONS_H_
 
 #include <cstdint>
-#include <map>
-#include <tuple>
-#include <utility>
 #include <vector>
 
 #include "runtime/base/status.h"
@@ -19,13 +16,16 @@ namespace cgraph::engine {
 
 // What the parts of comms are ends of. The channels and collectives themselves are the graph's.
 struct Communications {
-  std::map<uint32_t, uint32_t> message_of;  // part -> its number in a round
-  // part -> its collective, its member, and whether the local transport made it
-  std::map<uint32_t, std::tuple<transport::Collective*, uint32_t, bool>> member_slot_of;
+  struct End {
+    transport::Collective* collective = nullptr;
+    uint32_t number = 0;  // of a message in a round, or of the collective's member
+    // Of a collective among queues: its first part, and how many there are.
+    uint32_t first = 0, members = 0;
+    bool local = false;  // the local transport made the collective
+  };
+  std::vector<End> ends;             // by part
   std::vector<bool> local_channel;   // per channel: the local transport's
   std::vector<bool> queued_channel;  // per channel: the queue transport's
-  // part of a collective among queues -> its first part, and how many there are
-  std::map<uint32_t, std::pair<size_t, uint32_t>> queued_members_of;
 };
 
 // Makes the channels and collectives of `graph`. `links`: to ranks that share no memory, if there

@@ -77,24 +77,37 @@ class Finder {
     }
   }
 
+  // Fills the lists of writers, which lie one after the other: they are counted first.
   void FindWriters() {
-    writers_.resize(graph_.buffers.size());
+    first_writer_.assign(graph_.buffers.size() + 1, 0);
+    ForWrites([&](uint32_t buffer, const Writer&) { ++first_writer_[buffer + 1]; });
+    for (size_t i = 1; i < first_writer_.size(); ++i) first_writer_[i] += first_writer_[i - 1];
+    writers_.resize(first_writer_.back());
+    std::vector<uint32_t> next(first_writer_.begin(), first_writer_.end() - 1);
+    ForWrites([&](uint32_t buffer, const Writer& writer) { writers_[next[buffer]++] = writer; });
+  }
+
+  // Calls visit(buffer, writer) for every write, in the order of the instructions.
+  template <typename Visit>
+  void ForWrites(Visit&& visit) const {
     for (uint32_t i = 0; i < graph_.instructions.size(); ++i) {
       const Instruction& instruction = graph_.instructions[i];
       if (instruction.kind() == plan::Kind::comm) {
         for (uint32_t p = 0; p < instruction.inputs(); ++p) {
           const plan::CommPart& part = graph_.parts[instruction.first() + p];
-          AddWrites(part.first() + part.inputs(), part.outputs(), instruction.program_order(),
-                    poison_flags_.of_part[instruction.first() + p]);
+          VisitWrites(part.first() + part.inputs(), part.outputs(), instruction.program_order(),
+                      poison_flags_.of_part[instruction.first() + p], visit);
         }
       } else if (poison_flags_.of_instruction[i] != plan::kNone) {
-        AddWrites(instruction.first() + instruction.inputs(), instruction.outputs(),
-                  instruction.program_order(), poison_flags_.of_instruction[i]);
+        VisitWrites(instruction.first() + instruction.inputs(), instruction.outputs(),
+                    instruction.program_order(), poison_flags_.of_instruction[i], visit);
       }
     }
   }
 
-  void AddWrites(uint32_t first, uint32_t count, uint32_t program_order, uint32_t poison_flag) {
+  template <typename Visit>
+  void VisitWrites(uint32_t first, uint32_t count, uint32_t program_order, uint32_t poison_flag,
+                   Visit&& visit) const {
     for (uint32_t o = first; o < first + count; ++o) {
       const plan::Value& value = graph_.values[graph_.operands[o]];
       const plan::Space space = graph_.arenas[graph_.buffers[value.buffer()].arena()].space();
@@ -102,8 +115,8 @@ class Finder {
           space != plan::Space::output) {
         continue;
       }
-      writers_[value.buffer()].push_back(
-          {program_order, poison_flag, value.offset(), value.offset() + value.bytes()});
+      visit(value.buffer(), Writer{program_order, poison_flag, value.offset(),
+                                   value.offset() + value.bytes()});
     }
   }
 
@@ -149,7 +162,8 @@ class Finder {
   void AddValue(uint32_t index, uint32_t program_order, uint32_t own,
                 std::vector<uint32_t>& checks) {
     const plan::Value& value = graph_.values[index];
-    for (const Writer& writer : writers_[value.buffer()]) {
+    for (uint32_t w = first_writer_[value.buffer()]; w < first_writer_[value.buffer() + 1]; ++w) {
+      const Writer& writer = writers_[w];
       if (++total_ > kMaxChecks) return;
       const bool overlaps =
           writer.first < value.offset() + value.bytes() && value.offset() < writer.last;
@@ -161,16 +175,20 @@ class Finder {
 
   // The first instruction of a call, in its lane, checks the flags of all instructions of the call.
   void GatherCalls() {
-    std::map<uint32_t, uint32_t> first;  // poison flag -> instruction
+    std::vector<uint32_t> firsts(poison_flags_.count, plan::kNone);  // instructions, by flag
     for (uint32_t i = 0; i < graph_.instructions.size(); ++i) {
       if (!InCall(graph_.instructions[i])) continue;
-      auto [at, added] = first.try_emplace(poison_flags_.of_instruction[i], i);
-      if (added) continue;
-      std::vector<uint32_t>& all = poison_flags_.checks_of_instruction[at->second];
+      uint32_t& first = firsts[poison_flags_.of_instruction[i]];
+      if (first == plan::kNone) {
+        first = i;
+        continue;
+      }
+      std::vector<uint32_t>& all = poison_flags_.checks_of_instruction[first];
       const std::vector<uint32_t>& more = poison_flags_.checks_of_instruction[i];
       all.insert(all.end(), more.begin(), more.end());
     }
-    for (auto [poison_flag, instruction] : first) {
+    for (uint32_t instruction : firsts) {
+      if (instruction == plan::kNone) continue;
       std::vector<uint32_t>& all = poison_flags_.checks_of_instruction[instruction];
       std::sort(all.begin(), all.end());
       all.erase(std::unique(all.begin(), all.end()), all.end());
@@ -288,7 +306,8 @@ class Finder {
   const plan::Graph& graph_;
   PoisonFlags poison_flags_;
   std::map<std::pair<uint32_t, uint32_t>, uint32_t> calls_;  // (call, lane) -> poison flag
-  std::vector<std::vector<Writer>> writers_;                 // per buffer
+  std::vector<uint32_t> first_writer_;                       // by buffer, in `writers_`
+  std::vector<Writer> writers_;
   uint64_t total_ = 0;
 };
 
