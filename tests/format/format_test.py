@@ -9,10 +9,12 @@ alone.
 
   format_test.py --cgc build/release/cgc [--seed N] [--rounds N] [--sources N]
 
-With --sources only so many of the repository's sources are looked at, drawn by the seed.
+With --sources so many of the repository's sources are laid out again and mangled, which the seed
+draws, or CGRAPH_SEED; that all are laid out is looked at in any case.
 """
 import argparse
 import difflib
+import os
 import pathlib
 import random
 import re
@@ -225,31 +227,33 @@ def long_heads(fmt):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--cgc", required=True, type=lambda p: str(pathlib.Path(p).resolve()))
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seed", type=int, default=int(os.environ.get("CGRAPH_SEED", "1")))
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--sources", type=int)
     options = parser.parse_args()
     rng = random.Random(options.seed)
     sources = sorted(p for p in ROOT.rglob("*.cgraph")
                      if "build" not in p.relative_to(ROOT).parts)
+    some = sources
     if options.sources and options.sources < len(sources):
         print(f"format: {options.sources} of {len(sources)} sources, seed {options.seed}")
-        sources = sorted(rng.sample(sources, options.sources))
+        some = sorted(rng.sample(sources, options.sources))
     with tempfile.TemporaryDirectory() as folder:
         fmt = Fmt(options.cgc, folder)
         command(fmt)
         long_conditions(fmt)
         long_heads(fmt)
         line_breaks(fmt)
-        parsed = [p for p in sources if fmt.run("fmt", p).returncode == 0]
+        parsed = [p for p in some if fmt.run("fmt", p).returncode == 0]
         expect(len(parsed) > 20, f"only {len(parsed)} sources of the repository parse")
         texts = [p.read_text() for p in parsed]
         fmt.all(texts, "the repository")
         for _ in range(options.rounds):
-            some = rng.sample(texts, min(20, len(texts))) + [random_program(rng) for _ in range(20)]
-            fmt.all([mangle(text, rng, comments=True) for text in some], "mangled with comments")
-            laid_out = fmt.all([plain(text) for text in some], "one line")
-            mangled = [mangle(text, rng, comments=False) for text in some]
+            drawn = rng.sample(texts, min(20, len(texts)))
+            drawn += [random_program(rng) for _ in range(20)]
+            fmt.all([mangle(text, rng, comments=True) for text in drawn], "mangled with comments")
+            laid_out = fmt.all([plain(text) for text in drawn], "one line")
+            mangled = [mangle(text, rng, comments=False) for text in drawn]
             for old, new, text in zip(laid_out, fmt.all(mangled, "mangled"), mangled):
                 expect(old == new, f"the layout depends on line breaks\n{difference(old, new)}")
         whole_repository(fmt, sources)

@@ -1,6 +1,7 @@
 // The engine, driven by a scheduler that a seed decides: see tests/README.md.
 //
 //   engine_simulation_test --seeds N [--first S]   seeds S to S + N - 1, of each kind of trial
+//   engine_simulation_test --seeds N --of M        N of the first M, which CGRAPH_SEED chooses
 //   engine_simulation_test --seed S [--turns T]    one seed, and the last T turns of its schedule
 //   engine_simulation_test --every S [--stride K]  seed S, a rank killed at every K-th point of it
 //   engine_simulation_test --faults [--seeds N]    what is wrong on purpose is found
@@ -124,9 +125,9 @@ int TrySeeds(uint64_t first, uint64_t count, TrialOptions options) {
     return 1;
   }
   fmt::print(
-      "{} seeds: {} trials of {:.3f} s, {} deaths, {} results as the oracle says, {} points, "
-      "digest {:016x}\n",
-      count, counts.trials, counts.seconds, counts.deaths, counts.compared, counts.points,
+      "{} seeds from {} on: {} trials of {:.3f} s, {} deaths, {} results as the oracle says, "
+      "{} points, digest {:016x}\n",
+      count, first, counts.trials, counts.seconds, counts.deaths, counts.compared, counts.points,
       counts.digest);
   if (count > 2 * kSettled && HeapBytes() > settled + kMostGrown) {
     fmt::print("memory is left: {} bytes\n", HeapBytes() - settled);
@@ -164,6 +165,13 @@ uint64_t NumberAfter(int argc, char** argv, const char* option, uint64_t otherwi
   return otherwise;
 }
 
+// Returns the first of `seeds` seeds: of the first `of` of all, those that CGRAPH_SEED chooses.
+uint64_t ChosenFirst(uint64_t seeds, uint64_t of) {
+  const char* const chosen = std::getenv("CGRAPH_SEED");
+  if (chosen == nullptr || seeds == 0 || of < seeds) return 1;
+  return 1 + std::strtoull(chosen, nullptr, 10) % (of / seeds) * seeds;
+}
+
 bool Has(int argc, char** argv, const char* option) {
   for (int i = 1; i < argc; ++i) {
     if (std::strcmp(argv[i], option) == 0) return true;
@@ -192,7 +200,8 @@ int Main(int argc, char** argv) {
     return KillEverywhere(one, number("--stride", 1));
   }
   if (Has(argc, argv, "--seed")) return TrySeeds(number("--seed", 1), 1, options);
-  return TrySeeds(number("--first", 1), number("--seeds", 300), options);
+  const uint64_t seeds = number("--seeds", 300);
+  return TrySeeds(number("--first", ChosenFirst(seeds, number("--of", seeds))), seeds, options);
 }
 
 }  // namespace
