@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "runtime/plan/load.h"
+#include "runtime/plan/plan_tables.h"
 #include "tests/support/plans/plan_fields.h"
 #include "tests/support/plans/plan_trial.h"
 #include "tests/support/plans/sample_plans.h"

@@ -12,6 +12,7 @@
 
 #include "runtime/base/output_files.h"
 #include "runtime/base/text.h"
+#include "runtime/plan/plan_tables.h"
 
 namespace cgraph::plan {
 

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <type_traits>
 
+#include "runtime/plan/plan_tables.h"
+
 namespace cgraph::plan {
 namespace {
 

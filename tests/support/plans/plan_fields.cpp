@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "runtime/plan/load.h"
+#include "runtime/plan/plan_tables.h"
 
 namespace cgraph::plan::testing {
 namespace {

@@ -13,6 +13,7 @@
 #include "runtime/plan/check.h"
 #include "runtime/plan/load.h"
 #include "runtime/plan/placement.h"
+#include "runtime/plan/plan_tables.h"
 #include "runtime/plan/print.h"
 #include "runtime/plan/prove.h"
 #include "tests/support/plans/plan_builder.h"
