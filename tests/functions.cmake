@@ -40,13 +40,15 @@ endfunction()
 set(CGRAPH_WAITING messages_test engine_deferred_test engine_steady_deferred_test
     engine_rounds_deferred_test conformance_deferred_test collectives_deferred_test omissions_test
     missing_waits_test engine_oracle_test fused_emulated failing_calls resources processes deaths
-    deaths_openmpi deaths_mpich two_machines_openmpi slurm_openmpi slurm_mpich machine_gpus_openmpi
-    machine_gpus_mpich endless_kernel cgrun gpu_check_faults)
+    deaths_openmpi deaths_mpich deaths_gpu_ranks deaths_gpus_openmpi gpu_ranks two_machines_openmpi
+    slurm_openmpi slurm_mpich machine_gpus_openmpi machine_gpus_mpich endless_kernel cgrun
+    gpu_check_faults)
 # The longest begin first; a later run of ctest knows how long all took.
-set(CGRAPH_LONGEST missing_waits_test random_graphs_emulated engine_oracle_test
-    auto_never_worse_test collectives_large engine_steady_deferred_test engine_deferred_test
-    omissions_test conformance_deferred_test fused_emulated deaths_openmpi failing_calls cgrun nccl
-    messages_test endless_kernel machines_openmpi machine_gpus_openmpi examples_emulated_1)
+set(CGRAPH_LONGEST deaths_openmpi deaths_gpus_openmpi kernels_cuda_test training_examples
+    machine_gpus_openmpi random_graphs_emulated missing_waits_test deaths_mpich machines_openmpi
+    engine_oracle_test mutants_test schedule_bench omissions_test engine_simulation messages_test
+    cgrun gpu_ranks spin random_gradients deaths_gpu_ranks deaths machines_mpich fused_emulated
+    endless_kernel schedule_actions random_gradients_emulated training engine_simulation_faults)
 # Runs when a folder's file has been read to its end: its tests' labels, slots, order and folder.
 function(cgraph_end_of_folder)
   cgraph_label_tests()
@@ -57,17 +59,17 @@ function(cgraph_end_of_folder)
     if(NOT labels)
       message(FATAL_ERROR "no room is said of ${test}, or its labels were set after that")
     endif()
+    list(FIND CGRAPH_LONGEST ${test} place)
+    if(NOT place EQUAL -1)
+      math(EXPR cost "100 - ${place}")
+      set_tests_properties(${test} PROPERTIES COST ${cost})
+    endif()
     if(NOT CGRAPH_TESTS_FOLDER)
       continue()
     endif()
     set_tests_properties(${test} PROPERTIES PROCESSORS 2 WORKING_DIRECTORY ${CGRAPH_TESTS_FOLDER})
     if(test IN_LIST CGRAPH_WAITING)
       set_tests_properties(${test} PROPERTIES PROCESSORS 1)
-    endif()
-    list(FIND CGRAPH_LONGEST ${test} place)
-    if(NOT place EQUAL -1)
-      math(EXPR cost "100 - ${place}")
-      set_tests_properties(${test} PROPERTIES COST ${cost})
     endif()
   endforeach()
 endfunction()

@@ -9,8 +9,8 @@ alone.
 
   format_test.py --cgc build/release/cgc [--seed N] [--rounds N] [--sources N]
 
-With --sources so many of the repository's sources are laid out again and mangled, which the seed
-draws, or CGRAPH_SEED; that all are laid out is looked at in any case.
+With --sources so many of the repository's sources are laid out again, which CGRAPH_SEED draws; that
+all are laid out is looked at in any case. What is mangled, and how, the seed alone decides.
 """
 import argparse
 import difflib
@@ -227,7 +227,7 @@ def long_heads(fmt):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--cgc", required=True, type=lambda p: str(pathlib.Path(p).resolve()))
-    parser.add_argument("--seed", type=int, default=int(os.environ.get("CGRAPH_SEED", "1")))
+    parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--sources", type=int)
     options = parser.parse_args()
@@ -236,20 +236,25 @@ def main():
                      if "build" not in p.relative_to(ROOT).parts)
     some = sources
     if options.sources and options.sources < len(sources):
-        print(f"format: {options.sources} of {len(sources)} sources, seed {options.seed}")
-        some = sorted(rng.sample(sources, options.sources))
+        chosen = int(os.environ.get("CGRAPH_SEED", "1"))
+        print(f"format: {options.sources} of {len(sources)} sources, CGRAPH_SEED={chosen}")
+        some = sorted(random.Random(chosen).sample(sources, options.sources))
     with tempfile.TemporaryDirectory() as folder:
         fmt = Fmt(options.cgc, folder)
         command(fmt)
         long_conditions(fmt)
         long_heads(fmt)
         line_breaks(fmt)
-        parsed = [p for p in some if fmt.run("fmt", p).returncode == 0]
+        parses = lambda path: fmt.run("fmt", path).returncode == 0
+        parsed = [p for p in some if parses(p)]
         expect(len(parsed) > 20, f"only {len(parsed)} sources of the repository parse")
-        texts = [p.read_text() for p in parsed]
-        fmt.all(texts, "the repository")
+        fmt.all([p.read_text() for p in parsed], "the repository")
+        shuffled = rng.sample(sources, len(sources))
         for _ in range(options.rounds):
-            drawn = rng.sample(texts, min(20, len(texts)))
+            drawn = []
+            while len(drawn) < 20:
+                path = shuffled.pop()
+                drawn += [path.read_text()] if parses(path) else []
             drawn += [random_program(rng) for _ in range(20)]
             fmt.all([mangle(text, rng, comments=True) for text in drawn], "mangled with comments")
             laid_out = fmt.all([plain(text) for text in drawn], "one line")
