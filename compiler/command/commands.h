@@ -2,14 +2,20 @@
 #ifndef CGRAPH_COMPILER_COMMAND_COMMANDS_H_
 #define CGRAPH_COMPILER_COMMAND_COMMANDS_H_
 
-#include <CLI/CLI.hpp>
 #include <functional>
 
 #include "runtime/base/exit_code.h"
 
+namespace CLI {
+class App;
+}
+
 namespace cgraph::command {
 
-// What main() runs after the command line was read.
+// Reads the command line of cgc and runs the subcommand that it names.
+ExitCode RunCommandLine(int argc, char** argv);
+
+// What RunCommandLine() runs after the command line was read.
 using Command = std::function<ExitCode()>;
 
 // Each keeps its flags alive inside the returned function.

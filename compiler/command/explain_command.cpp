@@ -1,6 +1,7 @@
 // `cgc explain CODE` prints the catalogue's long text of a diagnostic, with an example of it;
 // `cgc explain --list` all codes with their titles. With --json both are for programs, which is
 // what the reference of diagnostics is made from.
+#include <CLI/CLI.hpp>
 #include <memory>
 
 #include "compiler/base/diagnostics/diagnostics.h"

@@ -2,6 +2,7 @@
 // pipelining, into a schedule of the language.
 #include <memory>
 
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "compiler/base/check.h"
