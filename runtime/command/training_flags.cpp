@@ -12,7 +12,7 @@
 namespace cgraph::command {
 namespace {
 
-const CLI::Range kExecutions(uint64_t{1}, uint64_t{1} << 40);
+const CLI::Range kExecutionCounts(uint64_t{1}, uint64_t{1} << 40);
 
 // CLI11 reads -1 as the largest number. Says so in the words of its ranges (usage_text.h).
 std::string MistakeOfSeed(const std::string& text) {
@@ -82,7 +82,7 @@ void AddTrainingFlags(CLI::App& app, TrainingOptions& training) {
   app.add_option("--epochs", training.epochs,
                  "execute until there have been so many passes over the inputs in all, those "
                  "included that the states of --load-state have seen")
-      ->check(kExecutions);
+      ->check(kExecutionCounts);
   app.add_option("--shuffle", training.shuffle,
                  "take the rows of --batch in another order in each epoch, which this seed chooses")
       ->check(MistakeOfSeed, "")
@@ -95,7 +95,7 @@ void AddTrainingFlags(CLI::App& app, TrainingOptions& training) {
   app.add_option("--save-every", training.save_every,
                  "write --save-state after each so many executions, too, and after the last whole "
                  "one where the run is interrupted")
-      ->check(kExecutions);
+      ->check(kExecutionCounts);
   app.add_option("--log", training.log,
                  "print these outputs of the graph from time to time, on standard error")
       ->take_all()
@@ -104,7 +104,7 @@ void AddTrainingFlags(CLI::App& app, TrainingOptions& training) {
   app.add_option("--log-every", training.log_every,
                  "executions of a line of --log; without it those of an epoch or, where an epoch "
                  "is one execution, 100")
-      ->check(kExecutions);
+      ->check(kExecutionCounts);
   app.add_option("--eval", training.eval,
                  "execute this graph, too, from time to time and at the end, and print its outputs "
                  "as --log does; --input GRAPH.NAME is its input")
@@ -112,7 +112,7 @@ void AddTrainingFlags(CLI::App& app, TrainingOptions& training) {
   app.add_option("--eval-every,--every-eval", training.eval_every,
                  "executions until the next --eval; without it those of an epoch or, where an "
                  "epoch is one execution, 100")
-      ->check(kExecutions);
+      ->check(kExecutionCounts);
 }
 
 std::string UnderstandTraining(const CLI::App& app, Options& options) {

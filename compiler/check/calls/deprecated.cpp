@@ -15,8 +15,6 @@
 namespace cgraph::check {
 namespace {
 
-using syntax::ExprId;
-
 // Returns what a name means by itself in a file; null where it means nothing there, or several
 // things.
 const Symbol* Meaning(const Module& module, const std::string& name) {
@@ -34,6 +32,8 @@ const Symbol* Meaning(const Module& module, const std::string& name) {
 
 // Writes what a declaration says to write instead, with a call's arguments for its parameters.
 class InsteadWriter {
+  using ExprId = syntax::ExprId;
+
  public:
   InsteadWriter(const Scope& scope, const syntax::CallExpr& call, const Deprecation& declared,
                 const Arguments& given)

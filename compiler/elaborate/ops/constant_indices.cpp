@@ -18,10 +18,10 @@ namespace {
 // The kernel of the library's `embedding`, which takes the table first.
 constexpr const char* kGatherRowsKernel = "gather_rows";
 
-// Indices: of one op whose operands and attributes are there, in the kernel's order.
-class Indices {
+// ConstantIndices: of one op whose operands and attributes are there, in the kernel's order.
+class ConstantIndices {
  public:
-  Indices(const ElaborationContext& elaboration, const graph::Op& op)
+  ConstantIndices(const ElaborationContext& elaboration, const graph::Op& op)
       : elaboration_(elaboration), op_(op) {}
 
   // Returns what is out of range, or nothing.
@@ -101,7 +101,7 @@ class Indices {
 bool CheckConstantIndices(ElaborationContext& elaboration, const OpCall& call,
                           const graph::Op& op) {
   if (!op.fails || elaboration.speculative) return true;
-  const std::string problem = Indices(elaboration, op).Problem();
+  const std::string problem = ConstantIndices(elaboration, op).Problem();
   if (problem.empty()) return true;
   Report(elaboration, Code::kE0511, call.range, fmt::format("`{}`: {}", op.name, problem));
   return false;

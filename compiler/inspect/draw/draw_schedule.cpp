@@ -22,15 +22,6 @@
 namespace cgraph {
 namespace {
 
-// Sizes in points; the width of a character of a label is an average.
-constexpr double kRow = 40, kCharacter = 6.1, kPadding = 16, kColumnGap = 16;
-
-// Routing curves round n nodes takes Graphviz time and memory that grow much faster than n (minutes
-// and gigabytes for 300): above this many operations edges are straight.
-constexpr size_t kMaxRouted = 60;
-// The most that one picture shows: more cannot be read, and takes long to lay out.
-constexpr size_t kMaxShown = 320, kMaxRows = 100, kMaxColumns = 32;
-
 // Folds a label, "send h to gpu[1] by nccl", into lines that make narrow columns.
 std::string Folded(std::string name) {
   for (const char* word : {" to ", " from "}) {
@@ -47,6 +38,14 @@ std::string Folded(std::string name) {
 }
 
 class ScheduleDrawer {
+  // Sizes in points; the width of a character of a label is an average.
+  static constexpr double kRow = 40, kCharacter = 6.1, kPadding = 16, kColumnGap = 16;
+  // Routing curves round n nodes takes Graphviz time and memory that grow much faster than n
+  // (minutes and gigabytes for 300): above this many operations edges are straight.
+  static constexpr size_t kMaxRouted = 60;
+  // The most that one picture shows: more cannot be read, and takes long to lay out.
+  static constexpr size_t kMaxShown = 320, kMaxRows = 100, kMaxColumns = 32;
+
  public:
   ScheduleDrawer(const plan::Plan& plan, const plan::Graph& graph, const DrawOptions& options)
       : plan_(plan), graph_(graph), operations_(FindOperations(plan, graph, options.color_by)),

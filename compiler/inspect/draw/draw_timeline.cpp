@@ -24,20 +24,20 @@
 namespace cgraph {
 namespace {
 
-constexpr double kRow = 26, kBar = 20, kAxis = 26, kGap = 8;
-constexpr double kMinWidth = 700, kMaxWidth = 3000;
-constexpr size_t kMaxRows = 200;
-
 struct Bar {
   uint32_t operation;
   uint64_t execution;
   uint64_t start, active, end;
 };
 
-constexpr double kLeastFrame = 4;  // its width
-constexpr const char* kFrameStyle = "fill=\"none\" stroke=\"#333333\" stroke-width=\"1.2\"";
-
 class TimelineDrawer {
+  static constexpr double kRow = 26, kBar = 20, kAxis = 26, kGap = 8;
+  static constexpr double kMinWidth = 700, kMaxWidth = 3000;
+  static constexpr size_t kMaxRows = 200;
+  static constexpr double kLeastFrame = 4;  // its width
+  static constexpr const char* kFrameStyle =
+      "fill=\"none\" stroke=\"#333333\" stroke-width=\"1.2\"";
+
  public:
   TimelineDrawer(const plan::Plan& plan, const plan::Graph& graph, const Simulation& simulation,
                  const DrawOptions& options)

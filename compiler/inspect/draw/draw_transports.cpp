@@ -23,9 +23,6 @@
 namespace cgraph {
 namespace {
 
-constexpr size_t kMaxDevices = 24, kMaxLines = 6;
-constexpr double kDeviceFont = 12, kLabelFont = 10;
-
 // Between two devices, by what, and whether outputs are copies of it.
 struct Way {
   uint32_t from = 0, to = 0;  // devices
@@ -43,6 +40,9 @@ struct Traffic {
 };
 
 class TransportsDrawer {
+  static constexpr size_t kMaxDevices = 24, kMaxLines = 6;
+  static constexpr double kDeviceFont = 12, kLabelFont = 10;
+
  public:
   TransportsDrawer(const plan::Plan& plan, const plan::Graph& graph)
       : plan_(plan), graph_(graph), index_(plan, graph),

@@ -9,9 +9,10 @@ namespace {
 constexpr size_t kDeclarations[] = {
     Lexer::IMPORT, Lexer::CONST, Lexer::TRANSPORT, Lexer::FN,       Lexer::OP,        Lexer::ACTOR,
     Lexer::PLACE,  Lexer::GRAPH, Lexer::SCHEDULE,  Lexer::TOPOLOGY, Lexer::OPTIMIZER, Lexer::TYPE};
-constexpr size_t kMembers[] = {Lexer::STATE, Lexer::PARAM, Lexer::METHOD};
-constexpr size_t kRules[] = {Lexer::PREFER, Lexer::ORDER, Lexer::LIMIT, Lexer::FUSE, Lexer::MEMORY};
-constexpr size_t kParts[] = {Lexer::DEVICE, Lexer::RESOURCE, Lexer::LINK};
+constexpr size_t kMemberWords[] = {Lexer::STATE, Lexer::PARAM, Lexer::METHOD};
+constexpr size_t kRuleWords[] = {Lexer::PREFER, Lexer::ORDER, Lexer::LIMIT, Lexer::FUSE,
+                                Lexer::MEMORY};
+constexpr size_t kPartWords[] = {Lexer::DEVICE, Lexer::RESOURCE, Lexer::LINK};
 
 bool BeginsStatement(const Lexemes& lexemes, size_t at) {
   // `grad by`, `trained by` and `repeat until` go on, though `by` and `until` may be names.
@@ -119,16 +120,16 @@ void CorrectKeyword(Lexemes& lexemes, size_t at, SyntaxPosition place, bool at_m
     const size_t third = lexemes[std::min(at + 2, lexemes.size() - 1)].type;
     const bool like_member = third == Lexer::LPAREN || third == Lexer::COLON;
     if (place == SyntaxPosition::kActor || (place == SyntaxPosition::kBlock && like_member)) {
-      keyword = Nearest(word, kMembers);
+      keyword = Nearest(word, kMemberWords);
     }
     if (place == SyntaxPosition::kFile || (keyword == antlr4::Token::INVALID_TYPE && at_margin)) {
       keyword = Nearest(word, kDeclarations);
     }
   }
   if (place == SyntaxPosition::kSchedule && (IsName(next.type) || next.type == Lexer::LE)) {
-    keyword = Nearest(word, kRules);
+    keyword = Nearest(word, kRuleWords);
   }
-  if (place == SyntaxPosition::kTopology && IsName(next.type)) keyword = Nearest(word, kParts);
+  if (place == SyntaxPosition::kTopology && IsName(next.type)) keyword = Nearest(word, kPartWords);
   if (place == SyntaxPosition::kBlock && keyword == antlr4::Token::INVALID_TYPE &&
       (IsName(next.type) || IsLiteral(next.type))) {
     keyword = Nearest(word, kStatementWords);

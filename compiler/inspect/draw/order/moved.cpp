@@ -10,7 +10,7 @@ namespace cgraph {
 namespace {
 
 // Where in the program an operation may stand.
-struct Interval {
+struct PlaceRange {
   uint32_t first = 0, last = 0;
 };
 
@@ -29,7 +29,7 @@ class IntervalFinder {
   }
 
   // From the end of the program, so that what passes a value on is known before what brought it.
-  std::vector<Interval> Find() {
+  std::vector<PlaceRange> Find() {
     std::vector<uint32_t> order(graph_.instructions.size());
     std::iota(order.begin(), order.end(), 0);
     std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
@@ -43,7 +43,7 @@ class IntervalFinder {
       }
       for (; i < end; ++i) AddUses(order[i]);
     }
-    std::vector<Interval> intervals;
+    std::vector<PlaceRange> intervals;
     for (uint32_t i = 0; i < last_.size(); ++i) intervals.push_back({PlaceOf(i), last_[i]});
     return intervals;
   }
@@ -120,7 +120,7 @@ class IntervalFinder {
 // its first place g(m) is one more only where it is no larger than there, which is down to its next
 // step. So each interval adds a step of g at its last place and removes the one next below its
 // first.
-std::vector<bool> LargestInOrder(const std::vector<Interval>& intervals) {
+std::vector<bool> LargestInOrder(const std::vector<PlaceRange>& intervals) {
   constexpr int64_t kBelow = -1;
   std::multiset<int64_t> steps;  // g(m): how many of them are m or more
   std::vector<int64_t> removed(intervals.size(), kBelow);
@@ -144,7 +144,7 @@ std::vector<bool> LargestInOrder(const std::vector<Interval>& intervals) {
 // Finds, for each interval that does not stay, one that it is on the wrong side of.
 class LanePartners {
  public:
-  explicit LanePartners(const std::vector<Interval>& intervals) : intervals_(intervals) {
+  explicit LanePartners(const std::vector<PlaceRange>& intervals) : intervals_(intervals) {
     least_after_.assign(intervals.size(), intervals.size());
     most_before_ = least_after_;
     for (size_t i = intervals.size(); i-- > 1;) {
@@ -166,7 +166,7 @@ class LanePartners {
   }
 
  private:
-  const std::vector<Interval>& intervals_;
+  const std::vector<PlaceRange>& intervals_;
   std::vector<size_t> least_after_, most_before_;  // as many as intervals: none
 };
 
@@ -174,10 +174,10 @@ class LanePartners {
 
 std::vector<uint32_t> FindMoved(const plan::Plan& plan, const plan::Graph& graph,
                                 const Operations& operations) {
-  const std::vector<Interval> places = IntervalFinder(plan, graph).Find();
+  const std::vector<PlaceRange> places = IntervalFinder(plan, graph).Find();
   std::vector<uint32_t> moved(operations.all.size(), plan::kNone);
   for (const std::vector<uint32_t>& lane : operations.lanes) {
-    std::vector<Interval> intervals;
+    std::vector<PlaceRange> intervals;
     for (uint32_t id : lane) {
       intervals.push_back(places[operations.all[id].instructions.front()]);
     }
