@@ -145,6 +145,9 @@ struct Single {
     constexpr int kCount = std::is_same_v<T, BF16> ? 2 : 1;
     for (int i = 0; i < kCount; ++i) to[i] = T(from[i]);
   }
+  CGRAPH_INLINE static void WidenColumns(const T* from, int64_t, float* to, int64_t to_width) {
+    to[0] = from[0], to[to_width] = from[1];
+  }
 };
 
 // A copy that ends where a page ends that may be read.
@@ -310,46 +313,73 @@ TEST_CASE("every version of a product by packed weights gives the same bits") {
   CheckPackedProduct<true>();
 }
 
-// Computes two blocks of a product, the second of which ends it.
-template <typename T>
-void CheckBlockProduct() {
-  constexpr int64_t kRows = 11, kDepth = kMostDepth + 9, kWidth = 101;
-  const std::vector<float> a = Elements<float>(kRows * kDepth, 7);
-  const std::vector<T> b = Elements<T>(kDepth * kWidth, 0);
-  std::vector<float> panel(kPanelElements);
+// Computes two blocks of a product, the second of which ends it. `depth` is that of the whole.
+template <typename T, typename R>
+void CheckBlockProduct(int64_t depth, bool transpose_b) {
+  constexpr int64_t kRows = 11, kWidth = 101;
+  const std::vector<float> a = Elements<float>(kRows * depth, 7);
+  const std::vector<T> b = Elements<T>(depth * kWidth, 0);
+  const int64_t b_row = transpose_b ? 1 : kWidth, b_column = transpose_b ? depth : 1;
+  Workspace<float> panel(kPanelElements);
   for (int64_t columns : {1, 15, 16, 17, 31, 32, 33, 64, 95, 100}) {
-    const auto run = [&](BlockProductFunction<T> function, int64_t a_row, int64_t a_step) {
+    const int64_t read = transpose_b ? columns * depth : (depth - 1) * kWidth + columns;
+    const LastOfPage<T> last({b.begin(), b.begin() + read});
+    const auto run = [&](BlockProductFunction<T, R> function, int64_t a_row, int64_t a_step) {
       std::vector<float> sums(SumElements(kRows, columns));
-      std::vector<T> c(kRows * kWidth, T(0.5f));
+      std::vector<R> c(kRows * kWidth, R(0.5f));
       for (int64_t first : {int64_t{0}, kMostDepth}) {
         const bool ends = first != 0;
-        function({a.data() + first * a_step, a_row, a_step, b.data() + first * kWidth, kWidth,
-                  kRows, columns, ends ? kDepth - first : kMostDepth, !ends, ends, panel.data(),
-                  sums.data(), c.data(), kWidth});
+        function({.a = a.data() + first * a_step,
+                  .a_row = a_row,
+                  .a_step = a_step,
+                  .b = last.data() + first * b_row,
+                  .b_width = transpose_b ? depth : kWidth,
+                  .transpose_b = transpose_b,
+                  .m = kRows,
+                  .n = columns,
+                  .k = ends ? depth - first : kMostDepth,
+                  .first = !ends,
+                  .last = ends,
+                  .panel = panel.data(),
+                  .sums = sums.data(),
+                  .c = c.data(),
+                  .c_width = kWidth});
       }
       return c;
     };
-    for (const auto& [a_row, a_step] : {std::pair{kDepth, int64_t{1}}, {int64_t{1}, kRows}}) {
+    for (const auto& [a_row, a_step] : {std::pair{depth, int64_t{1}}, {int64_t{1}, kRows}}) {
       int64_t wrong = 0;
-      const auto check = [&](const std::vector<T>& c) {
+      const auto check = [&](const std::vector<R>& c) {
         for (int64_t i = 0; i < kRows * kWidth; ++i) {
-          float sum = 0;
-          for (int64_t l = 0; l < kDepth; ++l) {
-            sum = Fma(a[i / kWidth * a_row + l * a_step], b[l * kWidth + i % kWidth], sum);
+          const int64_t column = i % kWidth;
+          float sum = 0, before = 0;  // those of f32 are made block by block
+          for (int64_t l = 0; l < depth && column < columns; ++l) {
+            if (l == kMostDepth && std::is_same_v<R, float>) std::swap(sum, before);
+            const float factor = b[l * b_row + column * b_column];
+            sum = Fma(a[i / kWidth * a_row + l * a_step], factor, sum);
           }
-          wrong += c[i].bits != T(i % kWidth < columns ? sum : 0.5f).bits;
+          const R expected(column < columns ? sum + before : 0.5f);
+          wrong += std::memcmp(&c[i], &expected, sizeof(R)) != 0;
         }
       };
-      check(run(Versions<BlockProduct<Single<T>, T>>::Baseline, a_row, a_step));
-      if (HasAvx2()) check(run(Versions<BlockProduct<Avx2Halves, T>>::Avx2, a_row, a_step));
-      if (HasAvx512()) check(run(Versions<BlockProduct<Avx512Halves, T>>::Avx512, a_row, a_step));
+      check(run(Versions<BlockProduct<Single<T>, T, R>>::Baseline, a_row, a_step));
+      if (HasAvx2()) check(run(Versions<BlockProduct<Avx2Halves, T, R>>::Avx2, a_row, a_step));
+      if (HasAvx512()) {
+        check(run(Versions<BlockProduct<Avx512Halves, T, R>>::Avx512, a_row, a_step));
+      }
       CHECK(wrong == 0);
     }
   }
 }
 TEST_CASE("every version of a block's product sums in the order of the terms") {
-  CheckBlockProduct<F16>();
-  CheckBlockProduct<BF16>();
+  for (const bool transpose_b : {false, true}) {
+    for (const int64_t depth : {kMostDepth + 9, kMostDepth + 64, 2 * kMostDepth}) {
+      CheckBlockProduct<F16, F16>(depth, transpose_b);
+      CheckBlockProduct<BF16, BF16>(depth, transpose_b);
+      CheckBlockProduct<F16, float>(depth, transpose_b);
+      CheckBlockProduct<BF16, float>(depth, transpose_b);
+    }
+  }
 }
 
 // Multiplies tiles of every number of rows that the loop takes together, and adds to them.

@@ -1,9 +1,10 @@
 // Matrix products. f32 and f64 are computed by OpenBLAS; f16 and bf16 by loops of our own over
 // blocks that are widened to f32 (by OpenBLAS where the right operand is transposed); a few rows
 // by loops of our own; integers by a plain loop; bf16 by oneDNN where that is faster and only the
-// number of rows may be dynamic. Weights of f16 or bf16 multiply f32: blocks of them are widened
-// for OpenBLAS. Leading dimensions are a batch that broadcasts; where only the left operand has a
-// batch, its matrices are rows of a single product.
+// number of rows may be dynamic. Weights of f16 or bf16 multiply f32 in the same loops, or are
+// widened for OpenBLAS where the processor lacks the instructions. Leading dimensions are a batch
+// that broadcasts; where only the left operand has a batch, its matrices are rows of a single
+// product.
 #include <algorithm>
 #include <climits>
 #include <cstring>
@@ -151,6 +152,7 @@ class HalfProduct {
                .a_step = block.transpose_a ? block.m : 1,
                .b = b + l * width,
                .b_width = width,
+               .transpose_b = false,
                .m = block.m,
                .n = block.n,
                .k = block.k,
@@ -181,7 +183,7 @@ class HalfProduct {
   HalfLoops half_;
   RowProductFunction<T> row_ = RowProductOf<T>();
   DotProductFunction<T> dot_ = DotProductOf<T>();
-  BlockProductFunction<T> blocks_ = BlockProductOf<T>();
+  BlockProductFunction<T, T> blocks_ = BlockProductOf<T, T>();
   Workspace<float> a_, b_, c_, panel_;
 };
 
@@ -191,7 +193,14 @@ class WeightsProduct {
  public:
   // For products whose n and k are at most those of `most`.
   WeightsProduct(Gemm<float> gemm, HalfLoops half, const Shape& most) : gemm_(gemm), half_(half) {
-    block_.resize(static_cast<size_t>(std::min(most.n, kEdge) * std::min(most.k, kEdge)));
+    const int64_t rows = std::min(most.m, kEdge), columns = std::min(most.n, kEdge);
+    if (blocks_ != nullptr) {
+      if (most.transpose_a) a_.resize(static_cast<size_t>(rows * std::min(most.k, kMostDepth)));
+      panel_.resize(kPanelElements);
+      sums_.resize(SumElements(rows, columns));
+    } else {
+      block_.resize(static_cast<size_t>(columns * std::min(most.k, kEdge)));
+    }
   }
   void operator()(const Shape& shape, const float* a, const T* b, float* c) {
     const auto& [transpose_a, transpose_b, m, n, k] = shape;
@@ -200,6 +209,7 @@ class WeightsProduct {
       std::fill_n(c, m * n, 0.0f);
       return row_(a, m, k, b, n, k, n, c, n);
     }
+    if (blocks_ != nullptr) return MultiplyBlocks(shape, a, b, c);
     for (int64_t j = 0; j < n; j += kEdge) {
       const int64_t columns = std::min(kEdge, n - j);
       for (int64_t l = 0; l < k; l += kEdge) {
@@ -219,6 +229,36 @@ class WeightsProduct {
  private:
   static constexpr int64_t kEdge = 512;
 
+  void MultiplyBlocks(const Shape& shape, const float* a, const T* b, float* c) {
+    const auto& [transpose_a, transpose_b, m, n, k] = shape;
+    for (int64_t i = 0; i < m; i += kEdge) {
+      const int64_t rows = std::min(kEdge, m - i);
+      for (int64_t j = 0; j < n; j += kEdge) {
+        for (int64_t l = 0; l < k; l += kMostDepth) {
+          const int64_t depth = std::min(kMostDepth, k - l);
+          // Rows that are far apart would take each other's place in the cache.
+          for (int64_t s = 0; transpose_a && s < depth; ++s) {
+            std::copy_n(a + (l + s) * m + i, rows, a_.data() + s * rows);
+          }
+          blocks_({.a = transpose_a ? a_.data() : a + i * k + l,
+                   .a_row = transpose_a ? 1 : k,
+                   .a_step = transpose_a ? rows : 1,
+                   .b = transpose_b ? b + j * k + l : b + l * n + j,
+                   .b_width = transpose_b ? k : n,
+                   .transpose_b = transpose_b,
+                   .m = rows,
+                   .n = std::min(kEdge, n - j),
+                   .k = depth,
+                   .first = l == 0,
+                   .last = l + kMostDepth >= k,
+                   .panel = panel_.data(),
+                   .sums = sums_.data(),
+                   .c = c + i * n + j,
+                   .c_width = n});
+        }
+      }
+    }
+  }
   void Widen(const T* from, int64_t width, int64_t rows, int64_t columns) {
     for (int64_t r = 0; r < rows; ++r) {
       half_.widen(from + r * width, block_.data() + r * columns, columns);
@@ -229,7 +269,8 @@ class WeightsProduct {
   HalfLoops half_;
   RowProductFunction<T> row_ = RowProductOf<T>();
   DotProductFunction<T> dot_ = DotProductOf<T>();
-  Workspace<float> block_;
+  BlockProductFunction<T, float> blocks_ = BlockProductOf<T, float>();
+  Workspace<float> a_, block_, panel_, sums_;
 };
 
 // A product computed by oneDNN, but for a few rows where their number is dynamic.
@@ -397,7 +438,7 @@ int64_t Rows(const OperandType& c) {
 Shape MostOf(const Request& request, bool transpose_a, bool may_fold) {
   const OperandType& a = request.inputs[0];
   const OperandType& c = request.outputs[0];
-  return {false, false, may_fold ? Rows(c) : c.dims[c.rank - 2], c.dims[c.rank - 1],
+  return {transpose_a, false, may_fold ? Rows(c) : c.dims[c.rank - 2], c.dims[c.rank - 1],
           a.dims[a.rank - (transpose_a ? 2 : 1)]};
 }
 
