@@ -2,8 +2,9 @@
 // 135 million parameters, one after the other, on one thread, as for one token; in every format in
 // which weights are stored.
 //
-//   weights_bench [ROUNDS]
+//   weights_bench [ROUNDS [WORD]]
 //
+// measures the formats whose names hold the word, or all.
 // Each round reads as many bytes and does nothing else, then multiplies; the figures are medians of
 // the rounds and of their ratios.
 #include <fmt/format.h>
@@ -15,6 +16,7 @@
 #include <ctime>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "runtime/device/kernel.h"
@@ -195,7 +197,9 @@ int main(int argc, char** argv) {
   const int rounds = argc > 1 ? std::max(1, std::atoi(argv[1])) : 15;
   Memory weights = Take(uint64_t{560} << 20), activations = Take(uint64_t{128} << 20);
   fmt::print("| weights | rows | ms | GB/s | of a plain read |\n|---|---|---|---|---|\n");
+  const std::string_view word = argc > 2 ? argv[2] : "";
   for (const Format& format : kFormats) {
+    if (std::string_view(format.name).find(word) == std::string_view::npos) continue;
     for (const int64_t rows : {1, 2, 4, 8, 236}) {  // 236: a prompt
       Measure(format, rows, rounds, weights, activations);
     }

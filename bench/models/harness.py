@@ -103,10 +103,12 @@ def main(document, cases, make, times):
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build" / "release")
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--only", default="", help="of the ways, those whose names hold this word")
+    parser.add_argument("--cores", type=int, help="only the ways for so many cores")
     options = parser.parse_args()
     print("| cores | way | processor ms | least | first / this | ms | least | first / this |\n"
           "|---|---|---|---|---|---|---|---|")
-    for cores in sorted({case[0] for case in cases}):
+    numbers = {case[0] for case in cases}
+    for cores in [options.cores] if options.cores else sorted(numbers):
         ways = [Way(options.build, case, times) for case in cases
                 if case[0] == cores and options.only in case[1]]
         for _ in range(options.rounds):

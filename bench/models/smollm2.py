@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """SmolLM2-135M, by cgraph, by PyTorch's transformers and by llama.cpp on the same cores, in turn,
 as far as this Python has them: the tokens of an answer, one after the other, or a prompt of some
-230.
+so many tokens.
 
-  build/python-venv/bin/python bench/models/smollm2.py [prompt] [--rounds 20]
+  build/python-venv/bin/python bench/models/smollm2.py [prompt [233]] [--rounds 20]
 
 What is not there is fetched and converted.
 """
@@ -20,20 +20,32 @@ from reference import NumPyModel, TorchModel, greedy, load  # noqa: E402
 
 FOLDER = fetch.FOLDER
 STEPS = 16  # of a round
-STORY = "Tell me, in a few words, what happens here. " + 19 * "The cat sat on the mat, and slept. "
+PROMPT = 233
 
 
-def cases(what):
+def story(tokens):
+    """A question of about so many tokens: 43 and ten for each repetition."""
+    return ("Tell me, in a few words, what happens here. " +
+            (tokens - 43) // 10 * "The cat sat on the mat, and slept. ")
+
+
+def cases(what, tokens):
+    what = {"what": what, "tokens": tokens}
     for cores in (1, 2):
-        for weights in FORMATS:
-            yield cores, f"cgraph, {weights}", "cgraph", {
-                "weights": weights, "defines": {"T": cores}, "threads": cores, "what": what}
+        for weights, activations in [*((each, "f32") for each in FORMATS), ("bf16", "bf16")]:
+            name = f"cgraph, {weights}" + f", activations {activations}" * (activations != "f32")
+            defines = {"T": cores, "N": max(256, tokens)}
+            if activations != "f32":
+                defines["Activation"] = activations
+            yield cores, name, "cgraph", {
+                "weights": weights, "activations": activations, "defines": defines,
+                "threads": cores, **what}
         for kind, name, formats in [("torch", "PyTorch", ("f32", "bf16")),
                                     ("llama_cpp", "llama.cpp", ("f32", "f16", "bf16", "q4_1"))]:
             if importlib.util.find_spec(kind):
                 for weights in formats:
                     yield cores, f"{name}, {weights}", kind, {
-                        "weights": weights, "threads": cores, "what": what}
+                        "weights": weights, "threads": cores, **what}
 
 
 class Cgraph:
@@ -120,12 +132,13 @@ def write_gguf(source, path, weights):
 
 def make(how):
     way = {"cgraph": Cgraph, "torch": Torch, "llama_cpp": Llama}[how["kind"]](how)
-    tokens = Text(FOLDER).question(STORY)
+    tokens = Text(FOLDER).question(story(how["tokens"]))
     way.read(tokens)
     if how["kind"] == "cgraph":  # others round otherwise
         made = [way.step() for _ in range(STEPS)]
         weights = load(FOLDER / how["weights"])
-        expected, _ = greedy(NumPyModel(weights, read_config(FOLDER)), tokens, STEPS)
+        model = NumPyModel(weights, read_config(FOLDER), how["activations"])
+        expected, _ = greedy(model, tokens, STEPS)
         if made != expected:
             sys.exit(f"{made} are not the tokens of NumPy, {expected}")
     if how["what"] == "prompt":
@@ -134,9 +147,11 @@ def make(how):
 
 
 if __name__ == "__main__":
-    what = "prompt" if sys.argv[1:2] == ["prompt"] else "token"
-    if what == "prompt":
-        del sys.argv[1]
+    what, size = "token", PROMPT
+    if sys.argv[1:2] == ["prompt"]:
+        what = sys.argv.pop(1)
+        if sys.argv[1:] and sys.argv[1].isdigit():
+            size = int(sys.argv.pop(1))
     if sys.argv[1:2] != ["--way"]:
         fetch.fetch(FOLDER, sorted({"f32", *FORMATS}))
-    harness.main(__doc__, [*cases(what)], make, 1 if what == "prompt" else STEPS)
+    harness.main(__doc__, [*cases(what, size)], make, 1 if what == "prompt" else STEPS)
