@@ -60,7 +60,17 @@ struct Avx2Numbers {
   template <int i>
   CGRAPH_AVX2 static inline void WidenNibble(const uint8_t* words, float (&to)[kLanes]) {
     const __m256i all = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(words));
-    const __m256i number = _mm256_and_si256(_mm256_srli_epi32(all, 4 * i), _mm256_set1_epi32(15));
+    // Every second number lies in the lower half of a byte; compilers do this once for all four.
+    const __m256i bytes = _mm256_and_si256(_mm256_srli_epi32(all, i % 2 * 4),
+                                           _mm256_set1_epi8(15));
+    __m256i number;
+    if constexpr (i / 2 == 3) {
+      number = _mm256_srli_epi32(bytes, 24);
+    } else {
+      constexpr int kByte = static_cast<int>(0x80808000u) + i / 2;  // and three that are 0
+      const __m128i first = _mm_setr_epi32(kByte, kByte + 4, kByte + 8, kByte + 12);
+      number = _mm256_shuffle_epi8(bytes, _mm256_broadcastsi128_si256(first));
+    }
     _mm256_storeu_ps(to, _mm256_cvtepi32_ps(number));
   }
   CGRAPH_AVX2 static inline void Widen(const F16* from, float (&to)[kLanes]) {
@@ -101,39 +111,44 @@ class PackedProduct {
                                 const PackedWeights& weights, float* c) {
     const int64_t k = weights.blocks * kPackedBlock;
     for (int64_t g = 0; g < weights.groups; ++g) {
-      for (int lane = 0; lane < kPackedOutputs; lane += kLanes) {
-        float* const to = c + g * kPackedOutputs + lane;
-        int64_t r = 0;
-        if constexpr (kLanes == 16) {
-          for (; r + 4 <= rows; r += 4) AddUp<4>(x + r * k, sums, r, weights, g, lane, to);
-        }
-        for (; r + 2 <= rows; r += 2) AddUp<2>(x + r * k, sums, r, weights, g, lane, to);
-        if (r < rows) AddUp<1>(x + r * k, sums, r, weights, g, lane, to);
+      int64_t r = 0;
+      if constexpr (kLanes == 16) {
+        for (; r + 4 <= rows; r += 4) AddUpAll<4, 1>(x + r * k, sums, r, weights, g, c);
       }
+      for (; r + 2 <= rows; r += 2) AddUpAll<2, 1>(x + r * k, sums, r, weights, g, c);
+      if (r < rows) AddUpAll<1, kOneRow>(x + r * k, sums, r, weights, g, c);
     }
   }
 
  private:
   static constexpr int kLanes = Numbers::kLanes;
   static constexpr int kParts = 4;
+  static constexpr int kOneRow = kLanes == 8 ? 2 : 1;  // vectors side by side: more hide latencies
   static constexpr int64_t kBlockBytes = kPackedBlock * kPackedOutputs / (nibbles ? 2 : 1);
 
-  // Computes outputs of `rows` rows from row `row` on, which begins at x: those of group g, from
-  // `lane` on. Registers hold the sums of so many rows.
-  template <int rows>
+  // Computes outputs of `rows` rows from row `row` on, which begins at x: those of group g, some
+  // vectors at a time. Registers hold the sums of so many rows and vectors.
+  template <int rows, int vectors>
+  CGRAPH_INLINE static void AddUpAll(const float* x, const float* sums, int64_t row,
+                                     const PackedWeights& weights, int64_t g, float* c) {
+    CGRAPH_KEEP_LOOP for (int lane = 0; lane < kPackedOutputs; lane += vectors * kLanes) {
+      AddUp<rows, vectors>(x, sums, row, weights, g, lane, c + g * kPackedOutputs + lane);
+    }
+  }
+  template <int rows, int vectors>
   CGRAPH_INLINE static void AddUp(const float* x, const float* sums, int64_t row,
                                   const PackedWeights& weights, int64_t g, int lane, float* c) {
     const int64_t blocks = weights.blocks, width = weights.groups * kPackedOutputs;
     sums += row * blocks, c += row * width;
-    float totals[rows][kLanes] = {};
+    float totals[rows][vectors][kLanes] = {};
     for (int64_t b = 0; b < blocks; ++b) {
       const int64_t block = g * blocks + b;
-      float parts[rows][kParts][kLanes] = {};
+      float parts[rows][vectors][kParts][kLanes] = {};
       if constexpr (nibbles) {
         const auto* words = static_cast<const uint8_t*>(weights.q) + block * kBlockBytes + lane * 4;
         CGRAPH_KEEP_LOOP for (int word = 0; word < 4; ++word, words += 4 * kPackedOutputs) {
           Prefetch(words);
-          AddWord<rows>(x + b * kPackedBlock, blocks * kPackedBlock, word, words, parts);
+          AddWord(x + b * kPackedBlock, blocks * kPackedBlock, word, words, parts);
         }
       } else {
         const auto* numbers = static_cast<const int8_t*>(weights.q) + block * kBlockBytes + lane;
@@ -141,56 +156,69 @@ class PackedProduct {
           Prefetch(numbers);
 #pragma GCC unroll 4
           for (int part = 0; part < kParts; ++part, numbers += kPackedOutputs) {
-            float y[kLanes];
-            Numbers::Widen(numbers, y);
-            Add<rows>(x + b * kPackedBlock + i + part, blocks * kPackedBlock, y, part, parts);
+#pragma GCC unroll 2
+            for (int v = 0; v < vectors; ++v) {
+              float y[kLanes];
+              Numbers::Widen(numbers + v * kLanes, y);
+              Add(x + b * kPackedBlock + i + part, blocks * kPackedBlock, y, v, part, parts);
+            }
           }
         }
       }
-      float scale[kLanes], minimum[kLanes] = {};
-      Numbers::Widen(weights.scale + block * kPackedOutputs + lane, scale);
-      if constexpr (nibbles) {
-        Numbers::Widen(weights.minimum + block * kPackedOutputs + lane, minimum);
-      }
+#pragma GCC unroll 2
+      for (int v = 0; v < vectors; ++v) {
+        float scale[kLanes], minimum[kLanes] = {};
+        Numbers::Widen(weights.scale + block * kPackedOutputs + lane + v * kLanes, scale);
+        if constexpr (nibbles) {
+          Numbers::Widen(weights.minimum + block * kPackedOutputs + lane + v * kLanes, minimum);
+        }
 #pragma GCC unroll 4
-      for (int r = 0; r < rows; ++r) {
-        const auto& p = parts[r];
-        CGRAPH_FOR_LANES(l, kLanes) {
-          const float sum = (p[0][l] + p[2][l]) + (p[1][l] + p[3][l]);
-          totals[r][l] = Fma(scale[l], sum, totals[r][l]);
-          if constexpr (nibbles) totals[r][l] = Fma(minimum[l], sums[r * blocks + b], totals[r][l]);
+        for (int r = 0; r < rows; ++r) {
+          const auto& p = parts[r][v];
+          float(&total)[kLanes] = totals[r][v];
+          CGRAPH_FOR_LANES(l, kLanes) {
+            const float sum = (p[0][l] + p[2][l]) + (p[1][l] + p[3][l]);
+            total[l] = Fma(scale[l], sum, total[l]);
+            if constexpr (nibbles) total[l] = Fma(minimum[l], sums[r * blocks + b], total[l]);
+          }
         }
       }
     }
 #pragma GCC unroll 4
     for (int r = 0; r < rows; ++r) {
-      CGRAPH_FOR_LANES(l, kLanes) c[r * width + l] = totals[r][l];
+#pragma GCC unroll 2
+      for (int v = 0; v < vectors; ++v) {
+        CGRAPH_FOR_LANES(l, kLanes) c[r * width + v * kLanes + l] = totals[r][v][l];
+      }
     }
   }
 
   // Adds the products of the eight numbers of each output's word.
-  template <int rows>
+  template <int rows, int vectors>
   CGRAPH_INLINE static void AddWord(const float* x, int64_t k, int word, const uint8_t* words,
-                                    float (&parts)[rows][kParts][kLanes]) {
-    AddNibble<rows, 0>(x, k, word, words, parts), AddNibble<rows, 1>(x, k, word, words, parts);
-    AddNibble<rows, 2>(x, k, word, words, parts), AddNibble<rows, 3>(x, k, word, words, parts);
-    AddNibble<rows, 4>(x, k, word, words, parts), AddNibble<rows, 5>(x, k, word, words, parts);
-    AddNibble<rows, 6>(x, k, word, words, parts), AddNibble<rows, 7>(x, k, word, words, parts);
+                                    float (&parts)[rows][vectors][kParts][kLanes]) {
+    AddNibble<0>(x, k, word, words, parts), AddNibble<1>(x, k, word, words, parts);
+    AddNibble<2>(x, k, word, words, parts), AddNibble<3>(x, k, word, words, parts);
+    AddNibble<4>(x, k, word, words, parts), AddNibble<5>(x, k, word, words, parts);
+    AddNibble<6>(x, k, word, words, parts), AddNibble<7>(x, k, word, words, parts);
   }
-  template <int rows, int i>
+  template <int i, int rows, int vectors>
   CGRAPH_INLINE static void AddNibble(const float* x, int64_t k, int word, const uint8_t* words,
-                                      float (&parts)[rows][kParts][kLanes]) {
-    float y[kLanes];
-    Numbers::template WidenNibble<i>(words, y);
-    Add<rows>(x + ColumnOfNibble(word, i), k, y, i % kParts, parts);
+                                      float (&parts)[rows][vectors][kParts][kLanes]) {
+#pragma GCC unroll 2
+    for (int v = 0; v < vectors; ++v) {
+      float y[kLanes];
+      Numbers::template WidenNibble<i>(words + v * kLanes * 4, y);
+      Add(x + ColumnOfNibble(word, i), k, y, v, i % kParts, parts);
+    }
   }
-  template <int rows>
-  CGRAPH_INLINE static void Add(const float* x, int64_t k, const float (&y)[kLanes], int part,
-                                float (&parts)[rows][kParts][kLanes]) {
+  template <int rows, int vectors>
+  CGRAPH_INLINE static void Add(const float* x, int64_t k, const float (&y)[kLanes], int v,
+                                int part, float (&parts)[rows][vectors][kParts][kLanes]) {
 #pragma GCC unroll 4
     for (int r = 0; r < rows; ++r) {
       const float factor = x[r * k];
-      float(&sum)[kLanes] = parts[r][part];
+      float(&sum)[kLanes] = parts[r][v][part];
       CGRAPH_FOR_LANES(l, kLanes) sum[l] = Fma(factor, y[l], sum[l]);
     }
   }
