@@ -1,6 +1,6 @@
 // Products by f16 and bf16. A block of the left operand, f32 or widened already, is multiplied by a
-// block of the right operand, which is widened panel by panel. A panel is two vectors of columns,
-// which stay in the first-level cache. Sums are made in the order of their terms, for results of f32
+// block of the right operand, which is widened panel by panel. A panel is two vectors of columns
+// that stay in the first-level cache. Sums are made in the order of their terms, for results of f32
 // block by block, whatever vectors the processor has.
 #ifndef CGRAPH_RUNTIME_DEVICE_CPU_KERNELS_BLOCK_PRODUCT_H_
 #define CGRAPH_RUNTIME_DEVICE_CPU_KERNELS_BLOCK_PRODUCT_H_
@@ -117,7 +117,8 @@ class BlockProduct {
 
   // Adds the products for rows that begin at i and columns that begin at j.
   template <int rows>
-  CGRAPH_INLINE static void AddRows(const Block<T, R>& block, int64_t i, int64_t j, int64_t columns) {
+  CGRAPH_INLINE static void AddRows(const Block<T, R>& block, int64_t i, int64_t j,
+                                    int64_t columns) {
     float total[rows][kColumns] = {};
     float* const sums = block.sums + j * block.m + i * kColumns;
     if (!block.first && !kApart) CopyRows<rows>(sums, total[0]);

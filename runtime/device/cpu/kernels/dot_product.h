@@ -23,8 +23,6 @@ template <typename T>
 using DotProductFunction = void (*)(const Compute<T>* x, const T* matrix, int64_t m, int64_t n,
                                     int64_t k, Compute<T>* c);
 
-#if defined(__x86_64__)
-
 template <typename Vectors, typename T>
 class DotProduct {
  public:
@@ -150,21 +148,6 @@ class DotProduct {
     CGRAPH_FOR_LANES(l, kLast) last[l] = lanes[l] + lanes[l + kLast];
   }
 };
-
-#endif
-
-// Returns null where the processor has no fused multiply-add.
-template <typename T>
-DotProductFunction<T> DotProductOf() {
-#if defined(__x86_64__)
-  using C = Compute<T>;
-  using Wide = std::conditional_t<kIsHalf<T>, Avx512Halves, PlainVectors<C, 64>>;
-  using Narrow = std::conditional_t<kIsHalf<T>, Avx2Halves, PlainVectors<C, 32>>;
-  if (HasAvx512()) return Versions<DotProduct<Wide, T>>::Avx512;
-  if (HasAvx2()) return Versions<DotProduct<Narrow, T>>::Avx2;
-#endif
-  return nullptr;
-}
 
 }  // namespace cgraph::device
 

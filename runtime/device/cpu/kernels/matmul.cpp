@@ -41,8 +41,8 @@ struct Shape {
 template <typename T>
 struct BlasProduct {
   Gemm<T> gemm;
-  RowProductFunction<T> row = RowProductOf<T>();
-  DotProductFunction<T> dot = DotProductOf<T>();
+  RowProductFunction<T> row = FewRowsOf<RowProduct, T>();
+  DotProductFunction<T> dot = FewRowsOf<DotProduct, T>();
 
   void operator()(const Shape& shape, const T* a, const T* b, T* c, T beta = 0) const {
     const auto& [transpose_a, transpose_b, m, n, k] = shape;
@@ -181,8 +181,8 @@ class HalfProduct {
 
   Gemm<float> gemm_;
   HalfLoops half_;
-  RowProductFunction<T> row_ = RowProductOf<T>();
-  DotProductFunction<T> dot_ = DotProductOf<T>();
+  RowProductFunction<T> row_ = FewRowsOf<RowProduct, T>();
+  DotProductFunction<T> dot_ = FewRowsOf<DotProduct, T>();
   BlockProductFunction<T, T> blocks_ = BlockProductOf<T, T>();
   Workspace<float> a_, b_, c_, panel_;
 };
@@ -267,8 +267,8 @@ class WeightsProduct {
 
   Gemm<float> gemm_;
   HalfLoops half_;
-  RowProductFunction<T> row_ = RowProductOf<T>();
-  DotProductFunction<T> dot_ = DotProductOf<T>();
+  RowProductFunction<T> row_ = FewRowsOf<RowProduct, T>();
+  DotProductFunction<T> dot_ = FewRowsOf<DotProduct, T>();
   BlockProductFunction<T, float> blocks_ = BlockProductOf<T, float>();
   Workspace<float> a_, block_, panel_, sums_;
 };
@@ -457,7 +457,7 @@ std::optional<DnnlProduct> MakeDnnl(const Request& request, bool transpose_a, bo
   const bool one_b = std::all_of(b.dims, b.dims + b.rank - 2, [](int64_t d) { return d == 1; });
   Shape shape = MostOf(request, transpose_a, may_fold && one_b);
   shape.transpose_a = transpose_a, shape.transpose_b = transpose_b;
-  if (shape.has_few_rows() && RowProductOf<BF16>() != nullptr) return std::nullopt;
+  if (shape.has_few_rows() && FewRowsOf<RowProduct, BF16>() != nullptr) return std::nullopt;
   constexpr double kLeast = 1 << 15;
   const double work = static_cast<double>(shape.m) * static_cast<double>(shape.n) *
                       static_cast<double>(shape.k);

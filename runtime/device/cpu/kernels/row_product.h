@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <type_traits>
 
 #include "runtime/device/cpu/kernels/elementwise/half_vectors.h"
 #include "runtime/device/numbers/binary_format.h"
@@ -150,15 +151,16 @@ class RowProduct {
   }
 };
 
-// Returns null where the processor has no fused multiply-add.
-template <typename T>
-RowProductFunction<T> RowProductOf() {
+// Returns the version of RowProduct or DotProduct for this processor; null where it has no fused
+// multiply-add.
+template <template <typename, typename> typename FewRows, typename T>
+auto FewRowsOf() -> decltype(&FewRows<PlainVectors<Compute<T>, 64>, T>::Run) {
 #if defined(__x86_64__)
   using C = Compute<T>;
   using Wide = std::conditional_t<kIsHalf<T>, Avx512Halves, PlainVectors<C, 64>>;
   using Narrow = std::conditional_t<kIsHalf<T>, Avx2Halves, PlainVectors<C, 32>>;
-  if (HasAvx512()) return Versions<RowProduct<Wide, T>>::Avx512;
-  if (HasAvx2()) return Versions<RowProduct<Narrow, T>>::Avx2;
+  if (HasAvx512()) return Versions<FewRows<Wide, T>>::Avx512;
+  if (HasAvx2()) return Versions<FewRows<Narrow, T>>::Avx2;
 #endif
   return nullptr;
 }

@@ -55,13 +55,13 @@ Conversion ConversionFor(DType dtype) {
 
 // How the rows of a tensor are brought to where they are computed with.
 template <typename C>
-struct Matrix {
+struct RowConverter {
   DType dtype;
   int64_t width;  // bytes of an element
   Conversion conversion;
   bool direct;    // elements are stored as they are computed with
 
-  explicit Matrix(DType of)
+  explicit RowConverter(DType of)
       : dtype(of), width(plan::DTypeBytes(of)), conversion(ConversionFor<C>(of)),
         direct(width == sizeof(C)) {}
 
@@ -198,7 +198,8 @@ class Attention {
   }
   void Multiply(const TileProduct<C>& product) const { loops_.product(product); }
 
-  const Matrix<C> q_, k_;  // v is as k, and results are as what they are results or gradients of
+  // v is as k, and results are as what they are results or gradients of.
+  const RowConverter<C> q_, k_;
   const int rank_;
   const bool causal_;
   const C scale_;
@@ -384,12 +385,12 @@ class AttentionGradKernel final : public Kernel, Attention<C> {
   }
 
   // Rounds rows of whole panels into those of a result, from an element on.
-  static void Store(const C* from, const Matrix<C>& matrix, int64_t rows, int64_t columns,
-                    const Tensor& out, int64_t element) {
-    char* to = out.as<char>() + element * matrix.width;
+  static void Store(const C* from, const RowConverter<C>& converter, int64_t rows,
+                    int64_t columns, const Tensor& out, int64_t element) {
+    char* to = out.as<char>() + element * converter.width;
     for (int64_t r = 0; r < rows; ++r) {
-      matrix.conversion.narrow(from + r * Padded<C>(columns), to + r * columns * matrix.width,
-                               columns);
+      converter.conversion.narrow(from + r * Padded<C>(columns), to + r * columns * converter.width,
+                                  columns);
     }
   }
 
