@@ -63,7 +63,8 @@ class RowProduct {
  private:
   static constexpr int64_t kNear = 1 << 14;  // bytes
   static constexpr int64_t kRows = 8;        // so that sums are seldom written
-  static constexpr int64_t kColumns = 2048;  // of which the sums stay in the first cache
+  static constexpr int64_t kAhead = 16;      // rows: those that are prefetched
+  static constexpr int64_t kColumns = 8192;  // of which the sums stay in the nearest caches
   static constexpr int kLanes = Vectors::kLanes;
   static constexpr int kLine = 64 / sizeof(T);  // elements in a cache line
   // The vectors side by side: together they have the same width whatever vectors the processor has.
@@ -115,9 +116,9 @@ class RowProduct {
     int64_t i = 0;
     for (; i + 2 <= part.rows; i += 2, matrix += 2 * part.width) {
       CGRAPH_UNROLL for (int line = 0; line < vectors * kLanes; line += kLine) {
-        // Into the second-level cache, from the rows that come next; into the first it is slower.
-        __builtin_prefetch(matrix + kRows * part.width + line, 0, 2);
-        __builtin_prefetch(matrix + (kRows + 1) * part.width + line, 0, 2);
+        // Into the second-level cache; into the first it is slower.
+        __builtin_prefetch(matrix + kAhead * part.width + line, 0, 2);
+        __builtin_prefetch(matrix + (kAhead + 1) * part.width + line, 0, 2);
       }
       AddRow(row + i, row_width, matrix, even);
       AddRow(row + i + 1, row_width, matrix + part.width, odd);
