@@ -15,7 +15,12 @@ ClockTrees::ClockTrees(uint32_t lanes, int32_t stride, uint32_t most_rounds)
 
 void ClockTrees::Join(Clock& to, Clock from, uint32_t rounds) {
   from.rounds += rounds;
-  JoinTree(to, from, height_);
+  if (IsEmpty(from)) return;
+  if (to.root == Clock::kEmpty) {
+    to = Keep(from, height_);
+  } else {
+    JoinTree(to, from, height_);
+  }
 }
 
 void ClockTrees::Raise(Clock& to, uint32_t lane, int64_t number) {

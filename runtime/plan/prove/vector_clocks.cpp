@@ -24,15 +24,15 @@ int32_t LongestLane(const GraphIndex& index) {
   return static_cast<int32_t>(longest);
 }
 
-// SourceTable: what each node waits for, and which nodes are waited for in a later round.
+// SourceTable: what each node waits for, and the nodes that others wait for in a later round.
 class SourceTable {
  public:
   explicit SourceTable(const ConstraintGraph& constraints)
-      : first_(constraints.nodes() + 1, 0), reaches_later_round_(constraints.nodes(), 0) {
+      : first_(constraints.nodes() + 1, 0) {
     for (const Edge& edge : constraints.edges()) {
       if (edge.credit) continue;
       ++first_[edge.to];
-      if (edge.distance > 0) reaches_later_round_[edge.from] = 1;
+      if (edge.distance > 0) of_later_rounds_.push_back(edge.from);
     }
     for (size_t i = 1; i < first_.size(); ++i) first_[i] += first_[i - 1];
     sources_.resize(first_.back());
@@ -45,12 +45,12 @@ class SourceTable {
   std::span<const VectorClocks::Source> of(uint32_t node) const {
     return std::span(sources_).subspan(first_[node], first_[node + 1] - first_[node]);
   }
-  bool reaches_later_round(uint32_t node) const { return reaches_later_round_[node] != 0; }
+  const std::vector<uint32_t>& of_later_rounds() const { return of_later_rounds_; }
 
  private:
   std::vector<uint32_t> first_;
   std::vector<VectorClocks::Source> sources_;
-  std::vector<uint8_t> reaches_later_round_;
+  std::vector<uint32_t> of_later_rounds_;
 };
 
 }  // namespace
@@ -67,24 +67,23 @@ VectorClocks::VectorClocks(const ConstraintGraph& constraints, const std::vector
   // many passes) can refuse a plan, never accept one.
   std::vector<uint32_t> changed(constraints.nodes(), 0);  // the pass in which it last has
   uint32_t pass = 0;
-  for (bool again = true; again && fitted_ && trees_.visited() < kVisitBudget;) {
-    again = false;
+  const auto has_changed = [&](uint32_t node) { return changed[node] == pass; };
+  do {
     ++pass;
+    const auto stale = [&](const Source& source) {
+      return changed[source.node] + (source.distance > 0 ? 1 : 0) >= pass;
+    };
     for (uint32_t node : order) {
-      const auto stale = [&](const Source& source) {
-        return changed[source.node] + (source.distance > 0 ? 1 : 0) >= pass;
-      };
       const std::span<const Source> of_node = sources.of(node);
       if (pass > 1 && std::none_of(of_node.begin(), of_node.end(), stale)) continue;
       Clock clock;
       for (const Source& source : of_node) Add(clock, node, source);
-      if (!trees_.Replace(clocks_[node], clock)) continue;
-      changed[node] = pass;
-      again = again || sources.reaches_later_round(node);
-      fitted_ = fitted_ && trees_.nodes() <= kMaxNodes;
-      if (!fitted_) break;
+      if (trees_.Replace(clocks_[node], clock)) changed[node] = pass;
+      fitted_ = trees_.nodes() <= kMaxNodes;
+      if (!fitted_) return;
     }
-  }
+  } while (trees_.visited() < kVisitBudget && std::ranges::any_of(sources.of_later_rounds(),
+                                                                  has_changed));
 }
 
 // Adds to a node's clock what is known at a source of it, and how far the source's lane has come.
