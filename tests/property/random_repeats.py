@@ -14,6 +14,7 @@ Without --mpi each is run by one thread, by several, and by a process for each d
 process for each node. With --emulated its devices are gpus, of which each has a GPU.
 """
 import argparse
+import json
 import os
 import pathlib
 import random
@@ -25,6 +26,7 @@ import numpy as np
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 import mpirun  # noqa: E402
+import tensor_files  # noqa: E402
 
 ACTOR = """import std.tensor
 const BOUND = 6
@@ -203,19 +205,7 @@ class Program:
         return rows, done, cells
 
 
-def read_states(path):
-    """The tensors of a .safetensors file of i64s."""
-    import json
-    data = path.read_bytes()
-    size = int.from_bytes(data[:8], "little")
-    header, at = json.loads(data[8:8 + size]), 8 + size
-    return {name: np.frombuffer(data[at + each["data_offsets"][0]:at + each["data_offsets"][1]],
-                                np.int64).tolist()
-            for name, each in header.items() if name != "__metadata__"}
-
-
 def run(options, folder, plan, program, inputs, way):
-    import json
     state = folder / "state.safetensors"
     state.unlink(missing_ok=True)
     values = dict(inputs) | ({} if program.most is None else {"most": program.most})
@@ -240,7 +230,7 @@ def run(options, folder, plan, program, inputs, way):
     got = list(zip(outputs["s"]["data"], outputs["v"]["data"]))
     wanted = {f"p{i}.sum_": [cell.sum] for i, cell in enumerate(cells)} | \
              {f"p{i}.last": cell.last for i, cell in enumerate(cells)}
-    states = read_states(state)
+    states = {name: array.ravel().tolist() for name, array in tensor_files.read(state).items()}
     used = {name: states.get(name) for name in wanted}
     if got != rows or result["done"] != holds or used != wanted:
         return (f"rows {got}\nnot  {rows}\ndone {result['done']}, not {holds}\nstates {used}\n"

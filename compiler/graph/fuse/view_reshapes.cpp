@@ -1,6 +1,7 @@
 #include "compiler/graph/fuse/fuse.h"
 
 #include <algorithm>
+#include <variant>
 #include <vector>
 
 #include "compiler/graph/renumber.h"
@@ -28,17 +29,40 @@ std::vector<SymbolId> SymbolsOf(const Type& type) {
   return symbols;
 }
 
+// Returns whether an op makes the same elements in the same order: a permutation does where only
+// dimensions of 1 change their places.
+bool Reshapes(const Graph& graph, const Op& op) {
+  if (op.kernel == "reshape") return op.operands.size() == 1;
+  if (op.kernel != "permute" || op.operands.size() != 1 || op.attributes.size() != 1) return false;
+  const std::vector<graph::Dim>& dims = graph.values[op.operands[0].value].type.dims;
+  const auto* order = std::get_if<std::vector<int64_t>>(&op.attributes[0].value);
+  if (order == nullptr || order->size() != dims.size()) return false;
+  int64_t last = -1;
+  for (const int64_t at : *order) {
+    if (at < 0 || static_cast<size_t>(at) >= dims.size()) return false;
+    const graph::Dim& dim = dims[static_cast<size_t>(at)];
+    if (dim.extent == 1 && !dim.symbol.valid()) continue;
+    if (at < last) return false;
+    last = at;
+  }
+  return true;
+}
+
 class ReshapeViewer {
  public:
-  explicit ReshapeViewer(Graph& graph) : graph_(graph), leaves_(graph.values.size(), false) {}
+  explicit ReshapeViewer(Graph& graph)
+      : graph_(graph), leaves_(graph.values.size(), false), commits_(graph.values.size(), false) {}
 
   void Run() {
-    FindLeaving();
+    FindReaders();
     std::vector<bool> kept(graph_.ops.size(), true);
     bool any = false;
     for (OpId id : graph_.ops.Ids()) {
-      if (!MayBeView(graph_.ops[id])) continue;
-      MakeView(graph_.ops[id]);
+      const Op& op = graph_.ops[id];
+      if (!Reshapes(graph_, op)) continue;
+      TakeRootOfBase(op.operands[0].value);
+      if (!MayBeView(op)) continue;
+      MakeView(op);
       kept[id.index] = false;
       any = true;
     }
@@ -48,12 +72,14 @@ class ReshapeViewer {
   }
 
  private:
-  // Finds the values that others than ops of the call that makes them read, themselves or a view.
-  void FindLeaving() {
+  // Finds the values that others than ops of the call that makes them read, themselves or a view,
+  // and those that an op reads which writes a state.
+  void FindReaders() {
     const auto leaves = [&](ValueId id) { leaves_[RootOf(graph_, id).index] = true; };
     for (const Op& op : graph_.ops) {
       for (const Use& operand : op.operands) {
         if (MakerOf(graph_, operand.value) != op.call) leaves(operand.value);
+        if (Commits(op)) commits_[RootOf(graph_, operand.value).index] = true;
       }
     }
     for (const graph::Port& port : graph_.outputs) leaves(port.use.value);
@@ -63,19 +89,25 @@ class ReshapeViewer {
     }
   }
 
+  bool Commits(const Op& op) const {
+    return std::any_of(op.results.begin(), op.results.end(), [this](ValueId result) {
+      return graph_.values[result].storage == Value::kState;
+    });
+  }
+
+  // What becomes a state is no view of a state, which its call may have written by then.
   bool MayBeView(const Op& op) const {
-    if (op.kernel != "reshape" || op.operands.size() != 1 || op.results.size() != 1) return false;
     const Value& from = graph_.values[op.operands[0].value];
     const Value& to = graph_.values[op.results[0]];
     return to.storage == Value::kTemporary && !leaves_[op.results[0].index] &&
            from.storage != Value::kConstant && from.home == op.device &&
+           !(from.storage == Value::kState && commits_[op.results[0].index]) &&
            from.type.dtype == to.type.dtype && from.type.bytes() == to.type.bytes() &&
            SymbolsOf(from.type) == SymbolsOf(to.type);
   }
 
   void MakeView(const Op& op) {
     const ValueId from_id = op.operands[0].value;
-    TakeRootOfBase(from_id);
     const Value& from = graph_.values[from_id];
     Value& view = graph_.values[op.results[0]];
     view.base = RootOf(graph_, from_id);
@@ -101,7 +133,7 @@ class ReshapeViewer {
   }
 
   Graph& graph_;
-  std::vector<bool> leaves_;  // by value
+  std::vector<bool> leaves_, commits_;  // by value
 };
 
 }  // namespace
