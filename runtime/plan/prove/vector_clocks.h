@@ -3,9 +3,10 @@
 // D(x, y) is the least distance of a path from done(x) to start(y). Instead of all pairs, each node
 // has a clock: for every lane the latest instruction that is known to be done, counted along the
 // lane's endless list (position - distance * length). A lane runs in order, so one number answers
-// for all instructions of the lane. VectorClocks are the largest solution that the edges force,
-// found in topological order and again around the edges that cross rounds until nothing changes.
-// Credit edges are left out.
+// for all instructions of the lane, and of a node's own lane none is needed: where a node waits for
+// its lane alone, its clock is that of the node before. VectorClocks are the largest solution that
+// the edges force, found in topological order and again around the edges that cross rounds until
+// nothing changes. Credit edges are left out.
 #ifndef CGRAPH_RUNTIME_PLAN_PROVE_VECTOR_CLOCKS_H_
 #define CGRAPH_RUNTIME_PLAN_PROVE_VECTOR_CLOCKS_H_
 
