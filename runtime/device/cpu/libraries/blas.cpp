@@ -52,8 +52,10 @@ class OneThread {
 // RTLD_LAZY: the library calls 2,000 functions, of which a plan needs two or three.
 // RTLD_DEEPBIND: its tables name 14,000 functions of its own. The loader finds them sooner where it
 // looks there first, and takes none of another BLAS that the program is linked to. Sanitizers
-// refuse the flag, since the library's memory would be taken past them.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(RTLD_DEEPBIND)
+// refuse the flag, since the library's memory would be taken past them; clang defines no macro that
+// tells of them.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(__clang__) || \
+    !defined(RTLD_DEEPBIND)
 constexpr int kFlags = RTLD_LAZY | RTLD_LOCAL;
 #else
 constexpr int kFlags = RTLD_LAZY | RTLD_LOCAL | RTLD_DEEPBIND;
