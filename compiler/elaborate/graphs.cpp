@@ -127,19 +127,9 @@ void BindInputs(ElaborationContext& elaboration, const program::Graph& source, F
   for (const std::optional<BoundDims>& dims : frame.dims) frame.rigid.push_back(dims.has_value());
 }
 
-// Returns the elements of an input that nothing reads although its other ones are read, as the
-// first such part of it.
-std::optional<IntRange> UnreadPart(const graph::Graph& graph, graph::ValueId input) {
-  const int64_t width = DTypeBytes(graph.values[input].type.dtype);
-  const int64_t count = graph.values[input].type.bytes() / width;
-  std::vector<IntRange> read;
-  const auto add = [&](const graph::Use& use) {
-    if (graph::RootOf(graph, use.value) != input) return;
-    const graph::Value& part = graph.values[use.value];
-    read.push_back({part.offset / width, (part.offset + part.type.bytes()) / width});
-  };
-  for (const graph::Op& op : graph.ops) std::for_each(op.operands.begin(), op.operands.end(), add);
-  for (const graph::Port& output : graph.outputs) add(output.use);
+// Returns which elements of a tensor nothing reads although others are read, the first such part.
+// `read`: what is read, in any order.
+std::optional<IntRange> UnreadPart(std::vector<IntRange>& read, int64_t elements) {
   if (read.empty()) return std::nullopt;
   llvm::sort(read, [](const IntRange& a, const IntRange& b) { return a.begin < b.begin; });
   int64_t end = 0;
@@ -147,29 +137,41 @@ std::optional<IntRange> UnreadPart(const graph::Graph& graph, graph::ValueId inp
     if (part.begin > end) return IntRange{end, part.begin};
     end = std::max(end, part.end);
   }
-  return end < count ? std::optional<IntRange>({end, count}) : std::nullopt;
+  return end < elements ? std::optional<IntRange>({end, elements}) : std::nullopt;
 }
 
-// Warns of inputs some of whose rows are dropped: a quotient that was rounded down drops the rest.
+// Warns of inputs some of whose rows are dropped. Graphs that repeat are not looked at: their
+// inputs are read by two graphs.
 void ReportUnreadRows(ElaborationContext& elaboration, const graph::Graph& graph) {
+  std::vector<std::vector<IntRange>> read(graph.values.size());  // by input
+  const auto add = [&](const graph::Use& use) {
+    const graph::ValueId root = graph::RootOf(graph, use.value);
+    if (graph.values[root].storage != graph::Value::kInput) return;
+    const graph::Value& part = graph.values[use.value];
+    const int64_t width = DTypeBytes(part.type.dtype);
+    read[root.index].push_back({part.offset / width, (part.offset + part.type.bytes()) / width});
+  };
+  for (const graph::Op& op : graph.ops) std::for_each(op.operands.begin(), op.operands.end(), add);
+  for (const graph::Port& output : graph.outputs) add(output.use);
   for (const graph::Port& input : graph.inputs) {
     const graph::Value& value = graph.values[input.use.value];
     const bool varies = llvm::any_of(value.type.dims,
                                      [](const graph::Dim& dim) { return dim.symbol.valid(); });
     if (varies || value.type.dims.empty() || value.type.bytes() == 0) continue;
     if (input.name.front() == '_') continue;
-    const std::optional<IntRange> part = UnreadPart(graph, input.use.value);
+    const int64_t elements = value.type.bytes() / DTypeBytes(value.type.dtype);
+    const std::optional<IntRange> part = UnreadPart(read[input.use.value.index], elements);
     if (!part) continue;
-    const int64_t rows = value.type.dims[0].extent;
-    const int64_t row = value.type.bytes() / DTypeBytes(value.type.dtype) / rows;
+    const int64_t row = elements / value.type.dims[0].extent;
     const int64_t first = part->begin / row, last = (part->end - 1) / row;
-    const std::string which = first == last ? fmt::format("row {}", first)
-                                            : fmt::format("rows {} to {}", first, last);
     const bool whole = part->begin % row == 0 && part->end % row == 0;
     Report(elaboration, Code::kW0512, value.range,
-           fmt::format("nothing reads {}{} of `{}`, which has {} rows; let it have fewer, or "
-                       "begin its name with `_` where it is meant",
-                       whole ? "" : "a part of ", which, input.name, rows));
+           fmt::format("nothing reads {}{} of `{}`, which has {} rows; a quotient of ints that is "
+                       "rounded down leaves a rest. Where that is meant, begin the name with `_`",
+                       whole ? "" : "a part of ",
+                       first == last ? fmt::format("row {}", first)
+                                     : fmt::format("rows {} to {}", first, last),
+                       input.name, value.type.dims[0].extent));
   }
 }
 
