@@ -275,19 +275,20 @@ void Processes::ReleaseClosed(std::chrono::nanoseconds patience) {
 }
 
 Status Processes::LoadErrorOf(uint32_t rank) {
+  std::lock_guard lock(mutex_);
+  const bool gone = processes_[rank].gone;  // before its last phase is read
   const RankState& state = control_.states[rank];
-  if (state.phase.load(std::memory_order_acquire) == RankState::kFailed) {
+  const auto phase = state.phase.load(std::memory_order_acquire);
+  if (phase == RankState::kFailed) {
     const bool known = state.code > StatusCode::kOk && state.code <= StatusCode::kInternal;
     return Status(known ? state.code : StatusCode::kInternal,
                   std::string(state.text.Get()));
   }
-  std::lock_guard lock(mutex_);
-  if (!processes_[rank].gone) return Status::Ok();
-  const bool loaded = state.phase.load(std::memory_order_acquire) == RankState::kLoaded;
+  if (!gone) return Status::Ok();
   return Status(StatusCode::kLost,
                 fmt::format("rank {} (process {}) {}{}", rank, processes_[rank].pid,
                             processes_[rank].exit_text,
-                            loaded ? "" : "; it had not loaded the plan yet"));
+                            phase == RankState::kLoaded ? "" : "; it had not loaded the plan yet"));
 }
 
 bool Processes::IsStopped(uint32_t rank) const {
