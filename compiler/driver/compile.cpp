@@ -314,7 +314,7 @@ std::optional<graph::Module> Phases::MakeGraph(const program::Program& program) 
     result_.rewritten = Rewrite(module, RewriteOptionsOf(options_, TopologyOf()));
     clock_.Done("rewrite");
     Validate(module, "rewrite");
-    ViewReshapes(module);
+    ViewReshapes(module);  // before others, which know views
     ShareCopies(module);
     HoistChecks(module);
     Fuse(module);

@@ -10,7 +10,9 @@ namespace cgraph {
 
 // ViewReshapes: what a call reshapes for itself is read where it lies instead of being copied.
 //
-// `reshape(x, [n, 9, 64])` is x with other dimensions. It stays a copy where it leaves its call.
+// `reshape(x, [n, 9, 64])`, or `permute` that moves only dimensions of 1, becomes a view of x. It
+// stays an op where its result leaves the call or x is on another device, and of a state where it
+// becomes a state. Runs first: the others know views.
 void ViewReshapes(graph::Module& module);
 
 // ShareCopies: what a method returns as it was given, or as a state that no graph writes, is read
@@ -41,9 +43,10 @@ bool MayOverwrite(const graph::Graph& graph, const std::vector<graph::Use>& oper
 // of the op it looks for, and that one fails no more.
 //
 // Only in a call that makes a state's new value before what may fail, and only where all of that
-// can be looked at: its extents are known now, what says where it goes is not made by what may
-// itself fail, and no effect comes in between. The looks keep the order of what they look for, so
-// that of several failures the first is told. Runs before Fuse; ops are renumbered.
+// can be looked at: the extents of what a part is read from, or written to, are known now (those of
+// the part may be bounded), what says where it goes is not made by what may itself fail, and no
+// effect comes in between. The looks keep the order of what they look for, so that of several
+// failures the first is told. Runs before Fuse; ops are renumbered.
 void HoistChecks(graph::Module& module);
 
 // UpdateStateInPlace: what becomes a state's new value is made where the state lies.

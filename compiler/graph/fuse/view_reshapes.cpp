@@ -1,3 +1,5 @@
+// ViewReshapes, per graph: an op that only names other dimensions is removed, and its result
+// becomes a view of its operand, or of what that is a view of.
 #include "compiler/graph/fuse/fuse.h"
 
 #include <algorithm>
@@ -9,7 +11,6 @@
 namespace cgraph {
 namespace {
 
-using graph::CallId;
 using graph::Graph;
 using graph::Op;
 using graph::OpId;
@@ -51,7 +52,9 @@ bool Reshapes(const Graph& graph, const Op& op) {
 class ReshapeViewer {
  public:
   explicit ReshapeViewer(Graph& graph)
-      : graph_(graph), leaves_(graph.values.size(), false), commits_(graph.values.size(), false) {}
+      : graph_(graph),
+        leaves_(graph.values.size(), false),
+        becomes_state_(graph.values.size(), false) {}
 
   void Run() {
     FindReaders();
@@ -79,7 +82,7 @@ class ReshapeViewer {
     for (const Op& op : graph_.ops) {
       for (const Use& operand : op.operands) {
         if (MakerOf(graph_, operand.value) != op.call) leaves(operand.value);
-        if (Commits(op)) commits_[RootOf(graph_, operand.value).index] = true;
+        if (Commits(op)) becomes_state_[RootOf(graph_, operand.value).index] = true;
       }
     }
     for (const graph::Port& port : graph_.outputs) leaves(port.use.value);
@@ -101,7 +104,7 @@ class ReshapeViewer {
     const Value& to = graph_.values[op.results[0]];
     return to.storage == Value::kTemporary && !leaves_[op.results[0].index] &&
            from.storage != Value::kConstant && from.home == op.device &&
-           !(from.storage == Value::kState && commits_[op.results[0].index]) &&
+           !(from.storage == Value::kState && becomes_state_[op.results[0].index]) &&
            from.type.dtype == to.type.dtype && from.type.bytes() == to.type.bytes() &&
            SymbolsOf(from.type) == SymbolsOf(to.type);
   }
@@ -133,7 +136,8 @@ class ReshapeViewer {
   }
 
   Graph& graph_;
-  std::vector<bool> leaves_, commits_;  // by value
+  std::vector<bool> leaves_;         // by value: others than ops of its call read it
+  std::vector<bool> becomes_state_;  // by value: an op reads it that writes a state
 };
 
 }  // namespace

@@ -191,7 +191,7 @@ class HalfProduct {
 template <typename T>
 class WeightsProduct {
  public:
-  // For products whose n and k are at most those of `most`.
+  // For products whose m, n and k are at most those of `most`, transposed as it says.
   WeightsProduct(Gemm<float> gemm, HalfLoops half, const Shape& most) : gemm_(gemm), half_(half) {
     const int64_t rows = std::min(most.m, kEdge), columns = std::min(most.n, kEdge);
     if (blocks_ != nullptr) {
