@@ -249,11 +249,10 @@ def main():
         parsed = [p for p in some if parses(p)]
         expect(len(parsed) > 20, f"only {len(parsed)} sources of the repository parse")
         fmt.all([p.read_text() for p in parsed], "the repository")
-        shuffled = rng.sample(sources, len(sources))
         for _ in range(options.rounds):
             drawn = []
             while len(drawn) < 20:
-                path = shuffled.pop()
+                path = rng.choice(sources)
                 drawn += [path.read_text()] if parses(path) else []
             drawn += [random_program(rng) for _ in range(20)]
             fmt.all([mangle(text, rng, comments=True) for text in drawn], "mangled with comments")

@@ -87,7 +87,8 @@ VectorClocks::VectorClocks(const ConstraintGraph& constraints, const std::vector
 }
 
 // Adds to a node's clock what is known at a source of it, and how far the source's lane has come.
-// No clock says that of its node's own lane: the node does.
+// What a clock says of its node's own lane is not raised and may be behind: Distance() compares
+// positions there.
 void VectorClocks::Add(Clock& clock, uint32_t node, const Source& source) {
   trees_.Join(clock, clocks_[source.node], source.distance);
   const uint32_t from = constraints_.instruction(source.node);
