@@ -159,8 +159,8 @@ ExecutableResult MakeLookAtLengths(const Making& making, int64_t least, int64_t 
   if (!check.ok()) return check.status();
   const auto launch = [launcher = making.launcher, check = *check, least,
                        most](const Call& call) {
-    const Extent queries = least >= 0 ? Extent{least, nullptr}
-                                      : Extent{0, static_cast<const int64_t*>(call.inputs[1].data)};
+    Extent queries{least, nullptr};
+    if (least < 0) queries = {INT64_MAX, static_cast<const int64_t*>(call.inputs[1].data)};
     return launcher.Blocks(call, check, 1, 1, call.inputs[0], queries, Extent{most, nullptr});
   };
   return ExecutableOf(launch, OptionsOf(0));
