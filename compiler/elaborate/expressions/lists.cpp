@@ -101,7 +101,10 @@ Value Assert(ElaborationContext& elaboration, const std::vector<Actual>& actuals
                        Describe(elaboration, actuals[wrong].value)));
     return Value();
   }
-  if (!*holds) Report(elaboration, Code::kE0537, range, *text);
+  if (!*holds) {
+    Report(elaboration, Code::kE0537, range, *text);
+    return Value();
+  }
   return MakeTuple(elaboration, range, {}, {});
 }
 

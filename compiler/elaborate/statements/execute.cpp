@@ -61,8 +61,12 @@ bool Execute(ElaborationContext&, const program::Repeat&, Frame&, Range) {
 }
 
 bool Execute(ElaborationContext& elaboration, const program::Evaluate& s, Frame& frame, Range) {
-  Evaluate(elaboration, s.call, frame);
-  return true;
+  const Value value = Evaluate(elaboration, s.call, frame);
+  const auto* call = std::get_if<program::CallBuiltin>(&elaboration.program.exprs[s.call].node);
+  const bool asserts = call != nullptr && call->builtin == program::Builtin::kAssert;
+  if (!asserts || !value.poisoned()) return true;
+  frame.result = Value();
+  return false;
 }
 
 bool Execute(ElaborationContext& elaboration, const program::Assign& s, Frame& frame, Range range) {

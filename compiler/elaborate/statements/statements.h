@@ -12,7 +12,8 @@ namespace cgraph::elaborate {
 struct ElaborationContext;
 
 // Each statement returns whether the block goes on: not after `return`, nor when what decides the
-// way (a condition, a loop's list) is wrong, since whatever follows would be reported in vain.
+// way (a condition, a loop's list) is wrong or an `assert` fails, since whatever follows would be
+// reported in vain.
 bool ExecuteBlock(ElaborationContext& elaboration,
                   const std::vector<program::StatementId>& statements, Frame& frame);
 
