@@ -145,6 +145,25 @@ std::string ComparedNumbers(ElaborationContext& elaboration, const program::Text
   return text;
 }
 
+// Returns what to do where a condition is `not bounded(e)`; nothing of any other condition.
+std::string KnownExtent(ElaborationContext& elaboration, const program::TextPrinter& printer,
+                        program::ExprId where, Frame& op_frame) {
+  const auto& exprs = elaboration.program.exprs;
+  const auto* negation = std::get_if<program::Unary>(&exprs[where].node);
+  if (negation == nullptr || !negation->is_not) return "";
+  const auto* call = std::get_if<program::CallBuiltin>(&exprs[negation->operand].node);
+  if (call == nullptr || call->builtin != program::Builtin::kBounded) return "";
+  const program::ExprId of = call->arguments[0].value;
+  const bool is_one = std::holds_alternative<program::DimRef>(exprs[of].node) &&
+                      !IsRun(elaboration, of, op_frame);
+  if (!is_one) return "";
+  const std::optional<graph::Dim> dim = EvaluateDim(elaboration, of, op_frame);
+  if (!dim || !dim->symbol.valid()) return "";
+  return fmt::format("; `{}` is known only while running (at most {}), and must be known while "
+                     "compiling: write its number",
+                     printer.Text(of), dim->extent);
+}
+
 // Returns what a parameter was given: a type, a number, a short list of numbers.
 std::string GivenText(ElaborationContext& elaboration, const Value& value) {
   if (value.As<Tensor>()) return Describe(elaboration, value);
@@ -187,7 +206,10 @@ bool ApplyWhere(ElaborationContext& elaboration, const OpCall& call, Frame& op_f
   }
   const std::vector<Side> sides = SidesOf(elaboration, where, op_frame);
   std::string message = fmt::format("`{}` does not take these: {}", op.name, given);
-  if (sides.empty()) {
+  const std::string known = KnownExtent(elaboration, printer, where, op_frame);
+  if (!known.empty()) {
+    message += known;
+  } else if (sides.empty()) {
     message += ", and it needs " + needed + ComparedNumbers(elaboration, printer, where, op_frame);
   } else {
     message += fmt::format("; {} and {}, and they must be equal", SideText(sides[0]),
