@@ -77,6 +77,7 @@ struct ElaborationContext {
   std::set<program::MethodId> called;
   std::map<program::ScheduleId, CalledKinds> called_kinds;
 
+  size_t errors_before_graph = 0;  // found before the graph in work began
   // The builder that ops go to; none while consts and places are evaluated.
   GraphBuilder* builder = nullptr;
   bool in_start = false;

@@ -103,6 +103,13 @@ graph::Graph NewGraph(ElaborationContext& elaboration, const program::Graph& sou
   return graph;
 }
 
+// Returns whether there are more than `errors` errors now, or the graph in work has any. An error
+// that another graph has as well is listed once and found twice.
+bool HasErrors(const ElaborationContext& elaboration, size_t errors) {
+  return elaboration.diagnostics.errors() > errors ||
+         elaboration.diagnostics.found_errors() > elaboration.errors_before_graph;
+}
+
 // Forgets what is known of the ops of another graph.
 void BeginOps(ElaborationContext& elaboration) {
   elaboration.updates.clear();
@@ -185,7 +192,7 @@ bool FinishGraph(ElaborationContext& elaboration, const program::Graph& source,
   if (source.use && has_schedule) {
     graph.rules = ElaborateRules(elaboration, *source.use, graph, removed);
   }
-  if (elaboration.diagnostics.errors() > errors) return false;
+  if (HasErrors(elaboration, errors)) return false;
   for (const graph::Call& call : removed) {
     // A program may use the gradient of a loss alone, and `grad` may make what nothing reads.
     if (!call.forward_method.empty() || call.differentiated) continue;
@@ -442,7 +449,7 @@ void ElaborateRepeating(ElaborationContext& elaboration, const program::Graph& s
                         const program::Repeat& loop) {
   const size_t errors = elaboration.diagnostics.errors();
   const auto failed = [&] {
-    return elaboration.diagnostics.errors() > errors || elaboration.budget.stopped;
+    return HasErrors(elaboration, errors) || elaboration.budget.stopped;
   };
   const bool records = elaboration.program.has_gradients;
   graph::Repeat repeat;
@@ -499,6 +506,7 @@ void ElaborateRepeating(ElaborationContext& elaboration, const program::Graph& s
 
 void ElaborateGraph(ElaborationContext& elaboration, program::GraphId id) {
   const size_t errors = elaboration.diagnostics.errors();
+  elaboration.errors_before_graph = elaboration.diagnostics.found_errors();
   const program::Graph& source = elaboration.program.graphs[id];
   llvm::SaveAndRestore<bool> halving(elaboration.halved,
                                      source.use && IsHalved(elaboration.program, *source.use));
@@ -523,7 +531,7 @@ void ElaborateGraph(ElaborationContext& elaboration, program::GraphId id) {
   Value result = RunBody(elaboration, source.signature, source.body, frame, source.range);
   Range range = frame.result_range.valid() ? frame.result_range : source.range;
   if (source.signature.result.valid()) AddOutputs(elaboration, result, "", range);
-  if (elaboration.diagnostics.errors() > errors) return;
+  if (HasErrors(elaboration, errors)) return;
   WarnOfCopiesUpdatedApart(elaboration);
   if (FinishGraph(elaboration, source, graph, /*has_schedule=*/true)) {
     ReportUnreadRows(elaboration, graph);

@@ -71,6 +71,7 @@ Diagnostic& Diagnostics::Report(Code code, Range range, std::string message) {
       !seen_.insert({static_cast<int>(code), range.source, range.begin, range.end}).second;
   const bool suppressed =
       CodeSeverity(code) == Severity::kWarning && llvm::is_contained(suppressed_, code);
+  if (CodeSeverity(code) == Severity::kError) ++found_errors_;
   if (suppressed || (known && range.valid())) {
     scratch_ = std::move(diagnostic);
     return scratch_;

@@ -80,6 +80,8 @@ class Diagnostics {
 
   bool has_errors() const { return errors_ > 0; }
   size_t errors() const { return errors_; }
+  // Returns how many errors were reported, also those that were dropped; without warnings.
+  size_t found_errors() const { return found_errors_; }
   const std::vector<Diagnostic>& all() const { return all_; }
   Diagnostic* first_error();  // for a note on what caused it; null: there is none
   const Sources& sources() const { return sources_; }
@@ -99,7 +101,7 @@ class Diagnostics {
   std::vector<Diagnostic> all_;
   std::set<std::tuple<int, SourceId, uint32_t, uint32_t>> seen_;  // code and range
   Diagnostic scratch_{};
-  size_t errors_ = 0;
+  size_t errors_ = 0, found_errors_ = 0;
   bool warnings_are_errors_ = false;
   std::vector<Code> suppressed_;
 };

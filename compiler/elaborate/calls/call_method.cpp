@@ -117,7 +117,9 @@ Value Eval(ElaborationContext& elaboration, const program::CallMethod& e, const 
   if (result.poisoned()) return result;
   result = LeaveMethod(elaboration, scope, result);
   result = RecordMethod(elaboration, method_id, callee, result, scope.first_node, context.range);
-  if (!scope.call_id.valid() && !method.signature.result.valid()) {
+  const bool is_right =
+      elaboration.diagnostics.found_errors() == elaboration.errors_before_graph;
+  if (is_right && !scope.call_id.valid() && !method.signature.result.valid()) {
     Report(elaboration, Code::kW0501, context.range,
            fmt::format("`{}` does nothing here and is removed", callee.subject));
   }
