@@ -1,6 +1,8 @@
 // The collection of diagnostics and their catalogue; print.cpp prints them.
 #include "compiler/base/diagnostics/diagnostics.h"
 
+#include <algorithm>
+
 #include "compiler/base/topology_property.h"
 #include "llvm/ADT/STLExtras.h"
 #include "runtime/base/text.h"
@@ -86,6 +88,14 @@ Diagnostic* Diagnostics::first_error() {
     if (diagnostic.severity == Severity::kError) return &diagnostic;
   }
   return nullptr;
+}
+
+std::string ShownDefine(const std::string& name, const std::string& value) {
+  constexpr size_t kMostBytes = 60;
+  size_t end = std::min(value.size(), kMostBytes);
+  const auto is_inside = [&](size_t at) { return (value[at] & 0xC0) == 0x80; };  // of a character
+  while (end > 0 && end < value.size() && is_inside(end)) --end;
+  return "-D " + name + "=" + value.substr(0, end) + (end < value.size() ? "..." : "");
 }
 
 }  // namespace cgraph

@@ -113,6 +113,10 @@ void WriteJson(const Diagnostics& diagnostics, llvm::json::OStream& json);
 // A program that gets the diagnostic and no other; empty where none can be shown.
 llvm::StringRef CodeExample(Code code);
 
+// Returns "-D NAME=VALUE" for a message. Of a long value, which may be a mistake as a whole, it has
+// the beginning, with "..." behind it.
+std::string ShownDefine(const std::string& name, const std::string& value);
+
 }  // namespace cgraph
 
 #endif  // CGRAPH_COMPILER_BASE_DIAGNOSTICS_DIAGNOSTICS_H_

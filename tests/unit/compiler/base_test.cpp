@@ -94,6 +94,16 @@ TEST_CASE("what is shown of a source is short and printable") {
   CHECK(text.find("...xxxx") != std::string::npos);
 }
 
+TEST_CASE("a long value of -D is cut at the end of a character, and a sign says so") {
+  CHECK(ShownDefine("N", "") == "-D N=");
+  CHECK(ShownDefine("m.N", std::string(60, 'x')) == "-D m.N=" + std::string(60, 'x'));
+  CHECK(ShownDefine("N", std::string(61, 'x')) == "-D N=" + std::string(60, 'x') + "...");
+  const std::string begin(59, 'x');
+  CHECK(ShownDefine("N", begin + "\u00e9") == "-D N=" + begin + "...");
+  CHECK(ShownDefine("N", "x" + begin + "\u00e9") == "-D N=x" + begin + "...");
+  CHECK(ShownDefine("N", std::string(61, '\x80')) == "-D N=...");
+}
+
 TEST_CASE("what is shown on a terminal neither moves its cursor nor turns its lines around") {
   CHECK(Printable("a\tb\n\x1b[2J\x07\r\x7f") == "a b\n?[2J???");
   CHECK(Printable("\u00e4 \u2192 \u6f22 \U0001f600 \u200d") ==
