@@ -104,8 +104,7 @@ program::Program Check(syntax::File main, Sources& sources, const CheckOptions& 
                        Diagnostics& diagnostics) {
   check::Checker checker(sources, options, diagnostics);
   checker.program.main = main.source;
-  const bool is_parsed = !diagnostics.has_errors();
-  checker.names_missing = !is_parsed;
+  checker.names_missing = diagnostics.has_errors();
   if (main.items.empty() && !checker.names_missing) {
     diagnostics.Report(Code::kW0302, {main.source, 0, 0}, "this file declares nothing");
   }
@@ -118,7 +117,6 @@ program::Program Check(syntax::File main, Sources& sources, const CheckOptions& 
   ResolveTopologies(checker);
   CheckConstCycles(checker);
   if (!diagnostics.has_errors()) WarnOfGraphsNobodyRuns(checker);
-  if (is_parsed) NoteChosenModules(checker.program, diagnostics);
   return std::move(checker.program);
 }
 

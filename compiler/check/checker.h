@@ -36,9 +36,6 @@ struct Import {
   std::string chosen = {};  // the module by -D; empty: the one that is written
 };
 
-// The bytes of a value of -D that a message shows: it may be a mistake as a whole.
-inline constexpr size_t kMostShown = 60;
-
 // Module: one file. Its names are those that it declares and those that the files it imports
 // declare, but not what these import in turn.
 struct Module {

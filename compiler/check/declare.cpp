@@ -44,7 +44,9 @@ class Declarer {
   void Visit(const syntax::TypeDecl& decl, Range) {
     const NamedTypeId id = AddRow(checker_.program.named_types, checker_.named_types, decl);
     checker_.named_type_progress.Add(Checker::Progress::kNew);
-    if (IsDType(module_.file, decl)) Choose(checker_.program.named_types[id], decl);
+    if (IsDType(module_.file, decl)) {
+      checker_.program.named_types[id].option = OptionOf(decl.name.text);
+    }
     const bool is_known = decl.name.text == "int" || decl.name.text == "float" ||
                           decl.name.text == "str" || decl.name.text == "bytes";
     if (is_known) {
@@ -146,38 +148,15 @@ class Declarer {
     AddName(decl.name, {id, decl.name.range});
   }
 
-  // Returns how -D names a const or dtype of this file: by its name in the named file, behind an
-  // alias in one that the named file imports as that; else not at all. Of several aliases it is the
-  // first that -D uses.
+  // Returns the NAME of -D NAME=VALUE for a declaration of this module: `N` in the named file,
+  // `m.N` in one that it imports as `m`, empty elsewhere. Of several aliases it is the first.
   std::string OptionOf(const std::string& name) const {
     const Module& main = *checker_.modules[0];
     if (&module_ == &main) return name;
-    std::string first;
     for (const Import& import : main.imports) {
-      if (import.module != &module_ || import.unqualified) continue;
-      const std::string option = import.qualifier + "." + name;
-      if (checker_.options.defines.count(option) > 0) return option;
-      if (first.empty()) first = option;
+      if (import.module == &module_ && !import.unqualified) return import.qualifier + "." + name;
     }
-    return first;
-  }
-
-  // Lets -D say which dtype a name stands for.
-  void Choose(NamedType& named, const syntax::TypeDecl& decl) {
-    named.option = OptionOf(named.name);
-    const auto define = checker_.options.defines.find(named.option);
-    if (named.option.empty() || define == checker_.options.defines.end()) return;
-    named.chosen = ParseDType(define->second);
-    if (named.chosen) return;
-    const auto& usual = std::get<syntax::TensorType>(module_.file.types[decl.type].node);
-    std::vector<std::string_view> all;
-    for (const DTypeTraits& each : kDTypeTraits) all.push_back(each.name);
-    checker_.diagnostics.Report(
-        Code::kE0502, named.range,
-        fmt::format("-D {}={}: `{}` stands for a dtype ({}), and the value given is none; there "
-                    "are {}",
-                    named.option, define->second.substr(0, kMostShown), named.name,
-                    DTypeName(usual.dtype), fmt::join(all, " ")));
+    return "";
   }
 
   // Adds a row with nothing but its name and where it was written.
@@ -228,6 +207,116 @@ class Declarer {
   Module& module_;
 };
 
+// DefineReader: finds the const or the name for a dtype that each -D NAME=VALUE gives. A NAME that
+// two files declare changes neither, and of two NAMEs for one declaration none changes it.
+class DefineReader {
+ public:
+  explicit DefineReader(Checker& checker)
+      : checker_(checker), defines_(checker.options.defines) {}
+
+  void Run() {
+    const Module& main = *checker_.modules[0];
+    for (const auto& [option, value] : defines_) Read(option, main, option);
+    for (const Import& import : main.imports) {
+      if (import.unqualified) continue;
+      const std::string prefix = import.qualifier + ".";
+      for (auto define = defines_.lower_bound(prefix);
+           define != defines_.end() && llvm::StringRef(define->first).startswith(prefix);
+           ++define) {
+        Read(define->first, *import.module, define->first.substr(prefix.size()));
+      }
+    }
+    for (const auto& [option, given] : given_) {
+      if (!given.is_wrong && given.dtype.valid()) Choose(option, given.dtype);
+    }
+  }
+
+ private:
+  struct Given {
+    const Module* module = nullptr;
+    NamedTypeId dtype;              // invalid: it is a const
+    Range range;
+    std::string* option = nullptr;  // of its row
+    bool is_wrong = false;          // which is reported
+
+    const char* kind() const { return dtype.valid() ? "dtype" : "const"; }
+  };
+
+  // Reads the option that names `name` of a module, if the module declares it.
+  void Read(const std::string& option, const Module& module, const std::string& name) {
+    const auto found = module.names.find(name);
+    if (found == module.names.end()) return;
+    Given given{.module = &module, .range = found->second.range};
+    if (const auto* constant = std::get_if<ConstId>(&found->second.node)) {
+      given.option = &checker_.program.consts[*constant].option;
+    } else if (const auto* type = std::get_if<NamedTypeId>(&found->second.node)) {
+      given.dtype = *type;
+      given.option = &checker_.program.named_types[*type].option;
+    }
+    if (given.option == nullptr || given.option->empty()) return;  // no const, no name for a dtype
+    const auto [known, is_new] = given_.try_emplace(option, given);
+    if (!is_new) {
+      if (known->second.option != given.option) ReportOfTwo(option, known->second, given);
+      return;
+    }
+    const auto [first, is_first] = used_.try_emplace(given.option, option);
+    if (is_first) {
+      *given.option = option;
+    } else {
+      ReportTwice(first->second, option, name);
+    }
+  }
+
+  void ReportOfTwo(const std::string& option, Given& first, const Given& second) {
+    if (first.is_wrong) return;
+    first.is_wrong = true;
+    const bool same = first.dtype.valid() == second.dtype.valid();
+    checker_.diagnostics
+        .Report(Code::kE0501, Range(),
+                fmt::format("{}: `{}` is a {} of {} and {}of {}; give them two aliases",
+                            ShownDefine(option, defines_.at(option)), option, first.kind(),
+                            first.module->name, same ? "" : fmt::format("a {} ", second.kind()),
+                            second.module->name))
+        .AddNote(first.range, fmt::format("the {} of {}", first.kind(), first.module->name))
+        .AddNote(second.range, fmt::format("the {} of {}", second.kind(), second.module->name));
+  }
+
+  void ReportTwice(const std::string& first, const std::string& second, const std::string& name) {
+    Given& given = given_.at(first);
+    given.is_wrong = given_.at(second).is_wrong = true;
+    checker_.diagnostics
+        .Report(Code::kE0501, Range(),
+                fmt::format("{} and {} give one {}, `{}` of {}; leave one out",
+                            ShownDefine(first, defines_.at(first)),
+                            ShownDefine(second, defines_.at(second)), given.kind(), name,
+                            given.module->name))
+        .AddNote(given.range, "declared here");
+  }
+
+  // Lets -D say which dtype a name stands for.
+  void Choose(const std::string& option, NamedTypeId id) {
+    NamedType& named = checker_.program.named_types[id];
+    const std::string& value = defines_.at(option);
+    named.chosen = ParseDType(value);
+    if (named.chosen) return;
+    const Written<syntax::TypeDecl>& written = checker_.named_types[id];
+    const auto& type = written.module->file.types[written.decl->type];
+    std::vector<std::string_view> all;
+    for (const DTypeTraits& each : kDTypeTraits) all.push_back(each.name);
+    checker_.diagnostics.Report(
+        Code::kE0502, named.range,
+        fmt::format("{}: `{}` stands for a dtype ({}), and the value given is none; there are {}",
+                    ShownDefine(option, value), named.name,
+                    DTypeName(std::get<syntax::TensorType>(type.node).dtype),
+                    fmt::join(all, " ")));
+  }
+
+  Checker& checker_;
+  const std::map<std::string, std::string>& defines_;
+  std::map<std::string, Given> given_;              // by the option
+  std::map<const std::string*, std::string> used_;  // the first option of a row
+};
+
 // Returns the op of std.tensor with that name; `missing` gets the names that do not exist.
 OpId FindOp(const Checker& checker, const char* name, std::vector<std::string>& missing) {
   auto found = checker.tensor->names.find(name);
@@ -242,6 +331,7 @@ OpId FindOp(const Checker& checker, const char* name, std::vector<std::string>& 
 
 void Declare(Checker& checker) {
   for (auto& module : checker.modules) Declarer(checker, *module).Run();
+  DefineReader(checker).Run();
   // Flags are read as if they stood in the named file.
   const Module& main = *checker.modules[0];
   for (Module* flag : {checker.flag.module, checker.topology_flag.module}) {

@@ -95,6 +95,7 @@ class Loader {
     checker_.tensor = LoadTensor();
     ReadScheduleFlag();
     ReadTopologyFlag();
+    ReadAliases(checker_.modules[0]->file);
     // Modules are added at the end while the loop runs.
     for (size_t i = 0; i < checker_.modules.size(); ++i) ResolveImports(*checker_.modules[i]);
     FindCycles();
@@ -186,42 +187,81 @@ class Loader {
       wanted.range = item.range;
       wanted.path = {import->path[0].range.source, import->path.front().range.begin,
                      import->path.back().range.end};
+      program::Alias* alias = nullptr;
       std::string chosen;
       if (&module == checker_.modules[0].get() && import->alias) {
-        chosen = Choose(*import->alias, module.file, wanted);
+        alias = &checker_.program.aliases[aliases_.at(import->alias->text)];
+        chosen = Choose(*alias, wanted);
       }
       const std::string& qualifier = import->alias ? import->alias->text : import->path.back().text;
       const std::vector<const Module*> targets = Find(module, wanted);
       for (const Module* target : targets) {
         module.imports.push_back(
             {target, qualifier, !import->alias.has_value(), item.range, chosen});
+        if (alias && !llvm::is_contained(alias->sources, target->file.source)) {
+          alias->sources.push_back(target->file.source);
+        }
       }
       if (targets.empty()) module.lost.push_back(qualifier);
     }
   }
 
-  // Lets -D name another file where the named one has an alias; returns the value, empty where
-  // there is none.
-  std::string Choose(const syntax::Name& alias, const syntax::File& main, Wanted& wanted) {
-    const std::string usual = llvm::join(wanted.parts, ".");
-    const auto define = checker_.options.defines.find(alias.text);
-    checker_.program.aliases.push_back({alias.text, usual, ""});
-    if (define == checker_.options.defines.end() || DeclaresValue(main, alias.text)) return "";
-    const std::string& text = define->second;
-    std::optional<std::vector<std::string>> parts = PathParts(text);
-    if (!parts || ParseDType(text) || parts->back() == "cgraph") {
-      ReportNoPath(alias, text, usual);
-      return "";
+  // Reads the aliases of the named file, and which modules -D names for them.
+  void ReadAliases(const syntax::File& main) {
+    std::vector<program::Alias>& aliases = checker_.program.aliases;
+    for (const syntax::Item& item : main.items) {
+      const auto* import = std::get_if<syntax::ImportDecl>(&item.node);
+      if (!import || import->path.empty() || !import->alias) continue;
+      const syntax::Name& name = *import->alias;
+      const auto [known, added] = aliases_.try_emplace(name.text, aliases.size());
+      if (added) aliases.push_back({name.text, {}, "", {}});
+      std::vector<program::Alias::Import>& imports = aliases[known->second].imports;
+      std::vector<std::string> parts;
+      for (const syntax::Name& part : import->path) parts.push_back(part.text);
+      std::string module = llvm::join(parts, ".");
+      const bool again = !imports.empty() && imports[0].module == module;
+      if (!again && imports.size() < 2) imports.push_back({std::move(module), name.range});
     }
-    checker_.program.aliases.back() = {alias.text, text, usual};
-    wanted.parts = std::move(*parts);
-    wanted.by = fmt::format("-D {}={}", alias.text, text);
+    for (program::Alias& alias : aliases) {
+      const auto define = checker_.options.defines.find(alias.name);
+      if (define == checker_.options.defines.end() || DeclaresValue(main, alias.name)) continue;
+      ReadChosen(alias, define->second);
+    }
+  }
+
+  // Reads the module that -D names for an alias.
+  void ReadChosen(program::Alias& alias, const std::string& text) {
+    if (alias.imports.size() > 1) {
+      const program::Alias::Import &first = alias.imports[0], &second = alias.imports[1];
+      checker_.diagnostics
+          .Report(Code::kE0501, Range(),
+                  fmt::format("{}: `{}` is an alias of {} and of {}; give them two aliases",
+                              ShownDefine(alias.name, text), alias.name, first.module,
+                              second.module))
+          .AddNote(first.range, fmt::format("the alias of {}", first.module))
+          .AddNote(second.range, fmt::format("the alias of {}", second.module));
+      return;
+    }
+    const std::optional<std::vector<std::string>> parts = PathParts(text);
+    if (!parts || ParseDType(text) || parts->back() == "cgraph") {
+      ReportNoPath(alias, text);
+      return;
+    }
+    alias.chosen = text;
+  }
+
+  // Lets an import read the module that -D names for its alias; returns that module, empty where
+  // it is the written one.
+  static std::string Choose(const program::Alias& alias, Wanted& wanted) {
+    if (alias.chosen.empty() || alias.chosen == alias.imports[0].module) return "";
+    wanted.parts = *PathParts(alias.chosen);
+    wanted.by = fmt::format("-D {}={}", alias.name, alias.chosen);
     wanted.is_written = false;
-    return text;
+    return alias.chosen;
   }
 
   // Reports a value of -D that is no path of a module: a file's path, or a dtype.
-  void ReportNoPath(const syntax::Name& alias, const std::string& text, const std::string& usual) {
+  void ReportNoPath(const program::Alias& alias, const std::string& text) {
     std::string mend;
     llvm::StringRef file = text;
     file.consume_back(".cgraph");
@@ -229,15 +269,15 @@ class Loader {
     std::replace(dotted.begin(), dotted.end(), '/', '.');
     if (ParseDType(text)) {
       mend = fmt::format("; a dtype that the module has a name for is chosen by -D {}.NAME={}",
-                         alias.text, text);
+                         alias.name, text);
     } else if (PathParts(dotted)) {
-      mend = fmt::format("; write -D {}={}", alias.text, dotted);
+      mend = fmt::format("; write -D {}={}", alias.name, dotted);
     }
     checker_.diagnostics.Report(
-        Code::kE0502, alias.range,
-        fmt::format("-D {0}={1}: `{0}` stands for a module ({2}), and the value given is no path "
-                    "of one, as a.b after `import`{3}",
-                    alias.text, text.substr(0, kMostShown), usual, mend));
+        Code::kE0502, alias.imports[0].range,
+        fmt::format("{}: `{}` stands for a module ({}), and the value given is no path of one, as "
+                    "a.b after `import`{}",
+                    ShownDefine(alias.name, text), alias.name, alias.imports[0].module, mend));
   }
 
   std::vector<const Module*> Find(const Module& from, const Wanted& wanted) {
@@ -413,6 +453,7 @@ class Loader {
 
   Checker& checker_;
   std::map<std::string, const Module*> by_path_;
+  std::map<std::string, size_t> aliases_;  // of the named file, into the program's
 };
 
 // Returns the names that the library's files declare, each with its file. The files are not parsed

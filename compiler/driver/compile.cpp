@@ -104,6 +104,20 @@ bool OnlyOfFlags(const Diagnostics& diagnostics) {
   });
 }
 
+// Adds to the first error which modules -D chose, unless it says so itself.
+void NoteChosenModules(const program::Program& program, Diagnostics& diagnostics) {
+  Diagnostic* first = diagnostics.first_error();
+  if (first == nullptr || first->code == Code::kE0501 || first->code == Code::kE0502) return;
+  for (const program::Alias& alias : program.aliases) {
+    const std::string flag = fmt::format("-D {}=", alias.name);
+    if (alias.chosen.empty() || first->message.find(flag) != std::string::npos) continue;
+    const std::string& written = alias.imports[0].module;
+    if (alias.chosen == written) continue;
+    first->AddNote(Range(), fmt::format("`{}` is `{}` by {}{}, and `{}` in the file", alias.name,
+                                        alias.chosen, flag, alias.chosen, written));
+  }
+}
+
 // The phase whose text that is; nothing for the order of a pipeline, which is no phase's text.
 std::optional<Phase> TextOf(EmitKind kind) {
   if (kind == EmitKind::kScheduleCsv || kind == EmitKind::kTransportsCsv) return std::nullopt;
@@ -289,11 +303,11 @@ std::optional<program::Program> Phases::ReadSources() {
   result_.read = FilesOf(sources_);
   clock_.Done("check");
   if (!diagnostics_.has_errors()) Validate(program);
-  if (!Finish(Phase::kProgram, [&](auto& out) { Print(program, out); })) return std::nullopt;
   return program;
 }
 
 std::optional<graph::Module> Phases::MakeGraph(const program::Program& program) {
+  if (!Finish(Phase::kProgram, [&](auto& out) { Print(program, out); })) return std::nullopt;
   if (program.topology) {
     result_.topology =
         ElaborateTopology(program, {.defines = options_.defines, .limits = options_.limits},
@@ -367,6 +381,7 @@ Compilation Phases::Run() {
   const std::optional<program::Program> program = ReadSources();
   if (!program) return std::move(result_);
   const std::optional<graph::Module> module = MakeGraph(*program);
+  NoteChosenModules(*program, diagnostics_);
   if (!module) return std::move(result_);
   const std::optional<Schedules> schedules = MakeSchedules(*module);
   if (schedules && NeedsPlan()) EmitAndProve(*module, *schedules);

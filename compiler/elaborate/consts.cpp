@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -22,13 +23,6 @@ bool IsWhole(llvm::StringRef text) {
   return !text.empty() && text.find_first_not_of("0123456789") == llvm::StringRef::npos;
 }
 
-// Shows `-D NAME=text` in a message; the text may be long, and be a mistake as a whole.
-std::string Shown(const std::string& name, const std::string& text) {
-  constexpr size_t kMaxShown = 60;
-  const bool cut = text.size() > kMaxShown;
-  return fmt::format("-D {}={}{}", name, text.substr(0, kMaxShown), cut ? "..." : "");
-}
-
 // Returns the value that `-D NAME=text` gives, of the kind that the const usually has.
 std::optional<Value> DefinedValue(ElaborationContext& elaboration, const program::Const& constant,
                                   const std::string& text, const Value& usual) {
@@ -44,8 +38,9 @@ std::optional<Value> DefinedValue(ElaborationContext& elaboration, const program
   if (usual.As<bool>() && (text == "true" || text == "false")) return Value(text == "true");
   if (usual.As<std::string>()) return Value(text);
   Report(elaboration, Code::kE0502, constant.range,
-         fmt::format("{}: `{}` is {} ({}), and the value given is {}", Shown(constant.option, text),
-                     constant.name, KindText(usual), ScalarText(usual),
+         fmt::format("{}: `{}` is {} ({}), and the value given is {}",
+                     ShownDefine(constant.option, text), constant.name, KindText(usual),
+                     ScalarText(usual),
                      usual.As<int64_t>() && IsWhole(digits) ? "beyond 64 bits" : "not"));
   return std::nullopt;
 }
@@ -59,6 +54,20 @@ std::string Listed(const std::vector<std::string>& names) {
                      names.size() > kMost ? ", ..." : "");
 }
 
+// Returns the consts and the names for dtypes that the files of an alias declare.
+std::vector<std::string> NamesOf(const program::Program& program, const program::Alias& alias) {
+  std::vector<std::string> names;
+  std::set<std::string> known;  // two files may declare the same name
+  const auto add = [&](const auto& row) {
+    const bool is_of_alias = llvm::is_contained(alias.sources, row.range.source);
+    if (row.option.empty() || !is_of_alias || !known.insert(row.name).second) return;
+    names.push_back(row.name);
+  };
+  llvm::for_each(program.consts, add);
+  llvm::for_each(program.named_types, add);
+  return names;
+}
+
 // Reports a -D that names nothing. What a file that has an alias declares is meant behind a dot.
 void ReportUnknown(ElaborationContext& elaboration, const std::string& name,
                    const std::string& text, std::vector<std::string> names) {
@@ -66,16 +75,18 @@ void ReportUnknown(ElaborationContext& elaboration, const std::string& name,
   for (const program::Alias& alias : elaboration.program.aliases) {
     const std::string prefix = alias.name + ".";
     if (!llvm::StringRef(name).startswith(prefix)) continue;
-    file = "`" + alias.module + "`";
+    const bool is_of_one = alias.imports.size() == 1;
+    const std::string& module = is_of_one ? alias.imports[0].module : alias.name;
+    file = fmt::format("`{}`", alias.chosen.empty() ? module : alias.chosen);
     kinds = "const or dtype";
     rest = name.substr(prefix.size());
-    llvm::erase_if(names, [&](auto& each) { return !llvm::StringRef(each).startswith(prefix); });
-    for (std::string& each : names) each = each.substr(prefix.size());
+    names = NamesOf(elaboration.program, alias);
   }
   const auto qualified =
       llvm::find_if(names, [&](auto& each) { return llvm::StringRef(each).endswith("." + name); });
   Report(elaboration, Code::kE0501, Range(),
-         fmt::format("{}: {} has no {} `{}`{}; it has {}", Shown(name, text), file, kinds, rest,
+         fmt::format("{}: {} has no {} `{}`{}; it has {}", ShownDefine(name, text), file, kinds,
+                     rest,
                      qualified != names.end() ? fmt::format(" (did you mean `{}`?)", *qualified)
                                               : DidYouMeanHint(rest, names),
                      Listed(names)));
@@ -107,8 +118,8 @@ void EvaluateConsts(ElaborationContext& elaboration) {
   }
   for (const program::Alias& alias : program.aliases) {
     names.push_back(alias.name);
-    if (!alias.instead.empty()) {
-      elaboration.module.parameters.emplace_back(alias.name, alias.module);
+    if (!alias.chosen.empty()) {
+      elaboration.module.parameters.emplace_back(alias.name, alias.chosen);
     }
   }
   for (const auto& [name, text] : elaboration.options.defines) {

@@ -229,7 +229,6 @@ graph::Module Elaborate(const program::Program& program, const ElaborateOptions&
     elaborate::ElaborateProgram(elaboration);
     module = std::move(elaboration.module);
     elaborate::BlameDefines(program, options, diagnostics);
-    NoteChosenModules(program, diagnostics);
   });
   return module;
 }

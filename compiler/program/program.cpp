@@ -67,18 +67,3 @@ bool IsTrained(const Program& program, ActorId actor) {
 }
 
 }  // namespace cgraph::program
-
-namespace cgraph {
-
-void NoteChosenModules(const program::Program& program, Diagnostics& diagnostics) {
-  Diagnostic* first = diagnostics.first_error();
-  if (first == nullptr || first->code == Code::kE0501 || first->code == Code::kE0502) return;
-  for (const program::Alias& alias : program.aliases) {
-    const std::string flag = "-D " + alias.name + "=";
-    if (alias.instead.empty() || first->message.find(flag) != std::string::npos) continue;
-    first->AddNote(Range(), "`" + alias.name + "` is `" + alias.module + "` by " + flag +
-                                alias.module + ", and `" + alias.instead + "` in the file");
-  }
-}
-
-}  // namespace cgraph

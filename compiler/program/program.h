@@ -13,7 +13,6 @@
 #include <variant>
 #include <vector>
 
-#include "compiler/base/diagnostics/diagnostics.h"
 #include "compiler/base/ids.h"
 #include "compiler/base/operators.h"
 #include "compiler/base/source.h"
@@ -65,7 +64,8 @@ struct Const {
   TypeId type;  // may be invalid
   ExprId value;
   Table<LocalId, Local> locals;  // of comprehensions in the value
-  std::string option;            // the name by which -D replaces the value; empty: it stays
+  // The NAME of -D NAME=VALUE that replaces the value, of several the one that is used; or empty.
+  std::string option;
   Range range;
 };
 // type Layer(d: int) = (up: f32[d, d], bias: f32[d]): what uses of the name stand for, over its own
@@ -76,14 +76,20 @@ struct NamedType {
   Table<LocalId, Local> locals;       // the parameters, then what comprehensions bind
   TypeId type;
   Range range;
-  std::string option;                 // of a name for a dtype: how -D says which; else empty
+  std::string option;                 // of a name for a dtype: as that of a const; else empty
   std::optional<DType> chosen;        // by -D
 };
 // import dense as weights, in the named file; -D weights=q4_1 names another module.
+// Several imports may have one alias.
 struct Alias {
+  struct Import {
+    std::string module;  // as it is written: "dense"
+    Range range;         // of the alias
+  };
   std::string name;
-  std::string module;   // that it names: "dense"
-  std::string instead;  // the module that the file imports, where -D names another; else empty
+  std::vector<Import> imports;    // of each module one; of more than two modules the first two
+  std::string chosen;             // the module that -D names; empty: none
+  std::vector<SourceId> sources;  // files that the alias stands for
 };
 // transport fast = shm(capacity: 4)
 struct NamedTransport {
@@ -394,9 +400,6 @@ void Print(const program::Program& program, llvm::raw_ostream& out);
 // "f32[n <= B, 64]", for dumps and messages; `signature` names dimension variables and generics.
 std::string TypeText(const program::Program& program, const program::Signature& signature,
                      program::TypeId type);
-
-// Adds to the first error which modules -D chose, unless it says so itself.
-void NoteChosenModules(const program::Program& program, Diagnostics& diagnostics);
 
 // CHECKs what Check promises: every id in range and of its own body, every call's target there.
 void Validate(const program::Program& program);

@@ -590,6 +590,8 @@ def usage(cgc):
     cgc.write("three.cgraph", "const N = 3\n")
     cgc.write("over.cgraph",
               "import two as m\ngraph g(x: f32[m.N]) -> f32[m.N] { return x }\n")
+    cgc.write("again.cgraph", "import two as m\nimport three as m\nimport two as n\n"
+              "graph g(x: f32[n.N]) -> f32[n.N] { return x }\n")
     for flags, n in (([], 2), (["-D", "m=three"], 3), (["-D", "m.N=4"], 4)):
         cgc("check", "over.cgraph", *flags)
         for words in (["compile", "--emit", "graph"], ["simulate", "--emit", "graph"],
@@ -624,6 +626,9 @@ def usage(cgc):
             (2, "which -D m=tow names (did you mean `two`?)", "check over.cgraph -D m=tow"),
             (2, "`m` stands for a module (two), and", "check over.cgraph -D m=two.cgraph"),
             (2, "`two` has no const or dtype `M`; it has N", "check over.cgraph -D m.M=3"),
+            (2, "`m.N` is a const of two and of three; give", "check again.cgraph -D m.N=3"),
+            (2, "`m` is an alias of two and of three; give", "check again.cgraph -D m=two"),
+            (2, "-D m.N=3 and -D n.N=4 give one const", "check again.cgraph -D m.N=3 -D n.N=4"),
             (2, "-D N=x", "check g.cgraph -D N=x"),
             (2, "no graph `h`", "check g.cgraph --graph h"),
             (2, "--graph h", "viz g.cgplan --graph h"),
