@@ -2,14 +2,14 @@
 import json
 import os
 import pathlib
+import shlex
 import sys
 
-import numpy as np
-
 HERE = pathlib.Path(__file__).resolve().parent
-ROOT = HERE.parents[1]
+ROOT = HERE.parent.parent
 FOLDER = ROOT / "build" / "smollm2"
 POSITIONS = 2048  # of the cache, unless S says otherwise
+WEIGHTS = "q4_1"  # the format of weights unless another is asked for
 # The formats of weights, and what the program is told of each.
 FORMATS = {"f32": {}, "f16": {"weights.Weight": "f16"}, "bf16": {"weights.Weight": "bf16"},
            "q8_0": {"weights": "q8_0"}, "q4_1": {"weights": "q4_1"}}
@@ -24,6 +24,20 @@ def expect_modules(*names):
             python = ROOT / "build" / "python-venv" / "bin" / "python3"
             sys.exit(f"{sys.executable} has no module {name}; scripts/setup --chat installs it "
                      f"into build/python-venv, so run this by {os.path.relpath(python)}")
+
+
+expect_modules("numpy")
+import numpy as np  # noqa: E402
+
+
+def missing(folder, weights):
+    """A sentence on the first file that the folder lacks of what the model needs; else None."""
+    for name in ("config.json", "tokenizer.json", "chat_template.jinja",
+                 f"{weights}/model.safetensors"):
+        if not (folder / name).is_file():
+            made_by = shlex.join([sys.executable, os.path.relpath(HERE / "fetch.py"), "--to",
+                                  str(folder), "--weights", weights])
+            return f"there is no {folder / name}; this makes it: {made_by}"
 
 
 def read_config(folder):
@@ -47,7 +61,7 @@ def package(build):
         import cgraph
     except ImportError as error:
         sys.exit(f"{sys.executable} has no package cgraph in {build / 'python'} ({error}); "
-                 "scripts/setup --chat builds it")
+                 "scripts/setup --chat builds it, and --build names another build folder")
     return cgraph
 
 
@@ -95,7 +109,7 @@ class Model:
     """The program with weights. It has seen some tokens, `seen` of them, and names the most likely
     one after them, `next`."""
 
-    def __init__(self, folder=FOLDER, weights="f32", build=ROOT / "build" / "release", defines=(),
+    def __init__(self, folder=FOLDER, weights=WEIGHTS, build=ROOT / "build" / "release", defines=(),
                  **engine):
         """`folder`: what fetch.py made, with weights of this format; `build`: the folder with the
         Python package; `defines`: consts of the program; `engine`: arguments of cgraph.Engine."""
@@ -114,14 +128,16 @@ class Model:
         self.engine.restart()
         self.seen, self.next = 0, None
 
-    def answer(self, tokens, most=None):
+    def answer(self, tokens, most=None, stopped=lambda: False):
         """Sees tokens and yields those that follow: until the one comes that ends an answer, which
         it does not yield, until there are `most`, or until the cache is full. The last one is not
-        seen."""
+        seen. Where `stopped()`, it sees no further part of many tokens, and yields nothing."""
         last = (len(tokens) - 1) // self.at_once * self.at_once
         for i in range(0, last, self.at_once):
             self.engine.prefill(np.array(tokens[i:i + self.at_once], np.int64))
             self.seen += self.at_once
+            if stopped():
+                return
         most = min(most or self.positions, self.room() - len(tokens[last:]) + 1)
         rounds = self.engine.answer.rounds(np.array(tokens[last:], np.int64), most - 1)
         seen = len(tokens[last:])

@@ -10,7 +10,11 @@ import argparse
 import contextlib
 import importlib.util
 import io
+import os
 import pathlib
+import pty
+import select
+import signal
 import subprocess
 import sys
 import tempfile
@@ -25,7 +29,7 @@ import checkpoints  # noqa: E402
 import expectations  # noqa: E402
 import fetch  # noqa: E402
 from expectations import expect, says  # noqa: E402
-from model import FORMATS, Model, Text  # noqa: E402
+from model import FORMATS, WEIGHTS, Model, Text, missing  # noqa: E402
 from reference import NumPyModel, greedy, load  # noqa: E402
 
 SKIPPED = 77
@@ -220,7 +224,7 @@ def conversation(folder, build):
     talk = chat.Conversation(text, model, system="be brief")
     seen = []
     answer_of = model.answer
-    model.answer = lambda tokens, most: (seen.extend(tokens), answer_of(tokens, most))[1]
+    model.answer = lambda tokens, *more: (seen.extend(tokens), answer_of(tokens, *more))[1]
     for question, most in [("hello", 7), ("what the hell?", 20), ("日本 5", 1), ("", 9)]:
         counts = {}
         answer = list(talk.ask(question, most, counts))
@@ -249,8 +253,16 @@ def conversation(folder, build):
         list(talk.ask("hello " * 300, 4, {}))
         expect(False, "a question that is too long is not refused")
     except chat.TooLong as error:
-        says(str(error), "the cache has room for 400 more of 400", "-D S=800")
-    list(talk.ask("hello", 400, {}))  # until the cache is full, or the end
+        says(str(error), "the cache has room for 400 more of 400; a shorter one fits, -D S=1024 ")
+    list(talk.ask("hello", 9, {}))
+    said, counts = list(talk.messages), {}
+    found = list(talk.ask("hello " * 30, 9, counts, stopped=lambda: True))  # in parts
+    expect(found == [] and counts["forgotten"] and talk.messages == said, f"{counts}")
+    seen.clear()
+    list(talk.ask("5", 400, counts))  # until the cache is full, or the end
+    whole = text.chat([*said, {"role": "user", "content": "5"}])
+    expect(seen == text.tokens(whole), f"{text.tokenizer.decode(seen)}, not {whole}")
+    expect(not counts["forgotten"] and len(talk.messages) == 5, f"{talk.messages}")
     model.engine.close()
 
 
@@ -264,31 +276,92 @@ def pieces(folder):
 
 
 def command(folder, build):
-    def run(*words, stdin=""):
-        return subprocess.run([sys.executable, EXAMPLE / "chat.py", "--folder", folder, "--build",
-                               build, *words], input=stdin, capture_output=True, text=True)
+    program = [sys.executable, EXAMPLE / "chat.py", "--folder", folder, "--build", build]
 
-    done = run("hello", "--max-tokens", "5", "-D", "T=3", "-D", "P=2")
+    def run(*words, stdin="", **environment):
+        return subprocess.run([*program, *words], input=stdin, capture_output=True, text=True,
+                              errors="surrogateescape", env={**os.environ, **environment})
+
+    done = run("hello", "--max-tokens", "5", "-D", "T=3", "-D", "P=2", "--processes", "2")
     expect(done.returncode == 0, "chat.py fails", done.stderr)
     says(done.stderr, "tokens read in", "after the start")
-    done = run("--max-tokens", "4", "-D", "S=64", stdin="hello\n\n/new\nhello\n" + "t" * 99 + "\n")
+    done = run("--max-tokens", "4", "-D", "S=64", "-D", "N=8",
+               stdin="hello\n\n/new\nhello\n" + "t" * 99 + "\n/what\n/quit\nhello\n")
     expect(done.returncode == 0, "a chat fails", done.stderr)
-    answers = done.stdout.split("> ")
-    expect(answers[1] == answers[4] != "", f"other answers in a new chat: {answers}")
-    says(done.stderr, "the cache has room for", "/new")
+    first, second = done.stdout.splitlines()
+    expect(first == second != "", f"other answers in a new chat: {first!r}, {second!r}")
+    expect(done.stdout.endswith(first + "\n") and ">" not in done.stdout, f"{done.stdout!r}")
+    says(done.stderr, "the cache has room for", "/new there", "[reading ", "/quit or Ctrl-D ends")
+    # Bytes that are no UTF-8, and an output that has ASCII alone.
+    for words, stdin in [(["h\udcffllo", "--system", "\udcff"], ""), ([], "h\udcffllo\n")]:
+        done = run("--max-tokens", "9", *words, stdin=stdin, PYTHONIOENCODING="ascii")
+        expect(done.returncode == 0, f"{words} {stdin!r}", done.stderr)
+    bare = folder / "bare"  # has weights and no tokenizer
+    bare.mkdir()
+    for name in ("q4_1", "config.json"):
+        (bare / name).symlink_to(folder / name)
     for words, code, what in [
-            (["t" * 99, "-D", "S=64"], 1, "the cache has room for 64 more of 64"),
+            (["t" * 99, "-D", "S=64"], 1, "the cache has room for 64 more of 64; a shorter one "
+             "fits, -D S=512 makes more"),
             (["x", "-D", "T"], 2, "T is not NAME=VALUE"), (["x", "-D", "T=4"], 1, "too few for 4"),
             (["x", "--max-tokens", "0"], 2, "0 is no number of 1 or more"),
-            (["x", "-D", "Q=4"], 1, "`Q`")]:
+            (["x", "-D", "Q=4"], 1, "`Q`"), (["x", "-D", "weights=q4_1"], 2, "use --weights q4_1"),
+            (["x", "-D", "weights.Weight=bf16"], 2, "use --weights bf16"),
+            (["x", "--processes", "some"], 1, "some"),
+            (["x", "--build", "nowhere"], 1, "no package cgraph in nowhere/python"),
+            (["x", "--folder", "nowhere"], 1, "there is no nowhere/config.json; this makes it: "),
+            (["x", "--folder", bare], 1, f"there is no {bare / 'tokenizer.json'}; this makes it")]:
         done = run(*words)
         expect(done.returncode == code and "Traceback" not in done.stderr,
                f"chat.py {words}: {done.returncode}", done.stderr)
         says(done.stderr, what)
+    expect(not pathlib.Path("nowhere").exists(), "a folder that is not there is made")
+    ends(program)
+    on_a_terminal(program)
+
+
+def ends(program):
+    """An output that nothing reads, and Ctrl-C beside a terminal, end the chat without a trace."""
+    with subprocess.Popen([*program, "hello"], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE) as chats:
+        chats.stdout.close()
+        said = chats.stderr.read()
+        expect(chats.wait() == 141 and said == b"", f"{chats.returncode}, {said}")
+    with subprocess.Popen(program, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as chats:
+        chats.stdin.write(b"/help\n")
+        chats.stdin.flush()
+        chats.stderr.readline()
+        chats.send_signal(signal.SIGINT)
+        said = chats.stderr.read()
+        expect(chats.wait() == 130 and said == b"", f"{chats.returncode}, {said}")
+
+
+def on_a_terminal(program):
+    """The first line says the commands; Ctrl-C drops a line, Ctrl-D ends."""
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(program, stdin=theirs, stdout=theirs, stderr=subprocess.PIPE,
+                          env={**os.environ, "TERM": "dumb"}) as chats:
+        says(chats.stderr.readline().decode(), "/new", "/help", "/quit")
+
+        def wait_for(what):
+            said = b""
+            while not said.endswith(what):
+                expect(select.select([ours], [], [], 60)[0], f"{said} after 60 s, not {what}")
+                said += os.read(ours, 1000)
+
+        wait_for(b"> ")
+        os.write(ours, b"hel")
+        wait_for(b"hel")
+        chats.send_signal(signal.SIGINT)
+        wait_for(b"\n> ")
+        os.write(ours, b"\x04")
+        expect(chats.wait() == 0, "Ctrl-D", chats.stderr.read().decode())
+    os.close(theirs)
+    os.close(ours)
 
 
 def real_weights(build):
-    if not (fetch.FOLDER / "f32" / "model.safetensors").exists():
+    if missing(fetch.FOLDER, WEIGHTS):
         print("SKIPPED: the real weights: examples/smollm2/fetch.py has not fetched them")
         return
     done = subprocess.run([sys.executable, EXAMPLE / "check.py", "--quick", "--build", build],
