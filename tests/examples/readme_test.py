@@ -20,7 +20,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 SKIPPED = 77
 BLOCK = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # Weights without which the blocks of an example's README are not run.
-WEIGHTS = {"smollm2": "build/smollm2/f32/model.safetensors"}
+WEIGHTS = {"smollm2": "build/smollm2/q4_1/model.safetensors"}
 INSTALLS = re.compile(r"^(scripts/setup|pip install)\b.*$", re.MULTILINE)
 
 
