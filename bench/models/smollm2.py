@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """SmolLM2-135M, by cgraph, by PyTorch's transformers and by llama.cpp on the same cores, in turn,
 as far as this Python has them: the tokens of an answer, one after the other, or a prompt of about
-so many tokens.
+as many tokens as are asked for.
 
   build/python-venv/bin/python bench/models/smollm2.py [prompt [233]] [--rounds 20]
 

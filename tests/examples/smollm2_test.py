@@ -166,7 +166,9 @@ def rounded_activations(folder, build):
         prompt = np.random.default_rng(seed).integers(0, len(vocabulary()), 9)
         expected, leads = greedy(NumPyModel(weights, config, activations="bf16"), prompt, 80)
         unrounded, _ = greedy(NumPyModel(weights, config), prompt, 80)
-        first = [a == b for a, b in zip(expected, unrounded)].index(False)
+        same = [a == b for a, b in zip(expected, unrounded)]
+        expect(False in same, "rounding changes no token")
+        first = same.index(False)
         expect(leads[first] > 0.03, f"rounding makes little of a difference, {leads[first]}")
         for defines, most in (({}, 0), ({"T": 3, "P": 2}, 8)):
             model = Model(folder, "bf16", build, {"S": 90, "Activation": "bf16", **defines})
@@ -174,7 +176,8 @@ def rounded_activations(folder, build):
                      for tokens in [prompt, *([token] for token in expected[:-1])]]
             model.engine.close()
             others = [lead for a, b, lead in zip(found, expected, leads) if a != b and lead > 0.03]
-            expect(len(others) <= most, f"seed {seed}, {defines}: other tokens, by {others}")
+            expect(len(others) <= most and max(others, default=0) < 0.6,  # 0.4 was seen
+                   f"seed {seed}, {defines}: other tokens, by {others}")
 
 
 def faults(folder, build):
