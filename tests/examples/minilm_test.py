@@ -28,7 +28,7 @@ PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "a", "graph", "##s", "##ical", "dr
           "naive", "$", "5", "日", "本"]
 LAYERS, HEADS, WIDTH, INNER, WORDS, POSITIONS = 2, 4, 32, 128, 100, 64
 SIZES = {"LAYERS": LAYERS, "HEADS": HEADS, "E": WIDTH // HEADS, "WORDS": WORDS,
-         "POSITIONS": POSITIONS, "SCALE": (WIDTH // HEADS)**-0.5}
+         "POSITIONS": POSITIONS}
 TEXTS = ["graphs", "a graph, drawing", "", "graphical drawings " * 9, "a " * 29 + "graph"]
 
 

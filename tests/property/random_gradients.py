@@ -143,7 +143,7 @@ DTYPES = {"f64": (np.dtype(np.float64), 1e-11), "f32": (np.dtype(np.float32), 3e
 COLLECTIVES = ["all_reduce", "reduce", "broadcast", "all_gather", "reduce_scatter", "scatter",
                "gather", "all_to_all", "barrier"]
 RECOMPUTED = ["forward", "mix", "two", "deep", "more", "keep", "curved", "normal", "turned"]
-UNUSED = [flag for code in ("W0301", "W0501", "W0506") for flag in ("--no-warn", code)]
+UNUSED = [flag for code in ("W0301", "W0501", "W0506", "W0512") for flag in ("--no-warn", code)]
 IMPORTS = "".join(f"import std.{m}\n" for m in ("tensor", "nn", "optim", "schedules"))
 SCHEDULES = "schedule whole { prefer backward > forward }\n" \
             "schedule halves { prefer backward_input > backward_weight }\n"
