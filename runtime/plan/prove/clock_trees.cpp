@@ -90,8 +90,8 @@ bool ClockTrees::LeafCovers(Clock a, Clock b) const {
   return covers;
 }
 
-// Joins into `to`'s own node where `to` is its only user, so that joining many makes few nodes; else
-// shares a node of one of both, or makes one.
+// Joins into `to`'s own node where `to` is its only user, so that joining many makes few nodes.
+// Else shares a node of one of both, or makes one.
 void ClockTrees::JoinTree(Clock& to, Clock from, int height) {
   if (IsEmpty(from) || from.root == to.root || !IsOwn(to, height)) {
     const Union joined = Joined(to, from, height);
