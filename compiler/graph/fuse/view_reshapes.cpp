@@ -31,10 +31,11 @@ std::vector<SymbolId> SymbolsOf(const Type& type) {
 }
 
 // Returns whether an op makes the same elements in the same order: a permutation does where only
-// dimensions of 1 change their places.
+// dimensions of 1 change their places. A program may declare ops of any shape with these kernels.
 bool Reshapes(const Graph& graph, const Op& op) {
-  if (op.kernel == "reshape") return op.operands.size() == 1;
-  if (op.kernel != "permute" || op.operands.size() != 1 || op.attributes.size() != 1) return false;
+  if (op.operands.size() != 1 || op.results.size() != 1 || op.effect || op.fails) return false;
+  if (op.kernel == "reshape") return true;
+  if (op.kernel != "permute" || op.attributes.size() != 1) return false;
   const std::vector<graph::Dim>& dims = graph.values[op.operands[0].value].type.dims;
   const auto* order = std::get_if<std::vector<int64_t>>(&op.attributes[0].value);
   if (order == nullptr || order->size() != dims.size()) return false;
