@@ -16,6 +16,7 @@ namespace cgraph::engine {
 
 // What the parts of comms are ends of. The channels and collectives themselves are the graph's.
 struct Communications {
+  // End: what load knows of a part of a comm, the end of a message or a member of a collective.
   struct End {
     transport::Collective* collective = nullptr;
     uint32_t number = 0;  // of a message in a round, or of the collective's member
