@@ -65,7 +65,7 @@ class Writer {
   void Line(fmt::format_string<Args...> form, Args&&... args) {
     text_ +=
         fmt::format("{}\n{{\"pid\": {}, \"tid\": {}, ", text_.empty() ? "" : ",", process_, lane_);
-    fmt::format_to(std::back_inserter(text_), form, std::forward<Args>(args)...);
+    text_ += fmt::format(form, std::forward<Args>(args)...);
     text_ += '}';
   }
 

@@ -28,7 +28,7 @@ class Listing {
   template <typename... Args>
   void Line(int indent, fmt::format_string<Args...> format, Args&&... args) {
     out_.append(static_cast<size_t>(indent) * 2, ' ');
-    fmt::format_to(std::back_inserter(out_), format, std::forward<Args>(args)...);
+    out_ += fmt::format(format, std::forward<Args>(args)...);
     out_ += '\n';
   }
 
