@@ -2,7 +2,7 @@
 //
 // A backend serves the devices of one kind of machinery for one engine. It says of each device of a
 // plan whether it serves that device and, if not, why. The registry holds a maker per backend; an
-// engine makes all backends and asks them in turn, the last registered first.
+// engine makes those that its devices may need and asks them in turn, the last registered first.
 #ifndef CGRAPH_RUNTIME_DEVICE_BACKENDS_H_
 #define CGRAPH_RUNTIME_DEVICE_BACKENDS_H_
 

@@ -213,7 +213,8 @@ uint64_t CompleteIn(const TraceLog& log, uint32_t graph, const StepList& program
   return 0;
 }
 
-// Keeps the first executions of a trace, as many as have all their events (`complete`) and fit.
+// Keeps the first executions of a trace: those before `complete` have all their events, of them as
+// many as fit. The first one stays in any case.
 void KeepFirst(uint64_t complete, plan::GraphTrace& trace) {
   std::map<uint64_t, size_t> events_of;  // by execution
   for (const plan::TraceEvent& event : trace.events) ++events_of[event.execution];
@@ -225,7 +226,7 @@ void KeepFirst(uint64_t complete, plan::GraphTrace& trace) {
     ++end;
   }
   if (end == events_of.end()) return;
-  if (end == events_of.begin()) ++end;  // one is better than none
+  if (end == events_of.begin()) ++end;  // a part of one is better than nothing
   const uint64_t first_left_out = end == events_of.end() ? UINT64_MAX : end->first;
   trace.only_first = static_cast<uint64_t>(std::distance(events_of.begin(), end));
   std::erase_if(trace.events, [&](const auto& at) { return at.execution >= first_left_out; });

@@ -89,7 +89,7 @@ template <bool kMeasured>
   if (well) {
     // The kernel may take long, or never return: a report must say where. What is not a kernel
     // leaves the position as it is, which spares a store for each short step.
-    inbox_->SetStep(at.graph, at.step, true);
+    inbox_->SetStep(at.graph, at.step, /*running=*/true);
     const uint64_t start = kMeasured ? Now() : 0;
     well = step.kernel->Run({operands, step.inputs}, {operands + step.inputs, step.outputs},
                             scratch_, error_);

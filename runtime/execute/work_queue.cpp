@@ -52,7 +52,7 @@ bool WorkQueue::Begin() {
   return true;
 }
 
-[[gnu::always_inline]] inline void WorkQueue::NextRound() {
+[[gnu::always_inline]] inline void WorkQueue::EndEntry() {
   Track& track = *at_.track;
   ++track.round;
 #if CGRAPH_ASSERTS
@@ -80,14 +80,14 @@ bool WorkQueue::AdvanceSteps() {
   const uint32_t begun = at_.step;
   switch (runner_.RunAll<kMeasured>(at_)) {
     case StepRunner::Outcome::kPending:
-      inbox_.SetStep(at_.graph, at_.step, false);
+      inbox_.SetStep(at_.graph, at_.step, /*running=*/false);
       return at_.step != begun;
     case StepRunner::Outcome::kFailed:
       ++at_.step;  // the driver looks up: its caller may want to know at once
       return true;
     case StepRunner::Outcome::kDone: break;
   }
-  NextRound();
+  EndEntry();
   inbox_.SetDone(issued_);  // the frame may be another execution's from here on
   inbox_.NotifyDriver();
   return true;
@@ -123,9 +123,10 @@ Status WorkQueue::Record() {
   return Status::Ok();
 }
 
-// Goes on issuing the entry in progress; true when all of it is issued. A step that waits for the
-// host stops all that is behind it in the certificate, also steps of other queues: another order of
-// issue could put a stream's wait before the signal that ends it (docs/runtime.md, "GPUs").
+// Goes on issuing the entry in progress; true when all of it is issued. A step at which this thread
+// has to wait, a wait or a comm of its own, stops all that is behind it in the certificate, also
+// steps of other queues: another order of issue could put a stream's wait before the signal that
+// ends it (docs/runtime.md, "GPUs").
 bool WorkQueue::IssueSteps() {
   const StepList& program = *at_.track->program;
   const uint32_t count = static_cast<uint32_t>(program.steps.size());
@@ -143,17 +144,17 @@ bool WorkQueue::IssueSteps() {
       continue;
     }
     if (step.queue != 0) {
-      if (step.native) inbox_.SetStep(at_.graph, at_.step, true);  // it may hang
+      if (step.native) inbox_.SetStep(at_.graph, at_.step, /*running=*/true);  // it may hang
       queues_.Issue(step, at_.tag(), program, at_.FrameOf(step.lag));
       if (step.native) inbox_.SetIdle();
       continue;
     }
     if (runner_.RunOne(at_) == StepRunner::Outcome::kPending) {
-      inbox_.SetStep(at_.graph, at_.step, false);
+      inbox_.SetStep(at_.graph, at_.step, /*running=*/false);
       return false;
     }
   }
-  NextRound();
+  EndEntry();
   // Now `issued_` is this entry's number, counted from 1: what its queues signal behind it.
   queues_.EndEntry(issued_);
   return true;
@@ -175,7 +176,7 @@ bool WorkQueue::IssueComms() {
     const uint32_t waiting = IssuePass(kPasses[comms_pass_]);
     at_.step = first;
     if (waiting != count) {
-      inbox_.SetStep(at_.graph, first + waiting, false);
+      inbox_.SetStep(at_.graph, first + waiting, /*running=*/false);
       return false;
     }
     ++comms_pass_;

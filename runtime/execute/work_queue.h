@@ -80,7 +80,7 @@ class alignas(128) WorkQueue {
   uint32_t IssuePass(transport::Pass pass);
   bool FinishEntries();
   bool Begin();
-  void NextRound();
+  void EndEntry();
 
   const uint32_t index_;
   std::vector<Track> tracks_;  // per graph; complete before other threads look (Positions)

@@ -120,7 +120,8 @@ Status MakePrograms(GraphPreparation& g) {
   return Status::Ok();
 }
 
-Status TellDevices(const GraphPreparation& g) {
+// Tells each device how the graph lies in memory, before anything of it is issued there.
+Status DescribeGraphToDevices(const GraphPreparation& g) {
   device::GraphLayout layout;
   layout.graph = g.out.index;
   layout.setters = g.poison_flags.setters;
@@ -154,7 +155,7 @@ Status PrepareGraph(const LoadContext& context, const LoadedPlan& loaded, Loaded
   CGRAPH_RETURN_IF_ERROR(MakePrograms(g));
   CGRAPH_RETURN_IF_ERROR(g.operands.Fill(*loaded.arenas, *loaded.devices.front(), *loaded.heap,
                                          loaded.view, graph.index, graph));
-  return TellDevices(g);
+  return DescribeGraphToDevices(g);
 }
 
 }  // namespace cgraph::engine

@@ -136,6 +136,8 @@ std::string MethodCall::WrongBooleans(std::span<const Tensor> outputs) const {
   return "";
 }
 
+// In the order of `cgraph_call`: arguments; results; then the states that the method reads and
+// those that it writes.
 void MethodCall::Fill(std::span<const Tensor> inputs, std::span<const Tensor> outputs,
                       DLDevice device) {
   arguments_.Clear(), results_.Clear(), states_.Clear();

@@ -38,9 +38,9 @@ class Views {
 };
 
 // MethodOperands: what a method is given, as the attributes of its kernel say it
-// (runtime/base/kinds/native.h). Inputs are the
-// arguments, the states that it reads, those that it writes, the object's number, which is one of
-// these if it is written; outputs the results, then those that are written.
+// (runtime/base/kinds/native.h). Inputs are the arguments, the states of `reads`, those of
+// `writes`, and the object's number, which is one of these if it is written. Outputs are the
+// results, then the states of `writes`.
 struct MethodOperands {
   std::string actor;
   size_t arguments, reads, writes, names, results;

@@ -117,7 +117,9 @@ class MpiWire {
     return whole.substr(0, whole.find_first_of(",\n"));
   }
 
-  // Each rank tells those of its machine which cores it may use.
+  // Returns how many cores this rank has for itself, by which it decides how many workers it starts
+  // and whether they spin. All ranks call it together: each tells those of its machine which cores
+  // it may use.
   static double FindShareOfCores() {
     const cpu_set_t own = AllowedCores();
     MPI_Comm here;

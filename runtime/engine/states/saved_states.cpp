@@ -21,8 +21,9 @@ std::string TypeText(plan::DType dtype, const std::vector<int64_t>& dims) {
   return fmt::format("{}[{}]", plan::DTypeName(dtype), fmt::join(dims, ", "));
 }
 
-// The tensors that a file may have. Of objects any number of bytes.
-std::vector<Engine::State> Storable(const Engine& engine) {
+// The states and objects that a file to be loaded may have. Objects have any number of bytes:
+// HasType() does not read their dims.
+std::vector<Engine::State> LoadableStates(const Engine& engine) {
   std::vector<Engine::State> all = engine.States();
   for (const auto& actor : engine.plan().actors) {
     for (const auto& state : actor->states) {
@@ -57,7 +58,7 @@ std::string SlotText(const std::string& path, const std::string& name,
 
 // Checks that everything in the file is a state or an object of the plan, before any is set.
 Status CheckFits(const std::string& path, const files::Safetensors& file, const Engine& engine) {
-  const std::vector<Engine::State> all = Storable(engine);
+  const std::vector<Engine::State> all = LoadableStates(engine);
   std::vector<std::string> names;
   for (const Engine::State& state : all) names.push_back(state.name);
   for (const auto& [name, entry] : file.entries()) {

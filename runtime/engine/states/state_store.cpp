@@ -222,7 +222,8 @@ Status StateStore::RestoreObjects(const Restoring& all) {
   return Status::Ok();
 }
 
-// Puts the first objects into the state in which they were.
+// Puts the first `count` objects into the state in which they were. Returns `why`, or where one of
+// them cannot be put back, why the engine has ended.
 Status StateStore::PutBack(const Restoring& all, size_t count,
                            const std::vector<std::vector<uint8_t>>& before, Status why) {
   for (size_t i = 0; i < count; ++i) {

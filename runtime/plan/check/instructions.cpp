@@ -56,7 +56,7 @@ Status CheckPorts(const Context& context) {
   return Status::Ok();
 }
 
-Status CheckCalls(const Context& context) {
+Status CheckCallTable(const Context& context) {
   const Graph& graph = context.graph;
   for (size_t id = 0; id < graph.calls.size(); ++id) {
     const Call& call = graph.calls[id];
@@ -318,7 +318,7 @@ Status CheckTables(const Context& context) {
   const Graph& graph = context.graph;
   CGRAPH_RETURN_IF_ERROR(CheckPrograms(context));
   CGRAPH_RETURN_IF_ERROR(CheckPorts(context));
-  CGRAPH_RETURN_IF_ERROR(CheckCalls(context));
+  CGRAPH_RETURN_IF_ERROR(CheckCallTable(context));
   CGRAPH_RETURN_IF_ERROR(CheckExtentTable(context));
   for (size_t id = 0; id < graph.channels.size(); ++id) {
     const Channel& channel = graph.channels[id];

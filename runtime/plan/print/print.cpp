@@ -1,5 +1,6 @@
 // Words for the things in a plan. Messages about a plan that was just refused are made with these,
-// so every index is checked before it is used: an index out of bounds prints as "?".
+// so every index is checked before it is used. One that is out of bounds prints as "?", but that of
+// a call or a site, which not all instructions have: they print as nothing.
 #include "runtime/plan/print.h"
 
 #include <fmt/format.h>
@@ -185,7 +186,8 @@ std::string CallName(const Plan& plan, const Graph& graph, uint32_t call) {
   text += found->method() == kNone ? "?" : NameText(plan, found->method());
   for (uint32_t i = 0; i < found->indices(); ++i) {
     const int32_t* index = Find(graph.call_indices, uint64_t{found->first_index()} + i);
-    text += fmt::format("{}{}", i == 0 ? "(" : ", ", index == nullptr ? 0 : *index);
+    text += i == 0 ? "(" : ", ";
+    text += index == nullptr ? "?" : std::to_string(*index);
   }
   return found->indices() > 0 ? text + ")" : text;
 }

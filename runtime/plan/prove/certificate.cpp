@@ -1,3 +1,4 @@
+// Rule 12, how many executions are in progress at once, and rule 13, certificates (docs/plan.md).
 #include "runtime/plan/prove/rules.h"
 
 #include <algorithm>
@@ -76,9 +77,9 @@ std::vector<int64_t> DistancesFrom(const ConstraintGraph& constraints, const Adj
   return distances;
 }
 
-// Adds where an execution without inputs begins: the work that no other work of it comes before.
-// Work y of the same execution is before x when D(y, x) <= lag(x) - lag(y), so the search starts at
-// each y with its lag.
+// Adds where an execution of a graph without inputs begins, for rule 12: the work that no other
+// work of the execution comes before. Work y of the same execution is before x when D(y, x) <=
+// lag(x) - lag(y), where D is the distance of rule 9, so the search starts at each y with its lag.
 void AddFirstWork(const ConstraintGraph& constraints, const Adjacency& out, Extremes& begins) {
   const auto& instructions = constraints.index().graph().instructions;
   std::vector<AtDistance> works;
@@ -96,7 +97,7 @@ void AddFirstWork(const ConstraintGraph& constraints, const Adjacency& out, Extr
     if (after[edge.from] + edge.distance <= instructions[to].lag()) comes_first[to] = 0;
   }
   for (const auto& [work, lag] : works) {
-    if (comes_first[work] != 0) begins.Add(work, true);
+    if (comes_first[work] != 0) begins.Add(work, /*furthest=*/true);
   }
 }
 

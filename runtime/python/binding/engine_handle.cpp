@@ -260,9 +260,9 @@ void EngineHandle::RaiseStatus(const Status& status, During during) const {
 
 void EngineHandle::RaiseStatus(const Status& status, During during, nb::handle cause) const {
   const StatusCode code = status.code();
-  const bool says_so = code != StatusCode::kTimeout && code != StatusCode::kLost &&
-                       code != StatusCode::kFailed;  // of others, what was asked for is wrong
-  if (says_so || !engine_.usable() || !(*engine_)->Ended()) {
+  const bool may_end_engine = code == StatusCode::kTimeout || code == StatusCode::kLost ||
+                              code == StatusCode::kFailed;  // others refuse what was asked for
+  if (!may_end_engine || !engine_.usable() || !(*engine_)->Ended()) {
     python::RaiseStatus(status, during, cause);
   }
   std::string message = status.message();

@@ -52,7 +52,7 @@ class EngineHandle {
 
   // Returns the engine. Raises in a process that was forked from the one that made it.
   Engine& Use();
-  // Raises what the engine has returned, and says where the engine has ended.
+  // Raises what the engine has returned, and adds that the engine has ended, if it has.
   [[noreturn]] void RaiseStatus(const Status& status, During during) const;
   [[noreturn]] void RaiseStatus(const Status& status, During during,
                                 nanobind::handle cause) const;

@@ -17,7 +17,7 @@
 
 namespace cgraph::transport {
 
-// Makes a channel between two queues.
+// Makes a rendezvous between two queues whose devices reach each other.
 Result<std::unique_ptr<Channel>> MakeRendezvousChannel(device::Device& host);
 
 // Which ends of a channel the host drives; the others are on queues.
@@ -25,7 +25,8 @@ struct HostEnds {
   bool sends = false;
   bool receives = false;
 };
-// Makes a buffered channel with an end on a queue, or two, or a rendezvous with one.
+// Makes a buffered channel with an end on a queue, or two, or a rendezvous with one or between
+// devices that do not reach each other.
 Result<std::unique_ptr<Channel>> MakeStagedChannel(const ChannelShape& shape, HostEnds ends,
                                                    device::Device& host);
 

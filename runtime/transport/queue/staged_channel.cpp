@@ -1,5 +1,6 @@
-// A buffered channel with an end on a queue, or two, or a rendezvous with one: messages lie in
-// slots of pinned memory, which the host and all devices reach.
+// A buffered channel with an end on a queue, or two, or a rendezvous with one or between devices
+// that do not reach each other: messages lie in slots of pinned memory, which the host and all
+// devices reach.
 //
 // The sender copies into a slot and signals that the message is there; the receiver copies it out
 // and signals that the slot is free. An end of the host's looks at the same two semaphores. A queue

@@ -127,7 +127,7 @@ KernelResult MakeGatherRowsGrad(const Request& request) {
   CGRAPH_RETURN_IF_ERROR(
       CheckRows(request, request.outputs[0], request.inputs[0], request.inputs[1]));
   if (!Contains(DTypes::kNumber, request.outputs[0].dtype)) return NoKernel(request);
-  CGRAPH_RETURN_IF_ERROR(ExpectRowLength(request, request.outputs[0], 0));
+  CGRAPH_RETURN_IF_ERROR(ExpectWorkspaceFits(request, request.outputs[0], 0));
   std::unique_ptr<Kernel> kernel;
   WithType(request.outputs[0].dtype, [&](auto zero) {
     kernel = std::make_unique<GatherRowsGradKernel<decltype(zero)>>(request.outputs[0]);

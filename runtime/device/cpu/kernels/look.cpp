@@ -1,5 +1,6 @@
-// look: tells whether another op would fail, before that op or anything else of its call has
-// written.
+// look: tells whether another op would fail. The compiler puts it before the first op of a call
+// that writes a state in place (compiler/graph/fuse/hoist_checks.cpp), so that a call that fails
+// has written nothing.
 #include <algorithm>
 #include <vector>
 
@@ -12,7 +13,9 @@ namespace cgraph::device {
 
 // A kernel that fails where the other op would, with that op's message. Its operands are those that
 // say where the op reads or writes, without the tensor itself, and behind them, in order, the
-// lengths that are known only while running, which `lengths` has as -1.
+// lengths that are known only while running, which `lengths` has as -1. Of attention, the first
+// operand is how many keys each sequence has; `lengths` is the least that it may be, and `extents`
+// the most.
 KernelResult MakeLook(const Request& request) {
   Result<std::string> op = TextAttribute(request, "op");
   if (!op.ok()) return op.status();

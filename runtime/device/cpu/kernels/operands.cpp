@@ -83,7 +83,7 @@ Status ExpectBroadcast(const Request& request, const OperandType& from, const Op
   return Invalid(request, fmt::format("{} does not broadcast to {}", TypeText(from), TypeText(to)));
 }
 
-Status ExpectRowLength(const Request& request, const OperandType& type, int dim) {
+Status ExpectWorkspaceFits(const Request& request, const OperandType& type, int dim) {
   if (type.dims[dim] <= kLongestRow) return Status::Ok();
   return Invalid(request, fmt::format("dimension {} of {} is longer than {}", dim, TypeText(type),
                                       kLongestRow));

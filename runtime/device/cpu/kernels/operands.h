@@ -49,9 +49,9 @@ Status ExpectSameDims(const Request& request, const OperandType& a, const Operan
 Status ExpectBroadcast(const Request& request, const OperandType& from, const OperandType& to);
 bool SameDim(const OperandType& a, int i, const OperandType& b, int j);
 
-// The longest dimension `dim` of a kernel whose workspace is as long as that dimension.
+// The longest dimension `dim` of a kernel whose workspace may be as long as that dimension.
 inline constexpr int64_t kLongestRow = int64_t{1} << 24;
-Status ExpectRowLength(const Request& request, const OperandType& type, int dim);
+Status ExpectWorkspaceFits(const Request& request, const OperandType& type, int dim);
 
 // Look attributes up by name: kInvalid when one is absent or of another kind.
 Result<int64_t> IntAttribute(const Request& request, const std::string& name);

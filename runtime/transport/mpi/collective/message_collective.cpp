@@ -1,9 +1,8 @@
-// A collective whose members are at several ranks, some of which share no memory. Each member
-// sends every other rank what the members there need of its input (sections.h), and each makes its
-// own result of what came, reducing in the order of members, so results have the same bits
-// everywhere.
-// A large all_reduce has a second round of messages: each member reduces a slice and sends it to
-// the other ranks. A rank without a member has an object that does nothing.
+// A collective whose members are at several ranks, some of which share no memory. Each member sends
+// every other rank what the members there need of its input (sections.h), and each makes its own
+// result of what came, reducing in the order of members, so results have the same bits everywhere.
+// In a large all_reduce each member sends a second time: the slice that it has reduced, to the
+// other ranks. A rank without a member has an object that does nothing.
 //
 // The thread that drives a member sends its messages and makes its result. The thread that polls
 // takes the messages of members elsewhere, and copies the slices that they have reduced into the

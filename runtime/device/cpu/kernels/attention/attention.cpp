@@ -476,7 +476,7 @@ KernelResult MakeGradient(const Request& request, bool has_length) {
   }
   if (request.inputs[3].dtype != request.inputs[4].dtype) return NoKernel(request);
   const OperandType& k = request.inputs[1];
-  if (k.rank >= 2) CGRAPH_RETURN_IF_ERROR(ExpectRowLength(request, k, k.rank - 2));
+  if (k.rank >= 2) CGRAPH_RETURN_IF_ERROR(ExpectWorkspaceFits(request, k, k.rank - 2));
   return MakeOf<AttentionGradKernel>(request, has_length, request.inputs[3]);
 }
 

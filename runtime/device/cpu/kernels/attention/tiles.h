@@ -176,12 +176,13 @@ CGRAPH_INLINE C BaseOf(C most) {
 }
 
 // Turns a tile's scores into exponentials. Row i has visible[i] scores; the others up to `keys`
-// become 0. Scales `made`, `width` sums a row over earlier tiles, to the new greatest score.
+// become 0. Brings `running` up to date, and scales `sums`, `width` sums a row over earlier tiles,
+// to the new greatest score.
 template <typename C>
 struct TileSoftmax {
   CGRAPH_INLINE static void Run(C* scores, int64_t rows, int64_t keys, const int64_t* visible,
-                                RunningRow<C>* running, C* made, int64_t width) {
-    for (int64_t i = 0; i < rows; ++i, scores += kTileKeys, made += width) {
+                                RunningRow<C>* running, C* sums, int64_t width) {
+    for (int64_t i = 0; i < rows; ++i, scores += kTileKeys, sums += width) {
       const C before = running[i].most, here = MaxOfRow(scores, visible[i]);
       const C most = here > before ? here : before;
       const C base = BaseOf(most);
@@ -192,7 +193,7 @@ struct TileSoftmax {
         const C factor = Exp::Of(before - base);
         running[i].sum *= static_cast<double>(factor);
 #pragma GCC ivdep
-        for (int64_t j = 0; j < width; ++j) made[j] *= factor;
+        for (int64_t j = 0; j < width; ++j) sums[j] *= factor;
       }
       running[i].most = most;
       const C* const terms = scores;

@@ -3,9 +3,9 @@
 
 namespace cgraph::device {
 
-std::optional<ElementOp> FindBinary(std::string_view name, DType dtype) {
+std::optional<ElementOp> FindOfSeveral(std::string_view name, DType dtype) {
 #define BINARY(op_name, operation, dtypes) \
-  if (name == op_name) return BinaryOp<operation, DTypes::dtypes, false>(dtype);
+  if (name == op_name) return BinaryOp<operation, DTypes::dtypes, /*compares=*/false>(dtype);
 #define SELECT(op_name, operation, dtypes) \
   if (name == op_name) return SelectOp<operation, DTypes::dtypes>(dtype);
 #define TERNARY(op_name, operation, dtypes) \

@@ -1,10 +1,10 @@
 // Elementwise kernels: one operation of the table (element_loops.h) and the broadcasting around it.
 //
 // Operands of equal size and single elements take one loop. Other broadcasts merge adjacent
-// dimensions that the operands walk alike, and run the loop once per remaining row. Two cases have
-// no loop of their own and go through tiles in the first-level cache: f16 and bf16 where the
-// processor has no loops for them are widened to f32 there, and an operand that stands still is
-// spread.
+// dimensions that the operands walk alike, and run the loop once per remaining row. Two cases go
+// through tiles in the first-level cache: f16 and bf16 where the processor has no loops for them
+// are widened to f32 there, and an operand that stands still is spread where the operation has no
+// loop for that.
 //
 // A result may be the memory of an operand of its type: element i is read before it is written.
 #include <algorithm>

@@ -1,7 +1,7 @@
 // Templates that make loops of an operation on elements (elementwise_ops.h).
 //
-// Loops of integers are compiled up to AVX2; loops of floats, which fused chains run in the
-// first-level cache, up to AVX-512.
+// Loops of integers, and those that only move elements, are compiled up to AVX2; loops of floats,
+// which fused chains run in the first-level cache, up to AVX-512.
 #ifndef CGRAPH_RUNTIME_DEVICE_CPU_KERNELS_ELEMENTWISE_LOOP_TEMPLATES_H_
 #define CGRAPH_RUNTIME_DEVICE_CPU_KERNELS_ELEMENTWISE_LOOP_TEMPLATES_H_
 
@@ -233,8 +233,9 @@ std::optional<ElementOp> TernaryOp(DType dtype) {
   return op;
 }
 
-// The parts of the table, each in the file of its loops.
-std::optional<ElementOp> FindBinary(std::string_view name, DType dtype);
+// The parts of the table, each in the file of its loops: operations of several operands, ...
+std::optional<ElementOp> FindOfSeveral(std::string_view name, DType dtype);
+// ... those that give bools, and those of one operand.
 std::optional<ElementOp> FindCompare(std::string_view name, DType dtype);
 std::optional<ElementOp> FindUnary(std::string_view name, DType dtype);
 

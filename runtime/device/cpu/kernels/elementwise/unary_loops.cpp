@@ -10,7 +10,7 @@ std::optional<ElementOp> FindUnary(std::string_view name, DType dtype) {
 }
 
 std::optional<ElementOp> FindElementOp(std::string_view name, DType dtype) {
-  for (auto find : {FindBinary, FindCompare, FindUnary}) {
+  for (auto find : {FindOfSeveral, FindCompare, FindUnary}) {
     if (std::optional<ElementOp> op = find(name, dtype)) return op;
   }
   return std::nullopt;

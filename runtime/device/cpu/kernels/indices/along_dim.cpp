@@ -149,8 +149,8 @@ KernelResult MakeScatterAdd(const Request& request) {
   }
   CGRAPH_RETURN_IF_ERROR(ExpectSameDims(request, x, request.outputs[0]));
   if (!Contains(DTypes::kNumber, x.dtype)) return NoKernel(request);
-  CGRAPH_RETURN_IF_ERROR(ExpectRowLength(request, x, *dim));
-  CGRAPH_RETURN_IF_ERROR(ExpectRowLength(request, request.inputs[1], *dim));
+  CGRAPH_RETURN_IF_ERROR(ExpectWorkspaceFits(request, x, *dim));
+  CGRAPH_RETURN_IF_ERROR(ExpectWorkspaceFits(request, request.inputs[1], *dim));
   std::unique_ptr<Kernel> kernel;
   WithType(x.dtype, [&](auto zero) {
     kernel = std::make_unique<ScatterAddKernel<decltype(zero)>>(x, *dim);

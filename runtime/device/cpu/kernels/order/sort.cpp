@@ -65,7 +65,7 @@ KernelResult MakeOrder(const Request& request, int dim, bool descending) {
   }
   CGRAPH_RETURN_IF_ERROR(ExpectSameDims(request, request.outputs[0], request.outputs[1]));
   if (!Contains(DTypes::kNumber, x.dtype)) return NoKernel(request);
-  CGRAPH_RETURN_IF_ERROR(ExpectRowLength(request, x, dim));
+  CGRAPH_RETURN_IF_ERROR(ExpectWorkspaceFits(request, x, dim));
   std::unique_ptr<Kernel> kernel;
   WithType(x.dtype, [&](auto zero) {
     const bool all = request.outputs[0].dims[dim] == x.dims[dim];

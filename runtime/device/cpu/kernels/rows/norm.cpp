@@ -252,7 +252,7 @@ KernelResult MakeLayerNormGrad(const Request& request) {
   Result<double> epsilon = EpsilonOf(request);
   if (!epsilon.ok()) return epsilon.status();
   if (!Contains(DTypes::kFloat, x.dtype)) return NoKernel(request);
-  CGRAPH_RETURN_IF_ERROR(ExpectRowLength(request, x, x.rank - 1));
+  CGRAPH_RETURN_IF_ERROR(ExpectWorkspaceFits(request, x, x.rank - 1));
   std::unique_ptr<Kernel> kernel;
   WithType(x.dtype, [&](auto zero) {
     using T = decltype(zero);

@@ -191,7 +191,7 @@ class RowKernel final : public Kernel {
 template <template <typename> typename Rows>
 KernelResult MakeRows(const Request& request, int rows, int dim, double epsilon) {
   if (!Contains(DTypes::kFloat, request.outputs[0].dtype)) return NoKernel(request);
-  CGRAPH_RETURN_IF_ERROR(ExpectRowLength(request, request.outputs[0], dim));
+  CGRAPH_RETURN_IF_ERROR(ExpectWorkspaceFits(request, request.outputs[0], dim));
   std::unique_ptr<Kernel> kernel;
   WithType(request.outputs[0].dtype, [&](auto zero) {
     using T = decltype(zero);

@@ -174,7 +174,7 @@ KernelResult MakeCrossEntropyOf(const Request& request, bool gradient) {
   CGRAPH_RETURN_IF_ERROR(CheckCrossEntropy(request, gradient));
   const OperandType& logits = request.inputs[0];
   if (!Contains(DTypes::kFloat, logits.dtype)) return NoKernel(request);
-  CGRAPH_RETURN_IF_ERROR(ExpectRowLength(request, logits, logits.rank - 1));
+  CGRAPH_RETURN_IF_ERROR(ExpectWorkspaceFits(request, logits, logits.rank - 1));
   std::unique_ptr<Kernel> kernel;
   WithType(request.inputs[0].dtype, [&](auto zero) {
     using T = decltype(zero);
