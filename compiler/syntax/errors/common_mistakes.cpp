@@ -24,8 +24,8 @@ class CommonMistakes {
   bool Report() {
     return StarredParameter() || PrefixedString() || ScheduleAttribute() ||
            MisplacedDeclaration() || Power() || Increment() || Choice() || UnknownExtent() ||
-           Label() || Slice() || DeviceWithColon() || DTypeAsFunction() || CastWithoutDType() ||
-           DimsInParentheses() || TypeBeforeName() || StateWithoutType() ||
+           Label() || Slice() || DeviceWithColon() || TypeOfElements() || DTypeAsFunction() ||
+           CastWithoutDType() || DimsInParentheses() || TypeBeforeName() || StateWithoutType() ||
            ParameterWithoutType() || ParametersMissing() || ResultWithOtherSign() ||
            BodyAfterAssign() || PlaceWithoutDevice() || BoundOfMemory() || PreferenceOfOne() ||
            AttributeWithoutValue() || Generator() || TypeWithOtherSign() || Lambda() ||
@@ -186,6 +186,19 @@ class CommonMistakes {
     const llvm::StringRef before = TextAt(-1);
     return type() == Lexer::COLON && (DeviceKindOf(before.str()) || before == "cuda") &&
            Say("a device is written with brackets: gpu[0], cpu[0]");
+  }
+
+  // `x: tensor<f32>`, `x: f32<4>`, `x: list[f32]`, `-> Tensor[f32, 4]`
+  bool TypeOfElements() {
+    const bool angles = type() == Lexer::LT;
+    const bool brackets = type() == Lexer::DTYPE && TypeAt(-1) == Lexer::LBRACKET;
+    const ptrdiff_t word = brackets ? -2 : -1;
+    const bool stands_for_type = TypeAt(word - 1) == Lexer::COLON ||
+                                 TypeAt(word - 1) == Lexer::ARROW;
+    const bool names = IsName(TypeAt(word)) || (angles && TypeAt(word) == Lexer::DTYPE);
+    return (angles || brackets) && stands_for_type && names &&
+           Say("the type of a tensor is a dtype and dimensions in brackets, f32[2, n]; that of a "
+               "list has the type of its elements first, [f32[2, n]; 4]");
   }
 
   // `f16(x)`, `x.to(f16)`
