@@ -86,9 +86,10 @@ StaticType BuiltinType(Scope& scope, Builtin builtin, const Arguments& given, Ra
   const auto [least, most] = CountsOf(builtin);
   if (given.types.size() < least || given.types.size() > most) {
     scope.Report(given.types.size() < least ? Code::kE0401 : Code::kE0402, range,
-                 fmt::format("`{}` takes {}{} {}, and {} given", Spelling(builtin),
+                 fmt::format("`{}` takes {}{} {}, and {} {} given", Spelling(builtin),
                              most == least ? "" : "at least ", least,
-                             least == 1 ? "argument" : "arguments", given.types.size()));
+                             least == 1 ? "argument" : "arguments", given.types.size(),
+                             given.types.size() == 1 ? "is" : "are"));
     return StaticType();
   }
   auto expect = [&](size_t i, StaticType::Kind kind, const char* what) {

@@ -77,7 +77,9 @@ StaticType FieldType(Scope& scope, const StaticType& base, const syntax::Name& n
   Diagnostic& diagnostic =
       scope.Report(Code::kE0313, name.range,
                    fmt::format("only tuples have fields, and this is {}", scope.Describe(base)));
-  if (base.kind == StaticType::kTensor) scope.checker.Translate(diagnostic, Range(), name.text);
+  if (base.kind == StaticType::kTensor || base.kind == StaticType::kList) {
+    scope.checker.Translate(diagnostic, Range(), name.text);
+  }
   return StaticType();
 }
 

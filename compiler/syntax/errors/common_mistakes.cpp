@@ -24,7 +24,7 @@ class CommonMistakes {
   bool Report() {
     return StarredParameter() || PrefixedString() || ScheduleAttribute() ||
            MisplacedDeclaration() || Power() || Increment() || Choice() || UnknownExtent() ||
-           Label() || Slice() || DeviceWithColon() || TypeOfElements() || DTypeAsFunction() ||
+           Label() || Slice() || InclusiveRange() || NameWithColon() || Arrow() || Turns() || DeviceWithColon() || TypeOfElements() || DTypeAsFunction() ||
            CastWithoutDType() || DimsInParentheses() || TypeBeforeName() || StateWithoutType() ||
            ParameterWithoutType() || ParametersMissing() || ResultWithOtherSign() ||
            BodyAfterAssign() || PlaceWithoutDevice() || BoundOfMemory() || PreferenceOfOne() ||
@@ -164,9 +164,12 @@ class CommonMistakes {
                       begin, end, ": ");
   }
 
-  // `x[1:3]`, `x[1:]`, `x[:3]`, `x[::2]`
+  // `x[1:3]`, `x[1:]`, `x[:3]`, `x[::2]`, `x[1..]`, `x[..3]`
   bool Slice() {
-    if (!Expects(Lexer::RBRACKET)) return false;
+    const bool open = (type() == Lexer::LBRACKET && TypeAt(1) == Lexer::RANGE) ||
+                      (type() == Lexer::RANGE && TypeAt(-1) == Lexer::LBRACKET) ||
+                      (type() == Lexer::RBRACKET && TypeAt(-1) == Lexer::RANGE);
+    if (!open && !Expects(Lexer::RBRACKET)) return false;
     constexpr const char* kRange =
         "a part is written with both ends, x[a..b], rows a to b - 1; slice() of std.tensor cuts "
         "another dimension";
@@ -178,7 +181,41 @@ class CommonMistakes {
     if (type() == Lexer::COLON && TypeAt(1) != Lexer::RBRACKET) {
       return SayWithFix(kRange, now().begin, now().end, "..");
     }
-    return (type() == Lexer::COLON || TypeAt(-1) == Lexer::COLON) && Say(kRange);
+    return (open || type() == Lexer::COLON || TypeAt(-1) == Lexer::COLON) && Say(kRange);
+  }
+
+  // `0..=3`
+  bool InclusiveRange() {
+    return type() == Lexer::ASSIGN && TypeAt(-1) == Lexer::RANGE &&
+           Say("a range ends before its second number: 0..4 has 0 to 3");
+  }
+
+  // `y: f32[4] = x`, `y := x`
+  bool NameWithColon() {
+    return type() == Lexer::COLON && IsName(TypeAt(-1)) && lexemes_[at_ - 1].first_on_line &&
+           (TypeAt(1) == Lexer::ASSIGN || TypeAt(1) == Lexer::DTYPE || IsName(TypeAt(1))) &&
+           Say("a name is declared by `let` or `var`, with its type or without: "
+               "let y: f32[4] = x; what a `var` names is assigned by `y = x`");
+  }
+
+  // `a->f(x)`, `a::f(x)`, `f(x) -> y`
+  bool Arrow() {
+    const bool colons = type() == Lexer::COLON && TypeAt(1) == Lexer::COLON &&
+                        lexemes_[at_ + 1].begin == now().end;
+    if (colons || (type() == Lexer::ARROW && JoinsBefore())) {
+      return IsName(TypeAt(colons ? 2 : 1)) && EndsOperand(TypeAt(-1)) &&
+             Say("a dot stands before the name of a method or field: a.f(x)");
+    }
+    const bool in_body = rule_ == Grammar::RuleBlock || rule_ == Grammar::RuleTargetStatement;
+    return type() == Lexer::ARROW && in_body &&
+           Say("the name of a value stands before it: let y = a.f(x)");
+  }
+
+  // `repeat 3 { ... }`
+  bool Turns() {
+    return TypeAt(-1) == Lexer::REPEAT && Expects(Lexer::UNTIL) &&
+           Say("a fixed number of turns is a loop, for i in 0..3; rounds at the end of a graph go "
+               "on until a value says so: repeat until done limit 20");
   }
 
   // `on gpu:0`
@@ -568,6 +605,16 @@ const char* DeclarationInBody(size_t word) {
     case Lexer::METHOD:
       return "methods belong to actors; move it into `actor NAME { ... }`, beside its states, or "
              "make it a fn of the file";
+    case Lexer::CONST:
+      return "consts are declared outside of graphs, fns and actors; `let` names a value of a body";
+    case Lexer::IMPORT:
+    case Lexer::TRANSPORT:
+    case Lexer::FN:
+    case Lexer::ACTOR:
+    case Lexer::GRAPH:
+    case Lexer::SCHEDULE:
+    case Lexer::TOPOLOGY:
+      return "this declares something for the whole file; move it out of the body";
     default:
       return nullptr;
   }

@@ -103,7 +103,9 @@ class Unexpected {
     }
     const std::string found = Found();
     if (rule_ == Grammar::RuleBlock) {
-      Say(Code::kE0201, "a statement cannot begin with " + found);
+      const char* const declaration = DeclarationInBody(now().type);
+      Say(Code::kE0201, declaration != nullptr ? declaration
+                                               : "a statement cannot begin with " + found);
     } else if (rule_ == Grammar::RuleMembers) {
       Say(Code::kE0201, "expected `state`, `param` or `method` inside an actor, found " + found);
     } else if (rule_ == Grammar::RuleScheduleBody) {
@@ -207,6 +209,9 @@ class Unexpected {
         break;
       case '#':
         message += "; a comment begins with `//`";
+        break;
+      case '^':
+        message += "; x * x is a square, and pow(x, y) of std.tensor any power";
         break;
       default:
         break;
