@@ -59,6 +59,7 @@ NET = """actor Net(seed: int) {
     return (y: y, sum: sum(y))
   }
   method hill(x: f64[n, 3]) -> f64 { return sum(sin(square(x @ w))) }
+  method same(x: f64[n, 3]) -> f64[n, 3] { return x * 1.0 }
   method slope(x: f64[n, 3]) -> f64[n, 3] {
     return grad(sum(sin(square(x @ w))), of: x)
   }
@@ -186,6 +187,18 @@ class Runner:
         return [np.load(self.folder / f"{output}.out.npy") for output in outputs]
 
 
+def alone():
+    """The result of a collective of one participant is a value of its own, as with several."""
+    x = real(2, 3)
+    for collective in ("all_reduce([t], sum)[0]", "reduce([t], avg, root: 0)",
+                       "all_gather([t], dim: 0)[0]", "reduce_scatter([t], sum)[0]",
+                       "all_to_all([t])[0]", "broadcast(t, to: [net[0]])[0]"):
+        yield Program(collective, "", NET, constant=("given",), loss="sum(square(x) * given)",
+                      gradient=f"let t = net[0].same(given)\n  let x1 = {collective}\n  "
+                               "return (x: grad(sum(square(x1) * t) + sum(x) * 0.0, of: x1))",
+                      x=x, given=x)
+
+
 def faults(runner, program):
     """Returns what is wrong with the gradients of a program, as sentences."""
     runner.compile(program.text())
@@ -210,7 +223,7 @@ def main():
     parser.add_argument("--cgrun", required=True, type=lambda p: pathlib.Path(p).resolve())
     parser.add_argument("--only", help="the name of a program")
     options = parser.parse_args()
-    programs = [program for group in (views, bounded, structures, seconds, methods)
+    programs = [program for group in (views, bounded, structures, seconds, methods, alone)
                 for program in group() if options.only in (None, program.name)]
     wrong = []
     with tempfile.TemporaryDirectory() as folder:

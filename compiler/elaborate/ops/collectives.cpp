@@ -304,10 +304,21 @@ Value ResultsOf(ElaborationContext& elaboration, Range range, const Traits& trai
   return MakeList(elaboration, range, std::move(values));
 }
 
-// Of one participant nothing goes anywhere: it gets what it gives.
-std::vector<graph::ValueId> Alone(const Participants& found) {
+// Of one participant nothing goes anywhere: it gets what it gives. Where the program asks for
+// gradients it gets a copy, which ShareCopies takes out again: as with several participants, the
+// gradient of a result is not that of what was given.
+std::vector<graph::ValueId> Alone(ElaborationContext& elaboration, const Traits& traits,
+                                  const Participants& found, Range range) {
   std::vector<graph::ValueId> values;
-  for (const Tensor& tensor : found.tensors[0]) values.push_back(tensor.value);
+  for (const Tensor& tensor : found.tensors[0]) {
+    values.push_back(tensor.value);
+    if (elaboration.tape == nullptr) continue;
+    const graph::CallId call = elaboration.builder->AddCall(
+        MakeCall(elaboration, {}, traits.name, found.devices[0], range));
+    values.back() =
+        elaboration.builder->AddCopy(call, graph::Use{tensor.value, tensor.via, range}, range);
+    RecordCopy(elaboration, tensor, values.back(), {}, range);
+  }
   return values;
 }
 
@@ -362,7 +373,8 @@ Value CallCollective(ElaborationContext& elaboration, const program::CallCollect
   if (!axes) return Value();
   if (each && found.devices.size() == 1) {
     if (!CheckReduction(elaboration, call, found)) return Value();
-    return ResultsOf(elaboration, context.range, traits, found, Alone(found));
+    return ResultsOf(elaboration, context.range, traits, found,
+                     Alone(elaboration, traits, found, context.range));
   }
   if (!PutPartsInFront(elaboration, call, *axes, found)) return Value();
   const std::optional<graph::OpId> id = EmitCollective(elaboration, call, found);

@@ -15,8 +15,8 @@ namespace cgraph {
 // becomes a state. Runs first: the others know views.
 void ViewReshapes(graph::Module& module);
 
-// ShareCopies: what a method returns as it was given, or as a state that no graph writes, is read
-// where it lies instead of being copied.
+// ShareCopies: what a method or a collective of one participant returns as it was given, or as a
+// state that no graph writes, is read where it lies instead of being copied.
 //
 // Not where the method may fail, which is to take all its results with it; nor what a graph gives
 // out, as an output of its own. A call that does nothing but return a state is gone then, unless a

@@ -1,6 +1,7 @@
 // A method's result must not change when the state that it returns is written later, so elaboration
 // copies what a method returns and did not make. Nothing changes what no op writes: there the
-// copy's readers can read the value itself.
+// copy's readers can read the value itself. So they can where a collective of one participant gives
+// what it was given.
 #include <vector>
 
 #include "compiler/base/kernels.h"
@@ -88,6 +89,10 @@ class Sharer {
     }
     const bool is_named = graph_.rules && !graph_.rules->automatic &&
                           graph_.rules->calls[op.call.index].kind != graph::kNoKind;
+    // A collective of one participant is no call that anybody counts.
+    const graph::Call& call = graph_.calls[op.call];
+    const bool is_of_one = !call.instance.valid() && call.method != op.name;
+    if (is_of_one && source.storage != Value::kState) return true;
     if (source.storage == Value::kTemporary) return ops_[op.call.index] > 1;
     return source.storage == Value::kState && !module_.states[source.state].written &&
            (ops_[op.call.index] > 1 || !is_named);
