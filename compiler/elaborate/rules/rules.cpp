@@ -1,9 +1,9 @@
 #include "compiler/elaborate/steps.h"
 
 #include <algorithm>
-#include <deque>
 #include <map>
 #include <set>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -15,6 +15,7 @@
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/rules/actions.h"
 #include "compiler/elaborate/rules/call_variables.h"
+#include "compiler/elaborate/rules/fusions.h"
 #include "compiler/elaborate/rules/native_calls.h"
 #include "compiler/elaborate/rules/stages.h"
 #include "compiler/elaborate/rules/tables.h"
@@ -397,32 +398,30 @@ class RuleMaker {
     return true;
   }
 
-  // Joins calls of one place in which the loop variables that all of them have are the same.
+  // Joins the calls that a rule pairs.
   void Fuse(const program::FuseRule& rule) {
-    const std::set<std::string> common = CommonVariables(rule);
-    const auto key = [&](const graph::Call& call) {
-      std::pair<InstanceId, std::map<std::string, int64_t>> key{call.instance, {}};
-      for (size_t i = 0; i < call.indices.size(); ++i) {
-        if (common.count(call.index_names[i])) key.second[call.index_names[i]] = call.indices[i];
-      }
-      return key;
-    };
-    std::map<std::pair<InstanceId, std::map<std::string, int64_t>>, std::deque<CallId>> seconds;
-    for (CallId id : graph_.calls.Ids()) {
-      if (rules_.calls[id.index].kind == rule.second.index) {
-        seconds[key(graph_.calls[id])].push_back(id);
-      }
-    }
-    for (CallId id : graph_.calls.Ids()) {
-      if (rules_.calls[id.index].kind != rule.first.index) continue;
-      std::deque<CallId>& queue = seconds[key(graph_.calls[id])];
-      // A derived call whose place has no params has no second half.
-      if (queue.empty() && !graph_.calls[id].forward_method.empty()) continue;
-      if (queue.empty() || queue.front() < id) return ReportNoPair(rule, id, !queue.empty());
-      Join(id, queue.front());
-      queue.pop_front();
+    const auto gone = std::find_if(removed_.begin(), removed_.end(), [&](const graph::Call& call) {
+      return KindOf(call) == rule.first.index;
+    });
+    const auto pairs = PairCalls(elaboration_, variables_, schedule_, rule, graph_, rules_,
+                                 gone == removed_.end() ? nullptr : &*gone);
+    if (!pairs) return;
+    bool warned = false;
+    for (const auto& [first, second] : *pairs) {
+      if (!Join(first, second) && !std::exchange(warned, true)) WarnOfApart(rule, first, second);
     }
     KeepApart(rule);
+  }
+
+  void WarnOfApart(const program::FuseRule& rule, CallId first, CallId second) {
+    Report(elaboration_, Code::kW0513, rule.range,
+           fmt::format("{} and {} are not fused: the action of the first has calls of `{}` "
+                       "already, of another action, and an action becomes one with one other; let "
+                       "the same loops count the micro-batches of both methods",
+                       variables_.CallText(graph_.calls[first]),
+                       variables_.CallText(graph_.calls[second]),
+                       schedule_.kinds[rule.second].name))
+        .AddNote(graph_.calls[second].site, "the second call");
   }
 
   // Lets no joined action of several calls begin before another of its kinds has ended, where each
@@ -446,32 +445,6 @@ class RuleMaker {
     const bool holds = std::any_of(limit.bounds.begin(), limit.bounds.end(),
                                    [](const auto& bound) { return bound.has_value(); });
     if (holds) rules_.limits.push_back(std::move(limit));
-  }
-
-  std::set<std::string> CommonVariables(const program::FuseRule& rule) const {
-    std::optional<std::set<std::string>> common;
-    for (CallId id : graph_.calls.Ids()) {
-      const uint32_t kind = rules_.calls[id.index].kind;
-      if (kind != rule.first.index && kind != rule.second.index) continue;
-      const std::vector<std::string>& names = graph_.calls[id].index_names;
-      if (!common) common.emplace(names.begin(), names.end());
-      for (auto name = common->begin(); name != common->end();) {
-        const bool has = std::find(names.begin(), names.end(), *name) != names.end();
-        name = has ? std::next(name) : common->erase(name);
-      }
-    }
-    return common.value_or(std::set<std::string>());
-  }
-
-  void ReportNoPair(const program::FuseRule& rule, CallId id, bool is_before) {
-    const graph::Call& call = graph_.calls[id];
-    const std::string& second = schedule_.kinds[rule.second].name;
-    Report(elaboration_, Code::kE0535, rule.range,
-           fmt::format("{} has no call of `{}` to be fused with: {}", variables_.CallText(call),
-                       second,
-                       is_before ? "the one with its loop variables comes before it"
-                                 : "none of its place has its loop variables"))
-        .AddNote(call.site, "the call");
   }
 
   ElaborationContext& elaboration_;
