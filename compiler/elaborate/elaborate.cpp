@@ -168,9 +168,10 @@ void ElaborateProgram(ElaborationContext& elaboration) {
                        elaboration.diagnostics);
 }
 
-// Blames -D for the first error of a program that compiles without it.
+// Blames -D for the first error of a program that compiles without it. `refused`: as it was
+// elaborated with what -D says.
 void BlameDefines(const program::Program& program, const ElaborateOptions& options,
-                  Diagnostics& diagnostics) {
+                  const graph::Module& refused, Diagnostics& diagnostics) {
   Diagnostic* first = diagnostics.first_error();
   if (options.defines.empty() || !first || first->code == Code::kE0501 ||
       first->code == Code::kE0502) {
@@ -187,8 +188,11 @@ void BlameDefines(const program::Program& program, const ElaborateOptions& optio
     const std::string& name = program.consts[id].option;
     const auto define = options.defines.find(name);
     if (name.empty() || define == options.defines.end()) continue;
-    values.push_back(fmt::format("-D {}={}, which is {} in the file", name, define->second,
-                                 ScalarText(ConstValue(elaboration, id))));
+    const std::string own = ScalarText(ConstValue(elaboration, id));
+    // What -D says may be what the file says.
+    if (llvm::is_contained(refused.parameters, std::pair(name, own))) continue;
+    values.push_back(
+        fmt::format("-D {}={}, which is {} in the file", name, define->second, own));
   }
   if (values.empty()) return;
   first->AddNote(Range(), fmt::format("the program compiles without {}", fmt::join(values, ", ")));
@@ -228,7 +232,7 @@ graph::Module Elaborate(const program::Program& program, const ElaborateOptions&
     elaborate::ElaborationContext elaboration(program, options, diagnostics);
     elaborate::ElaborateProgram(elaboration);
     module = std::move(elaboration.module);
-    elaborate::BlameDefines(program, options, diagnostics);
+    elaborate::BlameDefines(program, options, module, diagnostics);
   });
   return module;
 }
