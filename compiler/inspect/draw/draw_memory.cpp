@@ -171,7 +171,7 @@ class MemoryDrawer {
     std::stable_sort(arenas.begin(), arenas.end(), [&](uint32_t a, uint32_t b) {
       return graph_.arenas[a].bytes() > graph_.arenas[b].bytes();
     });
-    left_out_ = arenas.size() - std::min(arenas.size(), kMaxBands);
+    left_out_ = arenas.size() - ShownOf(arenas.size(), kMaxBands);
     arenas.resize(arenas.size() - left_out_);
     std::stable_sort(arenas.begin(), arenas.end(), [&](uint32_t a, uint32_t b) {
       return graph_.arenas[a].device() < graph_.arenas[b].device();

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 #include <vector>
 
@@ -99,7 +100,7 @@ class ScheduleDrawer {
   // Chooses as many rows, from the first one on, as a picture can hold.
   void ChooseWindow() {
     columns_ = Columns();
-    left_out_lanes_ = columns_.size() - std::min(columns_.size(), kMaxColumns);
+    left_out_lanes_ = columns_.size() - ShownOf(columns_.size(), kMaxColumns);
     columns_.resize(columns_.size() - left_out_lanes_);
     std::vector<size_t> by_row;
     for (uint32_t lane : columns_) {
@@ -110,10 +111,14 @@ class ScheduleDrawer {
     }
     all_rows_ = static_cast<uint32_t>(by_row.size());
     first_row_ = std::min(first_row_, all_rows_ == 0 ? 0 : all_rows_ - 1);
+    const size_t left = std::accumulate(by_row.begin() + first_row_, by_row.end(), size_t{0});
+    const size_t max_rows = ShownOf(all_rows_ - first_row_, kMaxRows);
+    const size_t max_shown = ShownOf(left, kMaxShown);
     for (end_row_ = first_row_; end_row_ < all_rows_; ++end_row_) {
-      shown_count_ += by_row[end_row_];
-      const bool full = shown_count_ > kMaxShown || end_row_ == first_row_ + kMaxRows;
+      const bool full =
+          shown_count_ + by_row[end_row_] > max_shown || end_row_ == first_row_ + max_rows;
       if (full && end_row_ > first_row_) break;
+      shown_count_ += by_row[end_row_];
     }
     is_shown_.assign(operations_.all.size(), false);
     for (uint32_t lane : columns_) {

@@ -60,9 +60,12 @@ class TimelineDrawer {
     ChooseWidth();
     double y = kSvgTop;
     uint32_t device = plan::kNone;
-    size_t rows = 0;
+    const auto rows = static_cast<size_t>(
+        std::count_if(bars_.begin(), bars_.end(), [](const auto& bars) { return !bars.empty(); }));
+    const size_t shown = ShownOf(rows, kMaxRows);
+    size_t row = 0;
     for (uint32_t lane = 0; lane < bars_.size(); ++lane) {
-      if (bars_[lane].empty() || ++rows > kMaxRows) {
+      if (bars_[lane].empty() || ++row > shown) {
         continue;
       }
       if (device != plan::kNone && device != plan_.lanes[lane].device()) {
@@ -72,8 +75,8 @@ class TimelineDrawer {
       AddRow(lane, y);
       y += kRow;
     }
-    if (rows > kMaxRows) {
-      svg_ += SvgText(axis_.left(), y + 14, fmt::format("and {} lanes more", rows - kMaxRows));
+    if (rows > shown) {
+      svg_ += SvgText(axis_.left(), y + 14, fmt::format("and {} lanes more", rows - shown));
       y += kRow;
     }
     const std::string grid = axis_.Grid(kSvgTop - 6, y);
