@@ -103,7 +103,9 @@ Command AddSimulateCommand(CLI::App& cgc) {
   auto flags = std::make_shared<SimulateFlags>();
   CLI::App* command = cgc.add_subcommand("simulate", "predict times without running");
   command->add_option("FILE|PLAN", flags->file, "a .cgplan, or a .cgraph to compile")->required();
-  command->add_option("--executions", flags->executions, "executions submitted back to back")
+  command
+      ->add_option("--executions", flags->executions,
+                   "executions submitted back to back, or rounds")
       ->check(CLI::Range(1u, 100'000u))->capture_default_str();
   command
       ->add_option("--trace", flags->trace,

@@ -35,7 +35,9 @@ struct SimulateOptions {
   // The machine, where one is stated: its times are those of everything that the profile does not
   // name, and the resources that its links share are held. Null: the times that the plan expects.
   const cost::Topology* topology = nullptr;
-  uint32_t executions = 1;           // submitted back to back, all at time 0
+  // Submitted back to back, all at time 0. Of a graph that repeats: rounds, each when the one
+  // before is over; what stands before the rounds is executed once.
+  uint32_t executions = 1;
   // Threads that run the lanes, as plan::Place() shares them out; 0: each lane runs by itself.
   // Otherwise the plan must be proved, since workers follow its certificate.
   uint32_t workers = 0;

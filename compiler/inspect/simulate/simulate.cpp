@@ -1,6 +1,7 @@
 #include "compiler/inspect/simulate.h"
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 #include <set>
 #include <span>
@@ -12,6 +13,7 @@
 #include "compiler/inspect/simulate/lane_times.h"
 #include "compiler/inspect/simulate/read_trace.h"
 #include "runtime/plan/graph_index.h"
+#include "runtime/plan/load.h"
 #include "runtime/plan/placement.h"
 #include "runtime/plan/print.h"
 
@@ -155,10 +157,9 @@ std::vector<uint64_t> MemoryOf(const plan::Plan& plan, const plan::Graph& graph)
   return bytes;
 }
 
-}  // namespace
-
-Simulation Simulate(const plan::Plan& plan, uint32_t graph_index, const SimulateOptions& options) {
-  const plan::Graph& graph = plan::GraphAt(plan, graph_index);
+// Executions that are all submitted at time 0.
+Simulation SimulateExecutions(const plan::Plan& plan, const plan::Graph& graph,
+                              const SimulateOptions& options) {
   std::vector<uint64_t> expected = ExpectedTimes(graph);
   Movements movements;
   if (options.topology != nullptr) {
@@ -193,6 +194,53 @@ Simulation Simulate(const plan::Plan& plan, uint32_t graph_index, const Simulate
   simulation.resource = std::move(bounds.resource);
   simulation.busiest_worker = bounds.busiest_worker;
   simulation.memory = MemoryOf(plan, graph);
+  return simulation;
+}
+
+// Makes rounds of the simulation of one: each begins when the one before is over, since its inputs
+// and whether there is another round are results of that.
+void Repeat(uint32_t rounds, Simulation& simulation) {
+  const auto all = [rounds](uint64_t& time) {
+    constexpr uint64_t kMost = std::numeric_limits<uint64_t>::max();
+    time = time > kMost / rounds ? kMost : time * rounds;
+  };
+  const uint64_t round_time = simulation.makespan;
+  const size_t events = simulation.events.size();
+  simulation.events.reserve(events * rounds);
+  uint64_t begin = 0;
+  for (uint32_t round = 1; round < rounds; ++round) {
+    begin = AddTimes(begin, round_time);
+    for (size_t i = 0; i < events; ++i) {
+      plan::TraceEvent event = simulation.events[i];
+      event.execution = round;
+      for (uint64_t* time : {&event.start, &event.active, &event.end}) {
+        *time = AddTimes(*time, begin);
+      }
+      simulation.events.push_back(event);
+    }
+  }
+  simulation.executions = rounds;
+  for (uint64_t* time : {&simulation.makespan, &simulation.longest_path, &simulation.through_lane,
+                         &simulation.busiest_resource, &simulation.busiest_worker}) {
+    all(*time);
+  }
+  for (DeviceTimes& times : simulation.devices) {
+    for (uint64_t* time : {&times.busy, &times.transfer, &times.waiting}) all(*time);
+  }
+  for (uint64_t& busy : simulation.workers) all(busy);
+}
+
+}  // namespace
+
+Simulation Simulate(const plan::Plan& plan, uint32_t graph_index, const SimulateOptions& options) {
+  const plan::Graph& graph = plan::GraphAt(plan, graph_index);
+  const bool is_before = graph_index != plan::kNone && plan::IsBefore(plan, graph_index);
+  if (graph.repeat == nullptr && !is_before) return SimulateExecutions(plan, graph, options);
+  SimulateOptions once = options;
+  once.executions = 1;
+  Simulation simulation = SimulateExecutions(plan, graph, once);
+  const bool repeats = !is_before && options.executions > 1 && !simulation.deadlocks();
+  if (repeats) Repeat(options.executions, simulation);
   return simulation;
 }
 

@@ -17,6 +17,7 @@
 #include "runtime/base/text.h"
 #include "runtime/plan/graph_index.h"
 #include "runtime/plan/kinds.h"
+#include "runtime/plan/load.h"
 #include "runtime/plan/print.h"
 
 namespace cgraph {
@@ -27,6 +28,17 @@ std::string GraphName(const plan::Plan& plan, uint32_t graph) {
 }
 
 std::string Percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
+
+// Returns what was simulated: "2 executions", "2 rounds of at most 10, one after the other".
+std::string PlayedText(const plan::Plan& plan, uint32_t graph, uint32_t executions) {
+  const plan::Graph& of = plan::GraphAt(plan, graph);
+  if (of.repeat != nullptr) {
+    return fmt::format("{} of at most {}{}", Counted(executions, "round"), of.repeat->limit,
+                       executions > 1 ? ", one after the other" : "");
+  }
+  const bool is_before = graph != plan::kNone && plan::IsBefore(plan, graph);
+  return Counted(executions, "execution") + (is_before ? ", before the first round" : "");
+}
 
 // Aligns columns: the first to the left, all others to the right.
 std::string Align(const std::vector<std::vector<std::string>>& rows) {
@@ -212,7 +224,7 @@ std::string SimulationTable(const plan::Plan& plan, uint32_t graph, const Simula
                     BytesText(simulation.memory[device])});
   }
   const std::string lanes = CommLanesText(plan, graph);
-  return fmt::format("graph {}: {}\n", name, Counted(simulation.executions, "execution")) +
+  return fmt::format("graph {}: {}\n", name, PlayedText(plan, graph, simulation.executions)) +
          Align(rows) + WorkersTable(simulation) +
          fmt::format("makespan     {} ({})\n", TimeText(simulation.makespan),
                      BubbleText(simulation)) +
