@@ -87,7 +87,7 @@ ExitCode RunViz(const VizFlags& flags) {
   Result<uint32_t> graph = plan::FindGraph(*loaded.plan, name);
   if (!graph.ok() && loaded.plan->graphs.empty()) return ReportStatus(graph.status());
   if (!graph.ok()) return UsageError(graph.status().message());
-  WarnOfUnusedTimes(*loaded.plan, *profile, flags.profile);
+  WarnOfUnfitTimes(*loaded.plan, *profile, flags.profile);
   Status status = DealToWorkers(*loaded.plan, flags.file, flags.threads);
   if (!status.ok()) return ReportStatus(status);
 

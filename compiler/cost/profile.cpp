@@ -1,5 +1,6 @@
 #include "compiler/cost/profile.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "llvm/ADT/StringSwitch.h"
@@ -29,10 +30,10 @@ llvm::Expected<uint64_t> Picoseconds(const llvm::json::Value& value, uint64_t un
   return static_cast<uint64_t>(picoseconds);
 }
 
-// Counts objects and arrays that begin in the text, but not in its strings. LLVM's parser recurses
-// without a limit, and a profile has two objects and no arrays.
-size_t Brackets(llvm::StringRef text) {
-  size_t count = 0;
+// Returns how deep objects and arrays of the text are in each other; not those in its strings.
+// LLVM's parser recurses without a limit.
+size_t Depth(llvm::StringRef text) {
+  size_t depth = 0, most = 0;
   bool quoted = false;
   for (size_t i = 0; i < text.size(); ++i) {
     if (quoted && text[i] == '\\') {
@@ -40,10 +41,42 @@ size_t Brackets(llvm::StringRef text) {
     } else if (text[i] == '"') {
       quoted = !quoted;
     } else if (!quoted && (text[i] == '{' || text[i] == '[')) {
-      ++count;
+      most = std::max(most, ++depth);
+    } else if (!quoted && (text[i] == '}' || text[i] == ']') && depth > 0) {
+      --depth;
     }
   }
-  return count;
+  return most;
+}
+
+// Reads what a profile says of the program that was measured.
+llvm::Error ReadMeasured(const llvm::json::Value& value, Profile& profile) {
+  const auto refuse = [] {
+    return Refuse("`measured` is an object with the texts `consts` and the lists of numbers "
+                  "`flops`, as `cgrun --profile` writes it; it can be left out");
+  };
+  const llvm::json::Object* measured = value.getAsObject();
+  if (!measured) return refuse();
+  for (const auto& [key, part] : *measured) {
+    const llvm::json::Object* entries = part.getAsObject();
+    if (!entries || (key != "consts" && key != "flops")) return refuse();
+    for (const auto& [name, entry] : *entries) {
+      if (key == "consts") {
+        const auto text = entry.getAsString();
+        if (!text) return refuse();
+        profile.consts[name.str()] = text->str();
+        continue;
+      }
+      const llvm::json::Array* numbers = entry.getAsArray();
+      if (!numbers) return refuse();
+      for (const llvm::json::Value& number : *numbers) {
+        const auto flops = number.getAsUINT64();
+        if (!flops) return refuse();
+        profile.call_flops[name.str()].push_back(*flops);
+      }
+    }
+  }
+  return llvm::Error::success();
 }
 
 // Whether the text is a trace for chrome://tracing, in either of its forms: an object, or the array
@@ -88,7 +121,8 @@ llvm::Expected<Profile> ParseProfile(llvm::StringRef text) {
         "a trace, as `cgrun --trace` writes it, of what ran when; a profile has the mean "
         "time of each call, and `cgrun --profile FILE` writes one");
   }
-  if (Brackets(text) > 2) return Refuse("more nesting than a profile has");
+  constexpr size_t kMostDepth = 4;  // {"measured": {"flops": {"A.f": [1]}}}
+  if (Depth(text) > kMostDepth) return Refuse("more nesting than a profile has");
   llvm::Expected<llvm::json::Value> parsed = llvm::json::parse(text);
   if (!parsed) return Refuse("not JSON: " + llvm::toString(parsed.takeError()));
   const llvm::json::Object* object = parsed->getAsObject();
@@ -112,6 +146,8 @@ llvm::Expected<Profile> ParseProfile(llvm::StringRef text) {
         if (!picoseconds) return picoseconds.takeError();
         profile.call_ps[call.str()] = *picoseconds;
       }
+    } else if (key == "measured") {
+      if (llvm::Error error = ReadMeasured(value, profile)) return error;
     } else {
       return Refuse("`" + key.str() + "` is not a key of a profile; they are `unit`, "
                     "`default` and `calls`");

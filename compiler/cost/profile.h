@@ -13,6 +13,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
@@ -22,6 +23,9 @@ namespace cgraph {
 struct Profile {
   std::map<std::string, uint64_t> call_ps;  // picoseconds of one call, by "Actor.method"
   std::optional<uint64_t> default_ps;       // of everything that `call_ps` does not name
+  // Of the program that was measured; empty: the profile does not say it.
+  std::map<std::string, std::string> consts;
+  std::map<std::string, std::vector<uint64_t>> call_flops;  // by the names of `call_ps`
 
   // The time of one call, by "place.method", else "Actor.method", else "method"; `place` and
   // `actor` are empty for an op outside a method. The default is not looked at.

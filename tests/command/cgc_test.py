@@ -446,6 +446,12 @@ def compile_flags(cgc):
     cgc.write("profile.json", '{"unit": "us", "calls": {"A.f": 3, "A.ff": 4}}')
     says(cgc("simulate", "g.cgraph", "--profile", "profile.json")[1],
          "cgc: warning: profile.json: no graph of the plan calls `A.ff` (did you mean `A.f`?)")
+    # What a profile says of the program that was measured is read strictly.
+    for measured in ('[]', '{"flops": {"A.f": 1}}', '{"flops": {"A.f": [-1]}}',
+                     '{"consts": {"T": 1}}', '{"shapes": {}}'):
+        cgc.write("profile.json", f'{{"default": 0, "unit": "us", "measured": {measured}}}')
+        says(cgc("simulate", "g.cgraph", "--profile", "profile.json", status=1)[1],
+             "cgc: error: profile.json: `measured` is an object with the texts `consts`")
     says(cgc("viz", "g.cgraph", "-o", "g.gif", status=2)[1],
          "cgc: error: no picture ends in `.gif`", "--format")
     says(cgc("check", "none.cgraph", status=3)[1], "cgc: error: cannot read none.cgraph")

@@ -394,6 +394,20 @@ def repeats(run):
     told = subprocess.run([run.cgc, "simulate", "program.cgplan", "--graph", "count", "--profile",
                            "profile.json"], cwd=run.folder, capture_output=True, text=True)
     expect(told.returncode == 0 and told.stderr == "", f"a profile of instances: {told.stderr}")
+    # Times of calls with other shapes; another number of calls alone is no warning.
+    (run.folder / "shaped.cgraph").write_text(
+        "import std.tensor\nconst T = 1\nconst N = 1\nactor A() {\n  state w: f32[8, 8] = iota()\n"
+        "  method f(x: f32[T, 8]) -> f32[T, 8] { return x @ w }\n}\nplace a = A() on cpu[0]\n"
+        "graph g(x: f32[T, 8]) -> [f32[T, 8]; N] { return [a.f(x) for i in 0..N] }\n")
+    run("shaped.cgraph", "--input", "x=[[1,1,1,1,1,1,1,1]]", "--profile", "shaped.json")
+    for flags, warning in ((("-D", "N=2"), ""), (
+            ("-D", "T=3"),
+            "cgc: warning: shaped.json: `A.f` was not measured with the shapes that the program's "
+            "calls have; the profile is of a run with T = 1, and the program has T = 3; measure the "
+            "program with `cgrun --profile`\n")):
+        told = subprocess.run([run.cgc, "simulate", "shaped.cgraph", *flags, "--profile",
+                               "shaped.json"], cwd=run.folder, capture_output=True, text=True)
+        expect(told.returncode == 0 and told.stderr == warning, f"{flags}: {told.stderr}")
     says(run.graph("add", "--input", "x=[1]", "-v")[1], "worker", "0 allocations after the start")
     told = json.loads(out)
     expect(told["latency_ns"] is None and told["errors"] == 1, "a failed run has no latency")

@@ -76,9 +76,10 @@ void AddProfileFlag(CLI::App& command, std::string& path);
 // Nothing without a path.
 Result<std::optional<Profile>> ReadProfile(const std::string& path);
 
-// A time for a call that no graph of the plan makes, nor its start, is most often a misspelt name.
-void WarnOfUnusedTimes(const plan::Plan& plan, const std::optional<Profile>& profile,
-                       const std::string& path);
+// Warns of times for calls that no graph of the plan makes, nor its start, which are most often
+// misspelt names, and of times that were measured of calls with other shapes.
+void WarnOfUnfitTimes(const plan::Plan& plan, const std::optional<Profile>& profile,
+                      const std::string& path);
 
 // --workers and --cores: what runs the lanes of a simulation.
 struct ThreadFlags {

@@ -19,6 +19,7 @@
 #include "runtime/command/outcome/wait_graph.h"
 #include "runtime/device/gpus.h"
 #include "runtime/engine/states/saved_states.h"
+#include "runtime/plan/call_flops.h"
 #include "runtime/plan/print.h"
 #include "runtime/plan/trace.h"
 
@@ -28,7 +29,15 @@ namespace {
 std::string ProfileText(const Engine& engine, std::string_view ended) {
   nlohmann::ordered_json calls = nlohmann::ordered_json::object();
   for (const auto& [name, ns] : engine.Profile()) calls[name] = ns;
-  nlohmann::ordered_json profile = {{"unit", "ns"}, {"calls", calls}};
+  // What was measured: cgc compares it with what it is to give these times.
+  nlohmann::ordered_json consts = nlohmann::ordered_json::object();
+  for (const auto& each : engine.plan().parameters) consts[each->name] = each->value;
+  nlohmann::ordered_json flops = nlohmann::ordered_json::object();
+  for (const auto& [name, numbers] : plan::CallFlops(engine.plan())) {
+    if (calls.contains(name)) flops[name] = numbers;
+  }
+  nlohmann::ordered_json profile = {
+      {"unit", "ns"}, {"calls", calls}, {"measured", {{"consts", consts}, {"flops", flops}}}};
   if (!ended.empty()) profile["run"] = ended;
   return profile.dump(2) + '\n';
 }
