@@ -552,7 +552,19 @@ def sources(run):
            "weights beside the source")
     says(run("sub/weights.cgraph", "--weights", ".", status=3)[1], "w.safetensors", "a.state w")
     source = run.folder / "sub" / "weights.cgraph"
-    source.write_text(source.read_text().replace('"w")', '"W")'))
+    # What a saved state has, no file of weights is needed for; of another state it is, and of one
+    # that is computed of what was loaded.
+    run("sub/weights.cgraph", "--save-state", "kept.safetensors")
+    kept = ("--weights", ".", "--load-state", "kept.safetensors")
+    expect(run("sub/weights.cgraph", *kept)[0] == "result: f32[2] = [ 1.5 -2. ]\n",
+           "a saved state instead of weights")
+    whole = source.read_text()
+    for more in ('state v: f32[2] = load("w.safetensors", "w")',
+                 'state v: f32[2] = load("w.safetensors", "w") * 2.0'):
+        source.write_text(whole.replace("  method", f"  {more}\n  method").replace("{ return w",
+                                                                                  "{ return w + v"))
+        says(run("sub/weights.cgraph", *kept, status=3)[1], "w.safetensors", "a.state v")
+    source.write_text(whole.replace('"w")', '"W")'))
     says(run("sub/weights.cgraph", status=1)[1], "a.state w (sub/weights.cgraph:2:19): ",
          "has no tensor `W` (did you mean `w`?)")
     shards(run, data)

@@ -118,6 +118,14 @@ Result<std::vector<std::string>> LoadStates(const std::string& path, Engine& eng
   return Status(code, fmt::format("{}: {}", path, absent.status().message()));
 }
 
+Result<std::set<std::string>> ReadStateNames(const std::string& path) {
+  auto file = files::Safetensors::Open(path);
+  if (!file.ok()) return file.status();
+  std::set<std::string> names;
+  for (const auto& [name, entry] : (*file)->entries()) names.insert(name);
+  return names;
+}
+
 Result<StatesMetadata> ReadStatesMetadata(const std::string& path) {
   auto file = files::Safetensors::Open(path);
   if (!file.ok()) return file.status();

@@ -7,6 +7,7 @@
 #define CGRAPH_RUNTIME_ENGINE_STATES_SAVED_STATES_H_
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,8 @@ using StatesMetadata = std::map<std::string, std::string>;
 // returns.
 Result<std::vector<std::string>> LoadStates(const std::string& path, Engine& engine,
                                             StatesMetadata* metadata = nullptr);
+// Returns the names of a file's tensors; kNotFound or kInvalid as above.
+Result<std::set<std::string>> ReadStateNames(const std::string& path);
 // Returns what a file says of itself; kNotFound or kInvalid as above.
 Result<StatesMetadata> ReadStatesMetadata(const std::string& path);
 

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -65,6 +66,13 @@ class Weights {
   std::atomic<bool> unreadable_ = false;
   uint64_t read_bytes_ = 0, sent_bytes_ = 0;
 };
+
+// Returns whether a load instruction of the start graph fills one of these states, as
+// "stage[0].w", and nothing else: no instruction there reads what it has loaded.
+bool FillsOnly(const plan::Plan& plan, const plan::Instruction& load,
+               const std::set<std::string>& states);
+// Returns the source of a slice that nothing will read.
+std::unique_ptr<device::Source> BlankSource();
 
 // kInvalid where a tensor, of which a slice is loaded, has not the type that the program declares.
 Status CheckSlice(const files::Safetensors::Entry& entry, const plan::WeightFile& slice,
