@@ -269,6 +269,20 @@ class Compile(unittest.TestCase):
         with self.assertRaisesRegex(cgraph.CompileError, "NOPE"):
             cgraph.compile(DIGITS, defines={"NOPE": 1})
 
+    def test_consts(self):
+        program = ("import std.tensor\ntype Real = f32\nconst N = 4\nconst RATE = 0.5\n"
+                   "const LEAST = 0.00001\nconst NAME = \"a b\"\nconst DIGITS = \"12\"\n"
+                   "const SHORT = N < 5\nconst SIZES = [1, 2]\nconst PAIR = (1, 2)\n"
+                   "graph g(x: Real[N]) -> Real[N] { return x * cast<Real>(RATE) }\n")
+        consts = cgraph.compile(program, defines={"N": -1 + 9, "Real": "f64"}).consts
+        self.assertEqual(dict(consts), {"N": 8, "RATE": 0.5, "LEAST": 1e-5, "NAME": "a b",
+                                        "DIGITS": "12", "SHORT": False, "Real": "f64"})
+        self.assertEqual({type(value) for value in consts.values()}, {int, float, str, bool})
+        with self.assertRaises(TypeError):
+            consts["N"] = 3
+        plan = cgraph.compile(program, defines=dict(consts))
+        self.assertEqual(dict(plan.consts), dict(consts))
+
     def test_modules_are_chosen(self):
         program = ("import floats as weights\n"
                    "graph g(x: f32[2], w: weights.Vector(2)) -> f32[2] {\n"
@@ -284,6 +298,7 @@ class Compile(unittest.TestCase):
                                    ({"weights": "bytes", "weights.Real": "u8"}, "u8")):
                 plan = cgraph.compile(program, defines=defines, include=folder)
                 self.assertEqual(plan.graphs["g"].inputs[1].dtype, dtype)
+                self.assertEqual(dict(plan.consts), defines)
             for defines, what in (
                     ({"weights": "bits"}, "which `defines={'weights': 'bits'}` names"),
                     ({"weights.Real": "f17"}, "`defines={'weights.Real': 'f17'}`: `Real` stands"),
@@ -343,6 +358,7 @@ class Plans(unittest.TestCase):
             again = cgraph.load(path)
             self.assertEqual(os.listdir(folder), ["digits.cgplan"])
         self.assertEqual(bytes(again), bytes(self.plan))
+        self.assertEqual(dict(again.consts), {"B": 64})
         self.assertEqual(bytes(pickle.loads(pickle.dumps(again))), bytes(again))
 
     def test_save_into_no_folder(self):

@@ -104,6 +104,14 @@ void BindPlan(nb::module_& module) {
              for (const auto& file : self.plan().weights) names.append(Str(file->name));
              return names;
            })
+      .def("parameters",
+           [](const PlanHandle& self) {
+             nb::list parameters;
+             for (const auto& each : self.plan().parameters) {
+               parameters.append(nb::make_tuple(Str(each->name), Str(each->value)));
+             }
+             return parameters;
+           })
       .def("text", [](const PlanHandle& self) { return TextOf(plan::ToText(self.plan())); });
 }
 

@@ -2,6 +2,8 @@
 import builtins
 import collections.abc
 import os
+import re
+import types
 
 from cgraph import _arguments, _commands, _runtime
 from cgraph.errors import (CompileError, CompileWarning, Error, InputError, PlanError,
@@ -96,6 +98,15 @@ class Plan:
             self._graphs = Graphs({graph.name: graph for graph in graphs})
         return self._graphs
 
+    @property
+    def consts(self):
+        """What the plan was compiled with, by name, as `defines` takes it: the consts and dtypes of
+        the file, and what `defines` said of its imports. Read-only. Consts that are lists or tuples
+        are left out: a plan has no more of them than their lengths."""
+        return types.MappingProxyType({name: _value(text)
+                                       for name, text in self._runtime.parameters()
+                                       if text.startswith('"') or " " not in text})
+
     def save(self, path):
         """Writes the plan to a file (.cgplan), whole or not at all."""
         with absent_file(os.path.dirname(path)):
@@ -181,9 +192,22 @@ class Plan:
         return json.loads(done.stdout)
 
 
+def _value(text):
+    """The value of a const from its text in a plan; of a dtype or a module it is the name."""
+    if text in ("true", "false"):
+        return text == "true"
+    if text.startswith('"'):
+        return text[1:-1]
+    if re.fullmatch(r"-?[0-9]+", text):
+        return int(text)
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
 def _below_each_other(drawings):
     """One SVG of several, which say their sizes in points."""
-    import re
     roots = [re.search(r'<svg width="(\d+)pt" height="(\d+)pt"', each) for each in drawings]
     if len(drawings) == 1 or None in roots:
         return drawings[0]
