@@ -6,6 +6,10 @@
 // "stage[0].forward", is of one instance and goes before "Actor.method", since instances of one
 // actor may do different work. Other keys are refused, so that a misspelt one is not silently
 // without effect.
+//
+// A profile of a run also says what was measured, {"measured": {"consts": {"T": "1"}, "flops":
+// {"Stage.forward": [4096]}}}: the values of the program's consts, and the operations of one call,
+// several numbers where calls had different shapes.
 #ifndef CGRAPH_COMPILER_COST_PROFILE_H_
 #define CGRAPH_COMPILER_COST_PROFILE_H_
 

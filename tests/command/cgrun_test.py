@@ -403,8 +403,8 @@ def repeats(run):
     for flags, warning in ((("-D", "N=2"), ""), (
             ("-D", "T=3"),
             "cgc: warning: shaped.json: `A.f` was not measured with the shapes that the program's "
-            "calls have; the profile is of a run with T = 1, and the program has T = 3; measure the "
-            "program with `cgrun --profile`\n")):
+            "calls have; the profile is of a run with T = 1, and the program has T = 3; measure "
+            "the program with `cgrun --profile`\n")):
         told = subprocess.run([run.cgc, "simulate", "shaped.cgraph", *flags, "--profile",
                                "shaped.json"], cwd=run.folder, capture_output=True, text=True)
         expect(told.returncode == 0 and told.stderr == warning, f"{flags}: {told.stderr}")
