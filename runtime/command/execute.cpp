@@ -281,10 +281,7 @@ ExitCode Execute(const Options& options, cluster::Peers* machines, Signals& sign
   std::atomic<Engine*> running = nullptr;
   EngineOptions engine_options = MakeEngineOptions(options, placement);
   engine_options.peers = machines;
-  if (!options.load_state.empty()) {
-    auto names = ReadStateNames(options.load_state);  // SetStates() reports what is wrong with it
-    if (names.ok()) engine_options.replaced_states = std::move(*names);
-  }
+  if (!options.load_state.empty()) LeaveOutLoads(options.load_state, *loaded.plan);
   engine_options.loading = [&](const std::string& what) { progress.Begin(what); };
   engine_options.timed_out = [&](const Status& status) {
     EndTimedOut(options, machines, outcome, running, work.graphs, status);

@@ -76,11 +76,7 @@ Result<device::Executable*> Kernels::For(const plan::Graph& graph, uint32_t inst
                       !plan_->kernels[at.subject()]->library.empty() &&
                       !(*devices_)[device]->traits().host_reaches_memory;
   if (native) key += place;  // its object is not among the operands
-  const bool blank = at.kind() == plan::Kind::load && !replaced_states_.empty() &&
-                     &graph == plan_->start.get() && FillsOnly(*plan_, at, replaced_states_);
-  if (blank) key += " blank";
   if (auto found = made_.find(key); found != made_.end()) return found->second;
-  if (blank) return Keep((*devices_)[device]->MakeUpload(BlankSource()), key);
   if (at.kind() == plan::Kind::call && native::MakesObject(*plan_->kernels[at.subject()]) &&
       &graph != plan_->start.get()) {
     return Status(StatusCode::kInvalid, "objects of native code are made by the start graph alone");

@@ -8,7 +8,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -36,7 +35,6 @@ class Kernels {
       : plan_(plan),
         devices_(devices),
         weights_(options.weights, first_rank),
-        replaced_states_(options.replaced_states),
         native_(options.libraries, options.check_arguments),
         calls_python_(std::any_of(plan->kernels.begin(), plan->kernels.end(), [](const auto& each) {
           return each->library == kPythonLibrary;
@@ -72,7 +70,6 @@ class Kernels {
   const plan::Plan* plan_;
   const std::vector<std::unique_ptr<device::Device>>* devices_;
   Weights weights_;
-  const std::set<std::string> replaced_states_;  // EngineOptions::replaced_states
   native::Native native_;  // outlives the kernels that call it
   const bool calls_python_;
   std::map<std::string, device::Executable*> made_;  // by kernel, device and operand types

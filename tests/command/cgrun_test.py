@@ -396,7 +396,8 @@ def repeats(run):
     expect(told.returncode == 0 and told.stderr == "", f"a profile of instances: {told.stderr}")
     # Times of calls with other shapes; another number of calls alone is no warning.
     (run.folder / "shaped.cgraph").write_text(
-        "import std.tensor\nconst T = 1\nconst N = 1\nactor A() {\n  state w: f32[8, 8] = iota()\n"
+        "import std.tensor\nconst T = 1\nconst N = 1\n"
+        "actor A() {\n  state w: f32[8, 8] = iota()\n"
         "  method f(x: f32[T, 8]) -> f32[T, 8] { return x @ w }\n}\nplace a = A() on cpu[0]\n"
         "graph g(x: f32[T, 8]) -> [f32[T, 8]; N] { return [a.f(x) for i in 0..N] }\n")
     run("shaped.cgraph", "--input", "x=[[1,1,1,1,1,1,1,1]]", "--profile", "shaped.json")
@@ -558,12 +559,14 @@ def sources(run):
     kept = ("--weights", ".", "--load-state", "kept.safetensors")
     expect(run("sub/weights.cgraph", *kept)[0] == "result: f32[2] = [ 1.5 -2. ]\n",
            "a saved state instead of weights")
+    expect(run("sub/weights.cgraph", *kept, "--processes", "device")[0]
+           == "result: f32[2] = [ 1.5 -2. ]\n", "a saved state instead of weights of a process")
     whole = source.read_text()
     for more in ('state v: f32[2] = load("w.safetensors", "w")',
                  'state v: f32[2] = load("w.safetensors", "w") * 2.0'):
         source.write_text(whole.replace("  method", f"  {more}\n  method").replace("{ return w",
                                                                                   "{ return w + v"))
-        says(run("sub/weights.cgraph", *kept, status=3)[1], "w.safetensors", "a.state v")
+        says(run("sub/weights.cgraph", *kept, status=3)[1], "cannot read ./w.safetensors")
     source.write_text(whole.replace('"w")', '"W")'))
     says(run("sub/weights.cgraph", status=1)[1], "a.state w (sub/weights.cgraph:2:19): ",
          "has no tensor `W` (did you mean `w`?)")

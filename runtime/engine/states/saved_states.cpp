@@ -80,6 +80,43 @@ Status CheckFits(const std::string& path, const files::Safetensors& file, const 
   return Status::Ok();
 }
 
+// Bytes of an arena.
+struct ArenaBytes {
+  uint32_t arena;
+  uint64_t begin, end;
+};
+ArenaBytes BytesOf(const plan::Graph& graph, uint32_t id) {
+  const plan::Value& value = graph.values[id];
+  const plan::Buffer& buffer = graph.buffers[value.buffer()];
+  const uint64_t begin = buffer.offset() + value.offset();
+  return {buffer.arena(), begin, begin + value.bytes()};
+}
+
+// Returns whether a load of the start graph fills a state that the file has, and nothing reads it
+// there.
+bool FillsOnly(const plan::Plan& plan, const plan::Instruction& load,
+               const files::Safetensors& file) {
+  const plan::Graph& start = *plan.start;
+  const ArenaBytes filled = BytesOf(start, start.operands[load.first() + load.inputs()]);
+  const plan::Arena& arena = start.arenas[filled.arena];
+  if (arena.space() != plan::Space::state) return false;
+  const plan::Actor& actor = *plan.actors[arena.owner()];
+  const auto is_filled = [&](const auto& state) {
+    return state->offset == filled.begin && state->offset + state->bytes == filled.end &&
+           file.entries().count(actor.name + "." + state->name) > 0;
+  };
+  if (std::none_of(actor.states.begin(), actor.states.end(), is_filled)) return false;
+  for (const plan::Instruction& other : start.instructions) {
+    for (uint32_t o = other.first(); o < other.first() + other.inputs(); ++o) {
+      const ArenaBytes read = BytesOf(start, start.operands[o]);
+      if (read.arena == filled.arena && read.begin < filled.end && filled.begin < read.end) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
 // Returns what is to be said of objects that are not in the file: those with one reason together.
 std::string NoteOf(const std::string& path, const std::vector<Engine::Snapshot::Unsaved>& unsaved) {
   constexpr size_t kMost = 8;
@@ -118,12 +155,17 @@ Result<std::vector<std::string>> LoadStates(const std::string& path, Engine& eng
   return Status(code, fmt::format("{}: {}", path, absent.status().message()));
 }
 
-Result<std::set<std::string>> ReadStateNames(const std::string& path) {
-  auto file = files::Safetensors::Open(path);
-  if (!file.ok()) return file.status();
-  std::set<std::string> names;
-  for (const auto& [name, entry] : (*file)->entries()) names.insert(name);
-  return names;
+void LeaveOutLoads(const std::string& path, plan::Plan& plan) {
+  const auto file = files::Safetensors::Open(path);
+  if (!file.ok()) return;
+  std::vector<bool> is_read(plan.weights.size(), false);
+  for (const plan::Instruction& each : plan.start->instructions) {
+    if (each.kind() != plan::Kind::load || FillsOnly(plan, each, **file)) continue;
+    is_read[each.subject()] = true;
+  }
+  for (size_t i = 0; i < is_read.size(); ++i) {
+    if (!is_read[i]) plan.weights[i]->name.clear();
+  }
 }
 
 Result<StatesMetadata> ReadStatesMetadata(const std::string& path) {

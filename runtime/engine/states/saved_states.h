@@ -7,7 +7,6 @@
 #define CGRAPH_RUNTIME_ENGINE_STATES_SAVED_STATES_H_
 
 #include <map>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -15,6 +14,7 @@
 
 #include "runtime/base/output_files.h"
 #include "runtime/base/status.h"
+#include "runtime/plan/plan.h"
 
 namespace cgraph {
 
@@ -27,8 +27,10 @@ using StatesMetadata = std::map<std::string, std::string>;
 // returns.
 Result<std::vector<std::string>> LoadStates(const std::string& path, Engine& engine,
                                             StatesMetadata* metadata = nullptr);
-// Returns the names of a file's tensors; kNotFound or kInvalid as above.
-Result<std::set<std::string>> ReadStateNames(const std::string& path);
+// Takes the names of the weight files from those loads of a plan whose states this file will set:
+// they give zeros, so that LoadStates() must succeed before anything is executed. Loads stay whose
+// result the plan's start uses otherwise, and all where the file cannot be read.
+void LeaveOutLoads(const std::string& path, plan::Plan& plan);
 // Returns what a file says of itself; kNotFound or kInvalid as above.
 Result<StatesMetadata> ReadStatesMetadata(const std::string& path);
 

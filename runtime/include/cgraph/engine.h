@@ -27,7 +27,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -89,9 +88,6 @@ struct EngineOptions {
   // number in its last argument (cluster/lifeline.h). It gets `rank_arguments` before that.
   std::string rank_program = "/proc/self/exe";
   std::vector<std::string> rank_arguments;
-  // States, as "stage[0].w", that the caller sets before the first execution. This process reads no
-  // weights that only fill those, so their files may be absent; the states begin with zeros.
-  std::set<std::string> replaced_states;
   // The processes that a launcher has started, this one the first (cluster/launcher.h): each serves
   // the devices of a node of the plan. Null: all nodes are served here.
   cluster::Peers* peers = nullptr;

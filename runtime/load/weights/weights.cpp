@@ -60,18 +60,6 @@ class Blank : public device::Source {
   }
 };
 
-// Bytes of an arena.
-struct ArenaBytes {
-  uint32_t arena;
-  uint64_t begin, end;
-};
-ArenaBytes BytesOf(const plan::Graph& graph, uint32_t id) {
-  const plan::Value& value = graph.values[id];
-  const plan::Buffer& buffer = graph.buffers[value.buffer()];
-  const uint64_t begin = buffer.offset() + value.offset();
-  return {buffer.arena(), begin, begin + value.bytes()};
-}
-
 Result<std::string> WeightPath(const std::string& dir, const std::string& name) {
   const std::filesystem::path path(name);
   bool inside = !path.empty() && path.is_relative();
@@ -106,31 +94,6 @@ std::string SliceMend(plan::DType dtype, const std::vector<int64_t>& dims,
 }
 
 }  // namespace
-
-bool FillsOnly(const plan::Plan& plan, const plan::Instruction& load,
-               const std::set<std::string>& states) {
-  const plan::Graph& start = *plan.start;
-  const ArenaBytes filled = BytesOf(start, start.operands[load.first() + load.inputs()]);
-  const plan::Arena& arena = start.arenas[filled.arena];
-  if (arena.space() != plan::Space::state) return false;
-  const plan::Actor& actor = *plan.actors[arena.owner()];
-  const auto is_filled = [&](const auto& state) {
-    return state->offset == filled.begin && state->offset + state->bytes == filled.end &&
-           states.contains(actor.name + "." + state->name);
-  };
-  if (std::none_of(actor.states.begin(), actor.states.end(), is_filled)) return false;
-  for (const plan::Instruction& other : start.instructions) {
-    for (uint32_t o = other.first(); o < other.first() + other.inputs(); ++o) {
-      const ArenaBytes read = BytesOf(start, start.operands[o]);
-      if (read.arena == filled.arena && read.begin < filled.end && filled.begin < read.end) {
-        return false;
-      }
-    }
-  }
-  return true;
-}
-
-std::unique_ptr<device::Source> BlankSource() { return std::make_unique<Blank>(); }
 
 Status CheckSlice(const files::Safetensors::Entry& entry, const plan::WeightFile& slice,
                   const device::OperandType& out, const std::string& path) {
@@ -189,6 +152,7 @@ Result<std::shared_ptr<files::Safetensors>> Weights::Open(const plan::WeightFile
 Result<std::unique_ptr<device::Source>> Weights::SourceOf(uint32_t weight,
                                                           const plan::WeightFile& slice,
                                                           const device::OperandType& out) {
+  if (slice.name.empty()) return std::unique_ptr<device::Source>(std::make_unique<Blank>());
   auto opened = Open(slice);
   if (first_rank_ != nullptr) {
     auto sent = first_rank_->Ask(weight, slice, out, opened.ok() ? opened->get() : nullptr);

@@ -7,7 +7,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -38,7 +37,7 @@ class Weights {
   Weights(std::string dir, FirstRank* first_rank) : dir_(std::move(dir)), first_rank_(first_rank) {}
 
   // Returns the source of the plan's slice number `weight`, whose file is here or, at another rank
-  // than the first, perhaps at rank 0.
+  // than the first, perhaps at rank 0. Zeros where the slice names no file: see LeaveOutLoads().
   Result<std::unique_ptr<device::Source>> SourceOf(uint32_t weight, const plan::WeightFile& slice,
                                                    const device::OperandType& out);
   // Opens the file that has a slice, once: the one that the plan names, or of an index of shards,
@@ -66,13 +65,6 @@ class Weights {
   std::atomic<bool> unreadable_ = false;
   uint64_t read_bytes_ = 0, sent_bytes_ = 0;
 };
-
-// Returns whether a load instruction of the start graph fills one of these states, as
-// "stage[0].w", and nothing else: no instruction there reads what it has loaded.
-bool FillsOnly(const plan::Plan& plan, const plan::Instruction& load,
-               const std::set<std::string>& states);
-// Returns the source of a slice that nothing will read.
-std::unique_ptr<device::Source> BlankSource();
 
 // kInvalid where a tensor, of which a slice is loaded, has not the type that the program declares.
 Status CheckSlice(const files::Safetensors::Entry& entry, const plan::WeightFile& slice,
