@@ -43,13 +43,13 @@ class Pairer {
       seconds[KeyOf(id)].push_back(id);
     }
     std::vector<std::pair<CallId, CallId>> pairs;
-    std::vector<CallId> alone;
+    std::set<InstanceId> with_pairs;
+    std::vector<CallId> alone, derived;
     for (CallId id : graph_.calls.Ids()) {
       if (!Has(id, rule_.first)) continue;
       std::deque<CallId>& queue = seconds[KeyOf(id)];
       if (queue.empty() && IsDerived(id)) {
-        // A derived call whose place has no params has no second half.
-        if (with_second.count(graph_.calls[id].instance)) alone.push_back(id);
+        derived.push_back(id);
         continue;
       }
       if (queue.empty() || queue.front() < id) {
@@ -57,7 +57,13 @@ class Pairer {
         return std::nullopt;
       }
       pairs.emplace_back(id, queue.front());
+      with_pairs.insert(graph_.calls[id].instance);
       queue.pop_front();
+    }
+    // A derived call whose method, or whose whole place, has no params has no second half.
+    for (CallId id : derived) {
+      const InstanceId on = graph_.calls[id].instance;
+      if (with_second.count(on) && !with_pairs.count(on)) alone.push_back(id);
     }
     // Of a derived second half the first may be missing: an input of a graph has no gradient.
     for (const auto& [key, queue] : seconds) {
