@@ -12,6 +12,7 @@
 #include "runtime/base/text.h"
 #include "runtime/files/safetensors.h"
 #include "runtime/files/write_safetensors.h"
+#include "runtime/plan/graph_index.h"
 #include "runtime/plan/kinds.h"
 
 namespace cgraph {
@@ -92,10 +93,26 @@ ArenaBytes BytesOf(const plan::Graph& graph, uint32_t id) {
   return {buffer.arena(), begin, begin + value.bytes()};
 }
 
-// Returns whether a load of the start graph fills a state that the file has, and nothing reads it
-// there.
+// Returns by arena what instructions of the start graph read of the arenas of states.
+std::vector<std::vector<ArenaBytes>> ReadStates(const plan::Plan& plan) {
+  const plan::Graph& start = *plan.start;
+  const plan::GraphIndex index(plan, start);
+  std::vector<std::vector<ArenaBytes>> read(start.arenas.size());
+  for (uint32_t i = 0; i < start.instructions.size(); ++i) {
+    index.ForEachOperand(i, [&](uint32_t value, bool write, uint32_t) {
+      const ArenaBytes bytes = BytesOf(start, value);
+      if (!write && start.arenas[bytes.arena].space() == plan::Space::state) {
+        read[bytes.arena].push_back(bytes);
+      }
+    });
+  }
+  return read;
+}
+
+// Returns whether a load of the start graph fills a state that the file has, and nothing of `read`
+// reads it there.
 bool FillsOnly(const plan::Plan& plan, const plan::Instruction& load,
-               const files::Safetensors& file) {
+               const files::Safetensors& file, const std::vector<std::vector<ArenaBytes>>& read) {
   const plan::Graph& start = *plan.start;
   const ArenaBytes filled = BytesOf(start, start.operands[load.first() + load.inputs()]);
   const plan::Arena& arena = start.arenas[filled.arena];
@@ -105,16 +122,11 @@ bool FillsOnly(const plan::Plan& plan, const plan::Instruction& load,
     return state->offset == filled.begin && state->offset + state->bytes == filled.end &&
            file.entries().count(actor.name + "." + state->name) > 0;
   };
-  if (std::none_of(actor.states.begin(), actor.states.end(), is_filled)) return false;
-  for (const plan::Instruction& other : start.instructions) {
-    for (uint32_t o = other.first(); o < other.first() + other.inputs(); ++o) {
-      const ArenaBytes read = BytesOf(start, start.operands[o]);
-      if (read.arena == filled.arena && read.begin < filled.end && filled.begin < read.end) {
-        return false;
-      }
-    }
-  }
-  return true;
+  const auto overlaps = [&](const ArenaBytes& other) {
+    return other.begin < filled.end && filled.begin < other.end;
+  };
+  return std::any_of(actor.states.begin(), actor.states.end(), is_filled) &&
+         std::none_of(read[filled.arena].begin(), read[filled.arena].end(), overlaps);
 }
 
 // Returns what is to be said of objects that are not in the file: those with one reason together.
@@ -158,9 +170,10 @@ Result<std::vector<std::string>> LoadStates(const std::string& path, Engine& eng
 void LeaveOutLoads(const std::string& path, plan::Plan& plan) {
   const auto file = files::Safetensors::Open(path);
   if (!file.ok()) return;
+  const std::vector<std::vector<ArenaBytes>> read = ReadStates(plan);
   std::vector<bool> is_read(plan.weights.size(), false);
   for (const plan::Instruction& each : plan.start->instructions) {
-    if (each.kind() != plan::Kind::load || FillsOnly(plan, each, **file)) continue;
+    if (each.kind() != plan::Kind::load || FillsOnly(plan, each, **file, read)) continue;
     is_read[each.subject()] = true;
   }
   for (size_t i = 0; i < is_read.size(); ++i) {
