@@ -1,7 +1,7 @@
 // Common mistakes. Each is one function that looks at the lexeme where the parser got stuck and at
 // its neighbours; the first that recognises the form says how to write it here. They are called
 // only after the text has failed to parse, so none of them can refuse a program.
-#include "compiler/syntax/errors/mistakes.h"
+#include "compiler/syntax/errors/stumble.h"
 
 #include <fmt/format.h>
 
@@ -12,58 +12,25 @@
 namespace cgraph::syntax {
 namespace {
 
-class CommonMistakes {
+class CommonMistakes : Stumble {
  public:
   CommonMistakes(const ParseFailure& failure, SyntaxErrors& errors)
-      : lexemes_(failure.lexemes),
-        at_(failure.at),
-        expected_(failure.expected),
-        rule_(failure.rule),
-        errors_(errors) {}
+      : Stumble(failure, errors), failure_(failure) {}
 
   bool Report() {
     return StarredParameter() || PrefixedString() || ScheduleAttribute() ||
            MisplacedDeclaration() || Power() || Increment() || Choice() || UnknownExtent() ||
-           Label() || Slice() || InclusiveRange() || NameWithColon() || Arrow() || Turns() || DeviceWithColon() || TypeOfElements() || DTypeAsFunction() ||
-           CastWithoutDType() || DimsInParentheses() || TypeBeforeName() || StateWithoutType() ||
-           ParameterWithoutType() || ParametersMissing() || ResultWithOtherSign() ||
-           BodyAfterAssign() || PlaceWithoutDevice() || BoundOfMemory() || PreferenceOfOne() ||
-           AttributeWithoutValue() || Generator() || TypeWithOtherSign() || Lambda() ||
-           SeveralValues() || Import() || ResourceWithBracketsTwice() || AttributeAfterBody() ||
-           StatementInFile() || TypeParameters() || PlacesWithoutIndex() ||
-           PlaceOnSeveralDevices() || AttributeWithSign() || ClauseOfStates() ||
-           RoundsWithoutLimit();
+           Label() || Slice() || InclusiveRange() || NameWithColon() || Arrow() || Turns() ||
+           DeviceWithColon() || ReportTypeHabit(failure_, errors_) || ParametersMissing() ||
+           ResultWithOtherSign() || BodyAfterAssign() || PlaceWithoutDevice() ||
+           BoundOfMemory() || PreferenceOfOne() || AttributeWithoutValue() || Generator() ||
+           TypeWithOtherSign() || Lambda() || SeveralValues() || Import() ||
+           ResourceWithBracketsTwice() || AttributeAfterBody() || StatementInFile() ||
+           TypeParameters() || PlacesWithoutIndex() || PlaceOnSeveralDevices() ||
+           AttributeWithSign() || ClauseOfStates() || RoundsWithoutLimit();
   }
 
  private:
-  using Code = cgraph::Code;
-
-  const Lexeme& now() const { return lexemes_[at_]; }
-  size_t type() const { return now().type; }
-  size_t TypeAt(ptrdiff_t offset) const {
-    const ptrdiff_t at = static_cast<ptrdiff_t>(at_) + offset;
-    const bool exists = at >= 0 && at < static_cast<ptrdiff_t>(lexemes_.size());
-    return exists ? lexemes_[at].type : size_t{antlr4::Token::EOF};
-  }
-  llvm::StringRef TextAt(ptrdiff_t offset) const {
-    if (TypeAt(offset) == antlr4::Token::EOF) return "";
-    const Lexeme& lexeme = lexemes_[at_ + offset];
-    return errors_.text().slice(lexeme.begin, lexeme.end);
-  }
-  bool Expects(size_t type) const { return expected_.contains(type); }
-  bool JoinsBefore() const { return at_ > 0 && lexemes_[at_ - 1].end == now().begin; }
-
-  bool Say(std::string message, Code code = Code::kE0201) {
-    errors_.ReportStructure(code, now().begin, now().end, std::move(message));
-    return true;
-  }
-  bool SayWithFix(std::string message, uint32_t begin, uint32_t end, std::string fix) {
-    Diagnostic* diagnostic =
-        errors_.ReportStructure(Code::kE0201, now().begin, now().end, std::move(message));
-    if (diagnostic != nullptr) diagnostic->AddFix(errors_.At(begin, end), std::move(fix));
-    return true;
-  }
-
   // `fn f(*args)`, `fn f(x: f32, **kwargs)`, `f(*xs)`, `f(x, **options)`
   bool StarredParameter() {
     if (type() != Lexer::MUL || (TypeAt(-1) != Lexer::LPAREN && TypeAt(-1) != Lexer::COMMA)) {
@@ -223,95 +190,6 @@ class CommonMistakes {
     const llvm::StringRef before = TextAt(-1);
     return type() == Lexer::COLON && (DeviceKindOf(before.str()) || before == "cuda") &&
            Say("a device is written with brackets: gpu[0], cpu[0]");
-  }
-
-  // `x: tensor<f32>`, `x: f32<4>`, `x: list[f32]`, `-> Tensor[f32, 4]`
-  bool TypeOfElements() {
-    const bool angles = type() == Lexer::LT;
-    const bool brackets = type() == Lexer::DTYPE && TypeAt(-1) == Lexer::LBRACKET;
-    const ptrdiff_t word = brackets ? -2 : -1;
-    const bool stands_for_type = TypeAt(word - 1) == Lexer::COLON ||
-                                 TypeAt(word - 1) == Lexer::ARROW;
-    const bool names = IsName(TypeAt(word)) || (angles && TypeAt(word) == Lexer::DTYPE);
-    return (angles || brackets) && stands_for_type && names &&
-           Say("the type of a tensor is a dtype and dimensions in brackets, f32[2, n]; that of a "
-               "list has the type of its elements first, [f32[2, n]; 4]");
-  }
-
-  // `f16(x)`, `x.to(f16)`
-  bool DTypeAsFunction() {
-    if (type() != Lexer::DTYPE) return false;
-    if (!Expects(Lexer::INT) && rule_ != Grammar::RuleArguments) return false;
-    const std::string dtype = TextAt(0).str();
-    const std::string message =
-        fmt::format("a dtype is no value; cast<{0}>(x) converts, and zeros<{0}[4]>() makes a "
-                    "tensor of it",
-                    dtype);
-    if (TypeAt(1) != Lexer::LPAREN) return Say(message);
-    return SayWithFix(message, now().begin, now().end, "cast<" + dtype + ">");
-  }
-
-  // `cast(x)`
-  bool CastWithoutDType() {
-    return TypeAt(-1) == Lexer::CAST && Expects(Lexer::LT) &&
-           Say("a cast names the dtype that it makes: cast<f16>(x)");
-  }
-
-  // `let y: f32(4)`
-  bool DimsInParentheses() {
-    return type() == Lexer::LPAREN && TypeAt(-1) == Lexer::DTYPE &&
-           Say(fmt::format("the dimensions of a tensor stand in brackets: {}[4]",
-                           TextAt(-1).str()));
-  }
-
-  // `state f32[2] w`, `graph g(f32[4] x)`, `fn f(f32[4])`
-  bool TypeBeforeName() {
-    if (type() != Lexer::DTYPE || TypeAt(1) == Lexer::COLON) return false;
-    const bool state = TypeAt(-1) == Lexer::STATE || TypeAt(-1) == Lexer::PARAM;
-    const bool parameter = rule_ == Grammar::RuleParameters &&
-                           (TypeAt(-1) == Lexer::LPAREN || TypeAt(-1) == Lexer::COMMA);
-    if (!state && !parameter) return false;
-    ptrdiff_t after = 1;  // behind the type
-    if (TypeAt(after) == Lexer::LBRACKET) {
-      while (TypeAt(after) != Lexer::RBRACKET && TypeAt(after) != antlr4::Token::EOF) ++after;
-      ++after;
-    }
-    const std::string name = IsName(TypeAt(after)) ? TextAt(after).str() : state ? "w" : "x";
-    return Say(fmt::format("a name stands before its type: {}{}: {}[4]", state ? "state " : "",
-                           name, TextAt(0).str()));
-  }
-
-  bool StateWithoutType() {
-    if (rule_ != Grammar::RuleStateDecl) return false;
-    if (Expects(Lexer::COLON) && type() == Lexer::DTYPE) {
-      const uint32_t end = lexemes_[at_ - 1].end;
-      return SayWithFix(fmt::format("a colon stands before a state's type: `state {}: {}...`",
-                                    TextAt(-1).str(), TextAt(0).str()),
-                        end, end, ":");
-    }
-    if (Expects(Lexer::COLON) && type() == Lexer::ASSIGN) {
-      return Say(fmt::format("a state needs a type, which says how large it is: "
-                             "`state {}: f32[2, 3] = ...`",
-                             TextAt(-1).str()));
-    }
-    if (!Expects(Lexer::ASSIGN) || at_ == 0) return false;
-    const uint32_t end = lexemes_[at_ - 1].end;
-    errors_.ReportStructure(Code::kE0201, end, end,
-                            "a state needs an initial value: `= zeros()`, `= normal(seed: 1)` or "
-                            "`= load(\"file.safetensors\", \"tensor\")`");
-    return true;
-  }
-
-  // `actor Layer(n)`, `method f(self)`
-  bool ParameterWithoutType() {
-    if (rule_ != Grammar::RuleParameter || !Expects(Lexer::COLON)) return false;
-    const std::string name = TextAt(-1).str();
-    if (name == "self") {
-      return Say("a method has no `self`: its actor's states are names in its body");
-    }
-    return Say(fmt::format("a parameter needs a type: {0}: f32[4] for a tensor, {0}: int for what "
-                           "is known while compiling",
-                           name));
   }
 
   // `method f -> f32 {`, `graph g {`
@@ -582,11 +460,7 @@ class CommonMistakes {
                                         TextAt(0).str()));
   }
 
-  const Lexemes& lexemes_;
-  const size_t at_;
-  const antlr4::misc::IntervalSet& expected_;
-  const size_t rule_;
-  SyntaxErrors& errors_;
+  const ParseFailure& failure_;
 };
 
 }  // namespace

@@ -14,8 +14,8 @@ namespace {
 
 using prove::ConstraintGraph;
 
-// Returns how many rounds clocks look back for certain, in a graph of which `most_lag` + 1 executions
-// are in progress at once, with as many copies of the memory.
+// Returns how many rounds clocks look back for certain, in a graph of which `most_lag` + 1
+// executions are in progress at once, with as many copies of the memory.
 constexpr int64_t RoundsFor(uint32_t most_lag) { return 2 * (2 * int64_t{most_lag} + 1); }
 
 // Returns by node the least distance of a path from `from`, by edges that memory may rely on but
