@@ -59,29 +59,10 @@ std::string_view Word(std::string_view& text) {
   return word;
 }
 
-// Takes one message, whatever its length.
-class OneMessage final : public Listener {
+// Texts: takes one text of each other rank, whatever its length.
+class Texts final : public Listener {
  public:
-  std::span<std::byte> BufferFor(uint32_t, uint64_t bytes) override {
-    text_.resize(bytes);
-    return std::as_writable_bytes(std::span(text_));
-  }
-  bool OnMessage(uint32_t, std::span<const std::byte>) override {
-    come_ = true;
-    return true;
-  }
-  bool come() const { return come_; }
-  std::string_view text() const { return text_.c_str(); }  // without what fills the grain
-
- private:
-  std::string text_;
-  bool come_ = false;
-};
-
-// Builds: takes what each other rank tells of itself, "BUILD\nPROCESS".
-class Builds final : public Listener {
- public:
-  explicit Builds(uint32_t count) : texts_(count) {}
+  explicit Texts(uint32_t ranks) : texts_(ranks) {}
   std::span<std::byte> BufferFor(uint32_t from, uint64_t bytes) override {
     texts_[from].resize(bytes);
     return std::as_writable_bytes(std::span(texts_[from]));
@@ -91,29 +72,32 @@ class Builds final : public Listener {
     return true;
   }
   size_t come() const { return come_; }
-
-  // Returns the error of those that are of another build than rank 0.
-  Status Differing() const {
-    std::vector<Refusal> refusals;
-    for (uint32_t rank = 1; rank < texts_.size(); ++rank) {
-      const std::string text = texts_[rank].c_str();
-      const size_t end = text.find('\n');
-      const std::string build = text.substr(0, end);
-      if (end == std::string::npos || build == BuildText()) continue;
-      refusals.push_back(
-          {rank, text.substr(end + 1),
-           Status(StatusCode::kInvalid,
-                  fmt::format("the build is {}, and that of rank 0 is {}; install one build on all "
-                              "machines",
-                              build, BuildText()))});
-    }
-    return JoinRefusals(refusals, "rank ", "");
-  }
+  // Returns the text of a rank, without what fills the message unit.
+  std::string_view Of(uint32_t rank) const { return texts_[rank].c_str(); }
 
  private:
   std::vector<std::string> texts_;  // by rank
   size_t come_ = 0;
 };
+
+// Returns the error of the ranks that are of another build than rank 0. `told`: what each of them
+// tells of itself, "BUILD\nPROCESS".
+Status DifferingBuilds(const Texts& told, uint32_t ranks) {
+  std::vector<Refusal> refusals;
+  for (uint32_t rank = 1; rank < ranks; ++rank) {
+    const std::string text(told.Of(rank));
+    const size_t end = text.find('\n');
+    const std::string build = text.substr(0, end);
+    if (end == std::string::npos || build == BuildText()) continue;
+    refusals.push_back(
+        {rank, text.substr(end + 1),
+         Status(StatusCode::kInvalid,
+                fmt::format("the build is {}, and that of rank 0 is {}; install one build on all "
+                            "machines",
+                            build, BuildText()))});
+  }
+  return JoinRefusals(refusals, "rank ", "");
+}
 
 // Returns a socket that is connected to the first of these addresses that can be reached; or -1.
 int ConnectToAny(std::string_view addresses, uint16_t port) {
@@ -162,13 +146,13 @@ TcpSupervision::TcpSupervision(Messenger& messenger, bool one_machine)
     Listen(one_machine);
     return;
   }
-  OneMessage address;
+  Texts address(messenger_.count());
   messenger_.Listen(kAddressTag, &address);
-  while (!address.come()) {
+  while (address.come() == 0) {
     if (!messenger_.Poll()) std::this_thread::sleep_for(std::chrono::microseconds(100));
   }
   messenger_.Listen(kAddressTag, nullptr);
-  const std::string_view text = address.text();
+  const std::string_view text = address.Of(0);
   const size_t end = std::min(text.find('\n'), text.size());
   CheckBuild(text.substr(0, end));
   Connect(text.substr(std::min(end + 1, text.size())));
@@ -208,14 +192,15 @@ void TcpSupervision::Listen(bool one_machine) {
     text += fmt::format("{} {} {} {} {}", token_, ntohs(any.sin_port), own.number, own.host,
                         one_machine ? "127.0.0.1" : Addresses());
   }
-  Builds builds(messenger_.count());
+  Texts builds(messenger_.count());
   messenger_.Listen(kAddressTag, &builds);
   for (uint32_t rank = 1; rank < messenger_.count(); ++rank) {
     messenger_.SendCopy(rank, kAddressTag, std::as_bytes(std::span(text.c_str(), text.size() + 1)));
   }
   PollFor(messenger_, kBuildPatience, [&] { return builds.come() + 1 == messenger_.count(); });
   messenger_.Listen(kAddressTag, nullptr);
-  if (const Status differing = builds.Differing(); !differing.ok()) {
+  const Status differing = DifferingBuilds(builds, messenger_.count());
+  if (!differing.ok()) {
     Say(fmt::format("cgrun: error: {}\n", differing.message()));
     messenger_.EndAll(EXIT_FAILURE);
   }
