@@ -36,45 +36,36 @@ using Clock = std::chrono::steady_clock;
 // How long others are waited for, once a rank has refused to load the plan.
 constexpr std::chrono::milliseconds kRefusalPatience(500);
 
-// The files that a new process begins with.
-class SpawnFiles {
- public:
-  SpawnFiles() { posix_spawn_file_actions_init(&actions_); }
-  ~SpawnFiles() { posix_spawn_file_actions_destroy(&actions_); }
-  SpawnFiles(const SpawnFiles&) = delete;
-  void Open(int as, const char* path, int how) {
-    posix_spawn_file_actions_addopen(&actions_, as, path, how, 0);
+// Starts a process; returns 0, or the error number. It inherits the two descriptors, as
+// kRegionDescriptor and kLifelineDescriptor.
+int Spawn(int* pid, const std::string& path, std::vector<std::string> words, int region,
+          int lifeline) {
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  posix_spawn_file_actions_t files;
+  posix_spawn_file_actions_init(&files);
+  posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+  posix_spawn_file_actions_adddup2(&files, region, kRegionDescriptor);
+  posix_spawn_file_actions_adddup2(&files, lifeline, kLifelineDescriptor);
+  // Signals of the terminal and of launchers go to all processes of a group. They are rank 0's,
+  // which tells the others what comes of it: these begin, and stay, with the signals blocked.
+  sigset_t blocked;
+  sigemptyset(&blocked);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGPIPE}) {
+    sigaddset(&blocked, signal);
   }
-  void Pass(int descriptor, int as) {
-    posix_spawn_file_actions_adddup2(&actions_, descriptor, as);
-  }
-  const posix_spawn_file_actions_t* get() const { return &actions_; }
-
- private:
-  posix_spawn_file_actions_t actions_;
-};
-
-// Signals of the terminal and of launchers go to all processes of a group. They are rank 0's, which
-// tells the others what comes of it: these begin, and stay, with the signals blocked.
-class SpawnAttributes {
- public:
-  SpawnAttributes() {
-    posix_spawnattr_init(&attributes_);
-    sigset_t blocked;
-    sigemptyset(&blocked);
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGPIPE}) {
-      sigaddset(&blocked, signal);
-    }
-    posix_spawnattr_setsigmask(&attributes_, &blocked);
-    posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETSIGMASK);
-  }
-  ~SpawnAttributes() { posix_spawnattr_destroy(&attributes_); }
-  SpawnAttributes(const SpawnAttributes&) = delete;
-  const posix_spawnattr_t* get() const { return &attributes_; }
-
- private:
-  posix_spawnattr_t attributes_;
-};
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  posix_spawnattr_setsigmask(&attributes, &blocked);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+  const int failed =
+      posix_spawn(pid, path.c_str(), &files, &attributes, arguments.data(), environ);
+  posix_spawnattr_destroy(&attributes);
+  posix_spawn_file_actions_destroy(&files);
+  return failed;
+}
 
 Status CannotStart(uint32_t rank, const std::string& what, int error) {
   return Status(StatusCode::kNotFound, fmt::format("the process of rank {} cannot be started: {}: "
@@ -94,16 +85,16 @@ std::string ExitText(const siginfo_t& info) {
 
 }  // namespace
 
-Result<std::unique_ptr<Processes>> Processes::Start(const RankProgram& program, uint32_t ranks,
-                                                    std::shared_ptr<Region> region,
+Result<std::unique_ptr<Processes>> Processes::Start(const std::vector<std::string>& command,
+                                                    uint32_t ranks, std::shared_ptr<Region> region,
                                                     Control& control, Lost lost) {
   std::unique_ptr<Processes> made(new Processes(std::move(region), control, std::move(lost)));
   made->processes_.resize(ranks);
   std::promise<Status> started;
   std::future<Status> status = started.get_future();
   try {
-    made->thread_ = std::thread([processes = made.get(), &program, &started] {
-      Status all = processes->StartAll(program);
+    made->thread_ = std::thread([processes = made.get(), &command, &started] {
+      Status all = processes->StartAll(command);
       processes->watches_ = all.ok();
       started.set_value(std::move(all));
       if (processes->watches_) processes->Watch();
@@ -117,14 +108,14 @@ Result<std::unique_ptr<Processes>> Processes::Start(const RankProgram& program, 
   return made;
 }
 
-Status Processes::StartAll(const RankProgram& program) {
+Status Processes::StartAll(const std::vector<std::string>& command) {
   for (uint32_t rank = 1; rank < processes_.size(); ++rank) {
-    CGRAPH_RETURN_IF_ERROR(StartOne(program, rank));
+    CGRAPH_RETURN_IF_ERROR(StartOne(command, rank));
   }
   return Status::Ok();
 }
 
-Status Processes::StartOne(const RankProgram& program, uint32_t rank) {
+Status Processes::StartOne(const std::vector<std::string>& command, uint32_t rank) {
   Process& process = processes_[rank];
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
@@ -133,33 +124,23 @@ Status Processes::StartOne(const RankProgram& program, uint32_t rank) {
   process.lifeline = ends[0];
   // What the new process inherits gets its number there. It must have another one here: else it
   // would stay marked to be closed.
-  SpawnFiles files;
-  files.Open(STDIN_FILENO, "/dev/null", O_RDONLY);
-  files.Open(STDOUT_FILENO, "/dev/null", O_WRONLY);
   const int high = fcntl(region_->fd(), F_DUPFD_CLOEXEC, kFirstFree);
   const int high_end = fcntl(ends[1], F_DUPFD_CLOEXEC, kFirstFree);
   close(ends[1]);
   int failed = high < 0 || high_end < 0 ? errno : 0;
   if (failed == 0) {
-    files.Pass(high, kRegionDescriptor);
-    files.Pass(high_end, kLifelineDescriptor);
-    const SpawnAttributes attributes;
-    std::vector<std::string> words = program.arguments;
+    std::vector<std::string> words = command;
     // Where it is cgrun it is listed as that, whatever path it was started by. Others find
     // themselves by their path.
-    words.insert(words.begin(), words.empty() ? "cgrun" : program.path);
+    if (words.size() == 1) words[0] = "cgrun";
     words.push_back(fmt::format("{}{}", kRankOption, rank));
-    std::vector<char*> arguments;
-    for (std::string& word : words) arguments.push_back(word.data());
-    arguments.push_back(nullptr);
-    failed = posix_spawn(&process.pid, program.path.c_str(), files.get(), attributes.get(),
-                         arguments.data(), environ);
+    failed = Spawn(&process.pid, command[0], std::move(words), high, high_end);
   }
   if (high >= 0) close(high);
   if (high_end >= 0) close(high_end);
   if (failed != 0) {
     process.pid = -1;
-    return CannotStart(rank, program.path, failed);
+    return CannotStart(rank, command[0], failed);
   }
   process.descriptor = static_cast<int>(syscall(SYS_pidfd_open, process.pid, 0));
   return process.descriptor >= 0 ? Status::Ok() : CannotStart(rank, "it cannot be watched", errno);

@@ -25,22 +25,17 @@
 
 namespace cgraph::cluster {
 
-// RankProgram: what the processes run. It gets these arguments, and last the number of its rank.
-struct RankProgram {
-  std::string path;
-  std::vector<std::string> arguments;
-};
-
 class Processes {
  public:
   // Called by the watching thread when a rank has ended though nobody asked it to, with what is
   // known of how: "was killed by signal 9 (Killed)".
   using Lost = std::function<void(uint32_t rank, int pid, const std::string& exit_text)>;
 
-  // Starts ranks 1 to `ranks` - 1, processes of `program`. kNotFound where the system refuses.
-  static Result<std::unique_ptr<Processes>> Start(const RankProgram& program, uint32_t ranks,
-                                                  std::shared_ptr<Region> region, Control& control,
-                                                  Lost lost);
+  // Starts ranks 1 to `ranks` - 1. `command`: the path of the program that they run, and its
+  // arguments, to which the number of the rank is added. kNotFound where the system refuses.
+  static Result<std::unique_ptr<Processes>> Start(const std::vector<std::string>& command,
+                                                  uint32_t ranks, std::shared_ptr<Region> region,
+                                                  Control& control, Lost lost);
   ~Processes();  // End() without patience
 
   // Waits until all ranks have loaded the plan and none is gone. A rank's own error where it
@@ -72,8 +67,8 @@ class Processes {
 
   Processes(std::shared_ptr<Region> region, Control& control, Lost lost)
       : region_(std::move(region)), control_(control), lost_(std::move(lost)) {}
-  Status StartAll(const RankProgram& program);
-  Status StartOne(const RankProgram& program, uint32_t rank);
+  Status StartAll(const std::vector<std::string>& command);
+  Status StartOne(const std::vector<std::string>& command, uint32_t rank);
   // Returns a rank's own error where it refused the plan, kLost where it is gone, else Ok. Asked
   // while the plan is loaded; `lost_` tells of an end after that.
   Status LoadErrorOf(uint32_t rank);

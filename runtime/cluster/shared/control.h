@@ -14,6 +14,7 @@
 namespace cgraph::cluster {
 
 inline constexpr uint32_t kMostRanks = 256;
+inline constexpr uint32_t kMostOptionBytes = 20480;
 
 // How far a rank is. Each state is written once, by the rank itself.
 struct alignas(128) RankState {
@@ -41,14 +42,6 @@ struct GpuOfDevice {
   uint32_t device = 0, gpu = 0;
 };
 
-// What the other ranks load the plan with.
-struct RankOptions {
-  static constexpr uint32_t kMostBytes = 20480;
-
-  uint32_t ranks = 1;
-  SharedText<kMostBytes> text;  // engine::TextForRanks()
-};
-
 // What rank 0 asks another rank about states, and the piece that goes with it.
 struct SharedStateRequest {
   // The rank that is asked. What follows is that one's then, until it stores 0: rank 0's again.
@@ -58,7 +51,9 @@ struct SharedStateRequest {
 };
 
 struct Control {
-  RankOptions options;
+  // What the other ranks load the plan with.
+  uint32_t ranks = 1;
+  SharedText<kMostOptionBytes> options;  // engine::TextForRanks()
   const uint8_t* plan = nullptr;  // in the region
   uint64_t plan_bytes = 0;
   const GpuOfDevice* gpus = nullptr;  // in the region

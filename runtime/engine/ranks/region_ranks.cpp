@@ -66,7 +66,7 @@ RegionRanks::RegionRanks(const EngineOptions& options, const EngineView& engine,
 
 void RegionRanks::TakePlace() {
   if (control_ == nullptr) return;
-  TakeRegion(own_rank_, control_->options.ranks, std::move(own_region_), *control_);
+  TakeRegion(own_rank_, control_->ranks, std::move(own_region_), *control_);
 }
 
 uint32_t RegionRanks::WorkersOf(const plan::Plan& plan) const {
@@ -103,7 +103,7 @@ Status RegionRanks::CheckProcesses() const {
                               "in the caller's process; compile for another number of workers",
                               plan::LaneName(plan, lane), worker));
   }
-  if (TextForRanks(options_).size() > cluster::RankOptions::kMostBytes) {
+  if (TextForRanks(options_).size() > cluster::kMostOptionBytes) {
     return Status(StatusCode::kUnsupported,
                   "the paths of the libraries with native methods are longer than processes can "
                   "tell each other; name fewer of them");
@@ -126,13 +126,15 @@ Status RegionRanks::StartProcesses() {
   control->plan = reinterpret_cast<const uint8_t*>(copy->data());
   control->plan_bytes = bytes.size();
   CGRAPH_RETURN_IF_ERROR(TellGpus(loaded_.gpus, **region, *control));
-  control->options.ranks = loaded_.placement.workers;
-  control->options.text.Set(TextForRanks(options_));
+  control->ranks = loaded_.placement.workers;
+  control->options.Set(TextForRanks(options_));
   TakeRegion(0, loaded_.placement.workers, std::move(*region), *control);
   // A rank that goes before all have started is found by AwaitLoaded(): until then there is half an
   // engine, which no other thread may touch.
+  std::vector<std::string> command = options_.rank_arguments;
+  command.insert(command.begin(), options_.rank_program);
   auto processes = cluster::Processes::Start(
-      {options_.rank_program, options_.rank_arguments}, loaded_.ranks, loaded_.region, *control,
+      command, loaded_.ranks, loaded_.region, *control,
       [control, lost = engine_.lost](uint32_t rank, int pid, const std::string& exit_text) {
         if (!control->started.load(std::memory_order_seq_cst)) return;
         lost(rank, fmt::format("process {}", pid), exit_text);

@@ -66,13 +66,13 @@ bool ServeEngine(Parts& parts) {
 
 Result<EngineOptions> OptionsOf(const cluster::Control& control) {
   EngineOptions options;
-  if (!ReadTextForRanks(control.options.text.Get(), options)) {
+  if (!ReadTextForRanks(control.options.Get(), options)) {
     return Status(StatusCode::kInvalid, "rank 0 has told no options");
   }
   for (uint64_t i = 0; i < control.gpu_count; ++i) {
     options.gpu_map.emplace(control.gpus[i].device, control.gpus[i].gpu);
   }
-  options.processes = control.options.ranks;
+  options.processes = control.ranks;
   return options;
 }
 
