@@ -56,17 +56,6 @@ plan::TransportKind Edge::asked() const {
                                 : graph->collectives[number]->transport;
 }
 
-Result<std::unique_ptr<Channel>> Transport::MakeChannel(const Edge& edge, const ChannelShape&,
-                                                        const Context&) const {
-  return Unsupported(edge, fmt::format("is not for {}", name()));
-}
-
-Result<std::unique_ptr<Collective>> Transport::MakeCollective(const Edge& edge,
-                                                              const CollectiveShape&,
-                                                              const Context&) const {
-  return Unsupported(edge, fmt::format("is not for {}", name()));
-}
-
 std::vector<const Transport*> Transports() {
   std::vector<const Transport*> all;
   const auto add = [&](const Transport* transport) {
@@ -95,12 +84,12 @@ Status CheckAsked(const Edge& edge) {
 Result<Choice> Choose(const Edge& edge) {
   CGRAPH_RETURN_IF_ERROR(CheckAsked(edge));
   const Transport* const asked = TransportOf(edge.asked());
-  const char* const why_not = asked->WhyNot(edge);
+  const char* const why_not = asked->why_not(edge);
   if (why_not == nullptr) return Choice{asked, nullptr};
   for (const Transport* other : InsteadOf(edge.asked())) {
-    if (other->WhyNot(edge) == nullptr) return Choice{other, why_not};
+    if (other->why_not(edge) == nullptr) return Choice{other, why_not};
   }
-  return Unsupported(edge, fmt::format("goes by {}: it {}", asked->name(), why_not));
+  return Unsupported(edge, fmt::format("goes by {}: it {}", asked->name, why_not));
 }
 
 }  // namespace cgraph::transport

@@ -1,5 +1,5 @@
 // Transport: moves bytes between lanes. Each transport has a folder beside this file, with one
-// factory; it says of an edge of a plan whether it serves that edge and, if not, why, and makes the
+// table of functions; it says of an edge of a plan whether it serves that edge and, if not, why, and makes the
 // edge's channel or collective.
 //
 // A plan asks for a transport by its kind. `Choose` takes the one that is asked for where that one
@@ -83,26 +83,23 @@ struct Context {
   uint32_t frames = 1;                 // of the graph
 };
 
-class Transport {
- public:
-  virtual ~Transport() = default;
-  virtual std::string_view name() const = 0;
+struct Transport {
+  const char* name;
 
   // Returns null where it serves the edge, else the reason, which goes on from the edge's name:
   // "has an end on a queue".
-  virtual const char* WhyNot(const Edge& edge) const = 0;
+  const char* (*why_not)(const Edge& edge);
 
   // Make what an edge that it serves needs; the heap and the links must outlive it. kInvalid when
-  // there is no memory for the messages. A transport that serves no channels, or no collectives,
-  // leaves the function out.
-  virtual Result<std::unique_ptr<Channel>> MakeChannel(const Edge& edge, const ChannelShape& shape,
-                                                       const Context& context) const;
-  virtual Result<std::unique_ptr<Collective>> MakeCollective(const Edge& edge,
-                                                             const CollectiveShape& shape,
-                                                             const Context& context) const;
+  // there is no memory for the messages. Null: it serves no channels, or no collectives.
+  Result<std::unique_ptr<Channel>> (*make_channel)(const Edge& edge, const ChannelShape& shape,
+                                                   const Context& context);
+  Result<std::unique_ptr<Collective>> (*make_collective)(const Edge& edge,
+                                                         const CollectiveShape& shape,
+                                                         const Context& context);
 };
 
-// The factories, one for each folder. NoTransport: null.
+// The transports, one for each folder. NoTransport: null.
 #define TRANSPORT(id, name, delivery, factory) const Transport* factory();
 #include "runtime/base/kinds/transports.def"
 const Transport* QueueTransport();  // no plan asks for it

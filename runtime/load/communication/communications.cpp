@@ -47,7 +47,7 @@ class Maker {
     }
     auto choice = transport::Choose(edge);
     if (!choice.ok()) return choice.status();
-    auto channel = choice->transport->MakeChannel(edge, ShapeOfChannel(c), context_);
+    auto channel = choice->transport->make_channel(edge, ShapeOfChannel(c), context_);
     if (!channel.ok()) return channel.status();
     const bool hosted = edge.host_takes_part();
     (*channel)->SetEventCounts(EventCountOf(graph_.channels[c].from_lane(), hosted),
@@ -117,7 +117,7 @@ class Maker {
     const transport::CollectiveShape shape = ShapeOf(graph_, parts);
     auto choice = transport::Choose(edge);
     if (!choice.ok()) return choice.status();
-    auto made = choice->transport->MakeCollective(edge, shape, context_);
+    auto made = choice->transport->make_collective(edge, shape, context_);
     if (!made.ok()) return made.status();
     const bool local = choice->transport == transport::LocalTransport();
     for (size_t i = 0; i < parts.size(); ++i) {

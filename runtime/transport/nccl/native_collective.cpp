@@ -114,18 +114,18 @@ bool CarriesOut(device::Device& first, const CollectiveShape& shape) {
 
 Result<std::unique_ptr<Collective>> MakeNativeCollective(
     const CollectiveShape& shape, std::shared_ptr<device::Communicator> communicator,
-    const MembersHere& here, device::Device& host) {
-  std::vector<device::Memory> flags(here.tell_flags ? shape.members : 0);
+    const std::vector<device::Device*>& here, bool tell_flags, device::Device& host) {
+  std::vector<device::Memory> flags(tell_flags ? shape.members : 0);
   for (size_t member = 0; member < flags.size(); ++member) {
-    if (here.devices[member] == nullptr) continue;
-    auto byte = here.devices[member]->Allocate(1, device::MemoryKind::plain, "a collective's flag");
+    if (here[member] == nullptr) continue;
+    auto byte = here[member]->Allocate(1, device::MemoryKind::plain, "a collective's flag");
     if (!byte.ok()) return byte.status();
     flags[member] = std::move(*byte);
   }
   auto arrived = SemaphoreArray::Make(host, shape.members, "a collective");
   if (!arrived.ok()) return arrived.status();
   return std::unique_ptr<Collective>(std::make_unique<NativeCollective>(
-      shape, std::move(communicator), here.devices, std::move(*arrived), std::move(flags)));
+      shape, std::move(communicator), here, std::move(*arrived), std::move(flags)));
 }
 
 }  // namespace cgraph::transport

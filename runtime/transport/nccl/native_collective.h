@@ -22,17 +22,13 @@ namespace cgraph::transport {
 // collective.
 bool CarriesOut(device::Device& first, const CollectiveShape& shape);
 
-// Which members of a collective among several machines are here.
-struct MembersHere {
-  std::vector<device::Device*> devices;  // by member; null: on another machine. None: all are here
-  bool tell_flags = false;               // a value may be poisoned, on whatever machine
-};
-
-// `host` is the caller's device, in whose memory the semaphores lie. kInvalid when there is no
-// memory left.
+// `here`: of a collective among several machines, by member: its device, null where that is on
+// another machine; none: all members are here. `tell_flags`: a value may be poisoned, on whatever
+// machine. `host` is the caller's device, in whose memory the semaphores lie. kInvalid when there
+// is no memory left.
 Result<std::unique_ptr<Collective>> MakeNativeCollective(
     const CollectiveShape& shape, std::shared_ptr<device::Communicator> communicator,
-    const MembersHere& here, device::Device& host);
+    const std::vector<device::Device*>& here, bool tell_flags, device::Device& host);
 
 }  // namespace cgraph::transport
 

@@ -7,38 +7,32 @@
 namespace cgraph::transport {
 namespace {
 
-class Nccl final : public Transport {
- public:
-  std::string_view name() const override { return "nccl"; }
+const char* WhyNotNccl(const Edge& edge) {
+  if (!edge.any_on_queue()) return "has no end on a queue that communicates by itself";
+  if (edge.kind == Edge::Kind::kChannel) return "is a message, which queues copy themselves";
+  if (edge.communicator == nullptr) return "has members without a communicator for it";
+  return nullptr;
+}
 
-  const char* WhyNot(const Edge& edge) const override {
-    if (!edge.any_on_queue()) return "has no end on a queue that communicates by itself";
-    if (edge.kind == Edge::Kind::kChannel) return "is a message, which queues copy themselves";
-    if (edge.communicator == nullptr) return "has members without a communicator for it";
-    return nullptr;
-  }
-
-  Result<std::unique_ptr<Collective>> MakeCollective(const Edge& edge,
-                                                     const CollectiveShape& shape,
-                                                     const Context& context) const override {
-    // Within one machine every member sees the semaphores and flags of all others, and nothing has
-    // to travel beside the values.
-    MembersHere here;
-    if (!edge.within()) {
-      for (const Edge::End& end : edge.ends) {
-        here.devices.push_back(end.rank == edge.rank ? end.device : nullptr);
-      }
-      here.tell_flags = edge.tells_flags;
+Result<std::unique_ptr<Collective>> MakeNcclCollective(const Edge& edge,
+                                                       const CollectiveShape& shape,
+                                                       const Context& context) {
+  // Within one machine every member sees the semaphores and flags of all others, and nothing has
+  // to travel beside the values.
+  std::vector<device::Device*> here;
+  if (!edge.within()) {
+    for (const Edge::End& end : edge.ends) {
+      here.push_back(end.rank == edge.rank ? end.device : nullptr);
     }
-    return MakeNativeCollective(shape, edge.communicator, here, *context.host);
   }
-};
+  return MakeNativeCollective(shape, edge.communicator, here,
+                              !edge.within() && edge.tells_flags, *context.host);
+}
+
+constexpr Transport kNccl = {"nccl", WhyNotNccl, nullptr, MakeNcclCollective};
 
 }  // namespace
 
-const Transport* NcclTransport() {
-  static const Nccl nccl;
-  return &nccl;
-}
+const Transport* NcclTransport() { return &kNccl; }
 
 }  // namespace cgraph::transport

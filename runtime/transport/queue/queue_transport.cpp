@@ -6,60 +6,52 @@
 namespace cgraph::transport {
 namespace {
 
-class Queue final : public Transport {
- public:
-  std::string_view name() const override { return "queue"; }
+const char* WhyNotQueue(const Edge& edge) {
+  if (!edge.any_on_queue()) return "has no end on a queue that communicates by itself";
+  if (edge.kind == Edge::Kind::kChannel && !edge.within()) return "goes to another machine";
+  return nullptr;
+}
 
-  const char* WhyNot(const Edge& edge) const override {
-    if (!edge.any_on_queue()) return "has no end on a queue that communicates by itself";
-    if (edge.kind == Edge::Kind::kChannel && !edge.within()) return "goes to another machine";
-    return nullptr;
+// A rendezvous with the host, or of devices that do not reach each other's memory, goes through
+// slots, too: its sender may go on a little earlier.
+Result<std::unique_ptr<Channel>> MakeQueueChannel(const Edge& edge, const ChannelShape& shape,
+                                                  const Context& context) {
+  const bool sends = edge.ends[0].on_queue, receives = edge.ends[1].on_queue;
+  if (shape.capacity != 0 || !sends || !receives || !edge.reaches) {
+    return MakeStagedChannel(shape, !sends, !receives, *context.host);
   }
+  return MakeRendezvousChannel(*context.host);
+}
 
-  // A rendezvous with the host, or of devices that do not reach each other's memory, goes through
-  // slots, too: its sender may go on a little earlier.
-  Result<std::unique_ptr<Channel>> MakeChannel(const Edge& edge, const ChannelShape& shape,
-                                               const Context& context) const override {
-    const bool sends = edge.ends[0].on_queue, receives = edge.ends[1].on_queue;
-    if (shape.capacity != 0 || !sends || !receives || !edge.reaches) {
-      return MakeStagedChannel(shape, {!sends, !receives}, *context.host);
-    }
-    return MakeRendezvousChannel(*context.host);
+// The threads that issue to queues take part for these: in what carries the edge among threads.
+Result<std::unique_ptr<Collective>> MakeHosted(const Edge& edge, const CollectiveShape& shape,
+                                               const Context& context) {
+  Edge among_threads = edge;
+  std::vector<bool> on_queue;
+  for (Edge::End& end : among_threads.ends) {
+    on_queue.push_back(end.on_queue);
+    end.on_queue = false;
   }
+  auto choice = Choose(among_threads);
+  if (!choice.ok()) return choice.status();
+  auto carried = choice->transport->make_collective(among_threads, shape, context);
+  if (!carried.ok()) return carried.status();
+  return MakeHostedCollective(shape, std::move(*carried), on_queue, *context.host);
+}
 
-  Result<std::unique_ptr<Collective>> MakeCollective(const Edge& edge,
-                                                     const CollectiveShape& shape,
-                                                     const Context& context) const override {
-    if (edge.host_takes_part()) return MakeHosted(edge, shape, context);
-    std::vector<device::Device*> devices;
-    for (const Edge::End& end : edge.ends) devices.push_back(end.device);
-    return MakeQueuedCollective(shape, devices, *context.host, context.frames);
-  }
-
- private:
-  // The threads that issue to queues take part for these: in what carries the edge among threads.
-  static Result<std::unique_ptr<Collective>> MakeHosted(const Edge& edge,
+Result<std::unique_ptr<Collective>> MakeQueueCollective(const Edge& edge,
                                                         const CollectiveShape& shape,
                                                         const Context& context) {
-    Edge among_threads = edge;
-    std::vector<bool> on_queue;
-    for (Edge::End& end : among_threads.ends) {
-      on_queue.push_back(end.on_queue);
-      end.on_queue = false;
-    }
-    auto choice = Choose(among_threads);
-    if (!choice.ok()) return choice.status();
-    auto carried = choice->transport->MakeCollective(among_threads, shape, context);
-    if (!carried.ok()) return carried.status();
-    return MakeHostedCollective(shape, std::move(*carried), on_queue, *context.host);
-  }
-};
+  if (edge.host_takes_part()) return MakeHosted(edge, shape, context);
+  std::vector<device::Device*> devices;
+  for (const Edge::End& end : edge.ends) devices.push_back(end.device);
+  return MakeQueuedCollective(shape, devices, *context.host, context.frames);
+}
+
+constexpr Transport kQueue = {"queue", WhyNotQueue, MakeQueueChannel, MakeQueueCollective};
 
 }  // namespace
 
-const Transport* QueueTransport() {
-  static const Queue queue;
-  return &queue;
-}
+const Transport* QueueTransport() { return &kQueue; }
 
 }  // namespace cgraph::transport

@@ -20,15 +20,10 @@ namespace cgraph::transport {
 // Makes a rendezvous between two queues whose devices reach each other.
 Result<std::unique_ptr<Channel>> MakeRendezvousChannel(device::Device& host);
 
-// Which ends of a channel the host drives; the others are on queues.
-struct HostEnds {
-  bool sends = false;
-  bool receives = false;
-};
 // Makes a buffered channel with an end on a queue, or two, or a rendezvous with one or between
-// devices that do not reach each other.
-Result<std::unique_ptr<Channel>> MakeStagedChannel(const ChannelShape& shape, HostEnds ends,
-                                                   device::Device& host);
+// devices that do not reach each other. `host_sends`, `host_receives`: the host drives that end.
+Result<std::unique_ptr<Channel>> MakeStagedChannel(const ChannelShape& shape, bool host_sends,
+                                                   bool host_receives, device::Device& host);
 
 // Makes a collective among queues. `devices`: of the members; null for one that another rank
 // serves. `frames`: of the graph. kUnsupported when a device cannot reduce these dtypes.

@@ -31,12 +31,13 @@ uint64_t Stride(const ChannelShape& shape) {
 
 class StagedChannel : public Channel {
  public:
-  StagedChannel(const ChannelShape& shape, HostEnds ends, device::Memory storage,
-                device::SemaphoreArray semaphores,
+  StagedChannel(const ChannelShape& shape, bool host_sends, bool host_receives,
+                device::Memory storage, device::SemaphoreArray semaphores,
                 device::SharedArray<std::atomic<uint8_t>> poisoned)
       : slots_(shape.outstanding),
         spans_(shape.spans),
-        ends_(ends),
+        host_sends_(host_sends),
+        host_receives_(host_receives),
         storage_(std::move(storage)),
         semaphores_(std::move(semaphores)),
         values_(slots_ * spans_),
@@ -68,16 +69,16 @@ class StagedChannel : public Channel {
     for (size_t i = 0; i < spans.size(); ++i) {
       device::CopyBytes(spans[i].data, SlotOf(n)[i].data, spans[i].bytes);
     }
-    const bool poison = ends_.sends && Poisoned(n);
+    const bool poison = host_sends_ && Poisoned(n);
     taken().Signal(n + 1);
     return poison;
   }
 
   // ---- ends on queues ----
 
-  bool ReadyToSend(uint64_t n) const override { return !ends_.receives || HasRoom(n); }
+  bool ReadyToSend(uint64_t n) const override { return !host_receives_ || HasRoom(n); }
   bool ReadyToReceive(uint64_t n) const override {
-    return !ends_.sends || shown().Reached(n + 1);
+    return !host_sends_ || shown().Reached(n + 1);
   }
   // Sent in the first pass: receives of the same group may wait for it in the next one. The wait
   // for a free slot is for a message whose receive stands before this send in the certificate.
@@ -95,7 +96,7 @@ class StagedChannel : public Channel {
     const uint64_t n = message.number;
     message.queue->Wait(&shown(), n + 1, message.operation->tag);
     // The host's send may have failed, which no flag tells that the receive checks.
-    const bool poison = ends_.sends && Poisoned(n);
+    const bool poison = host_sends_ && Poisoned(n);
     if (poison && !message.empty) message.queue->Poison(*message.operation);
     for (uint32_t i = 0; i < message.count && !message.empty && !poison; ++i) {
       message.queue->Copy({*message.operation, &SlotOf(n)[i], &message.to[i],
@@ -115,7 +116,7 @@ class StagedChannel : public Channel {
 
   const uint64_t slots_;  // used in turn: message n lies in slot n % slots_
   const uint64_t spans_;  // most values of a message
-  const HostEnds ends_;
+  const bool host_sends_, host_receives_;
   device::Memory storage_;
   device::SemaphoreArray semaphores_;
   std::vector<device::Tensor> values_;  // by slot: where they lie
@@ -124,8 +125,8 @@ class StagedChannel : public Channel {
 
 }  // namespace
 
-Result<std::unique_ptr<Channel>> MakeStagedChannel(const ChannelShape& shape, HostEnds ends,
-                                                   device::Device& host) {
+Result<std::unique_ptr<Channel>> MakeStagedChannel(const ChannelShape& shape, bool host_sends,
+                                                   bool host_receives, device::Device& host) {
   const std::string what = "the messages of a channel";
   device::BumpLayout layout;
   for (uint64_t i = 0; i < uint64_t{shape.outstanding} * shape.spans; ++i) {
@@ -136,10 +137,11 @@ Result<std::unique_ptr<Channel>> MakeStagedChannel(const ChannelShape& shape, Ho
   auto semaphores = device::SemaphoreArray::Make(host, 2, what);
   if (!semaphores.ok()) return semaphores.status();
   auto poisoned = device::SharedArray<std::atomic<uint8_t>>::Make(
-      host, ends.sends ? shape.outstanding : 0, what);
+      host, host_sends ? shape.outstanding : 0, what);
   if (!poisoned.ok()) return poisoned.status();
   return std::unique_ptr<Channel>(std::make_unique<StagedChannel>(
-      shape, ends, std::move(*storage), std::move(*semaphores), std::move(*poisoned)));
+      shape, host_sends, host_receives, std::move(*storage), std::move(*semaphores),
+      std::move(*poisoned)));
 }
 
 }  // namespace cgraph::transport

@@ -16,7 +16,7 @@ TEST_CASE("a queue receives a message of the host's when it has been sent") {
   for (uint64_t seed = 1; seed <= 10; ++seed) {
     for (const bool poison : {false, true}) {
       QueuedEnd end(seed);
-      auto channel = MakeStagedChannel({1, 1, 1, 8, 8}, {.sends = true}, *end.host);
+      auto channel = MakeStagedChannel({1, 1, 1, 8, 8}, /*host_sends=*/true, /*host_receives=*/false, *end.host);
       REQUIRE(channel.ok());
       int64_t number = 41;
       const BufferSpan span{&number, sizeof number};
@@ -39,7 +39,7 @@ TEST_CASE("a queue sends a message when the one before it in its slot has been t
     EventCount event_count;
     auto sender = end.device->OpenQueue({&event_count, 0, false});
     REQUIRE(sender.ok());
-    auto channel = MakeStagedChannel({1, 1, 1, 8, 8}, {}, *end.host);
+    auto channel = MakeStagedChannel({1, 1, 1, 8, 8}, false, false, *end.host);
     REQUIRE(channel.ok());
     const device::Operation send{&end.bindings, {{}, device::kNoFlag}, {}, {}};
     int64_t numbers[] = {41, 42};
@@ -104,7 +104,7 @@ TEST_CASE("a queue takes the result of a collective when all members have made t
   for (uint64_t seed = 1; seed <= 10; ++seed) {
     QueuedEnd end(seed, kCount);
     device::SharedHeap heap(*end.host);
-    auto carried = LocalTransport()->MakeCollective(Edge(), shape, {&heap, end.host.get()});
+    auto carried = LocalTransport()->make_collective(Edge(), shape, {&heap, end.host.get()});
     REQUIRE(carried.ok());
     auto made = MakeHostedCollective(shape, std::move(*carried), {true, false}, *end.host);
     REQUIRE(made.ok());

@@ -12,7 +12,7 @@ TEST_CASE("a message that the host has poisoned poisons what a queue receives") 
   for (uint64_t seed = 1; seed <= 10; ++seed) {
     for (const bool poison : {false, true}) {
       QueuedEnd end(seed);
-      auto channel = MakeStagedChannel({1, 1, 1, 8, 8}, {.sends = true}, *end.host);
+      auto channel = MakeStagedChannel({1, 1, 1, 8, 8}, /*host_sends=*/true, /*host_receives=*/false, *end.host);
       REQUIRE(channel.ok());
       int64_t number = 41;
       const BufferSpan span{&number, sizeof number};
@@ -38,7 +38,7 @@ TEST_CASE("a member of the host's that fails by itself poisons the result of one
     for (const bool poison : {false, true}) {
       QueuedEnd end(seed);
       device::SharedHeap heap(*end.host);
-      auto carried = LocalTransport()->MakeCollective(Edge(), shape, {&heap, end.host.get()});
+      auto carried = LocalTransport()->make_collective(Edge(), shape, {&heap, end.host.get()});
       REQUIRE(carried.ok());
       auto made = MakeHostedCollective(shape, std::move(*carried), {true, false}, *end.host);
       REQUIRE(made.ok());

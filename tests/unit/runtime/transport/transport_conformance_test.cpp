@@ -26,8 +26,8 @@ template <typename Test>
 void OnEveryTransport(Edge::Kind kind, Test&& test) {
   size_t here = 0;
   for (const Transport* transport : Transports()) {
-    const std::string name(transport->name());
-    const char* const why_not = transport->WhyNot(AmongThreads(kind, 2));
+    const std::string name(transport->name);
+    const char* const why_not = transport->why_not(AmongThreads(kind, 2));
     if (why_not != nullptr) {
       WARN("skipped by " << name << ": an edge among threads " << why_not);
       continue;
@@ -60,7 +60,7 @@ struct Ends {
   EventCount sender, receiver;
 
   Ends(const Transport& transport, uint32_t capacity, uint32_t outstanding, uint32_t spans = 1) {
-    auto made = transport.MakeChannel(AmongThreads(Edge::Kind::kChannel, 2),
+    auto made = transport.make_channel(AmongThreads(Edge::Kind::kChannel, 2),
                                       {capacity, outstanding, spans, 64}, ContextOf(host));
     REQUIRE(made.ok());
     channel = std::move(*made);
@@ -80,7 +80,7 @@ struct Ends {
 std::unique_ptr<Collective> MakeSum(const Transport& transport,
                                     const cgraph::testing::HostMemory& host, uint32_t members,
                                     uint64_t count) {
-  auto made = transport.MakeCollective(
+  auto made = transport.make_collective(
       AmongThreads(Edge::Kind::kCollective, members),
       {CollectiveKind::kAllReduce, Reduction::kSum, 0, members, {{plan::DType::i64, count * 8}}},
       ContextOf(host));
@@ -145,7 +145,7 @@ TEST_CASE("an edge goes by what the plan asks for, and else by what serves it") 
          {std::pair(channel, row.channel), std::pair(collective, row.collective)}) {
       const auto choice = Choose(edge);
       REQUIRE(choice.ok());
-      REQUIRE(choice->transport->name() == name);
+      REQUIRE(choice->transport->name == name);
       // What is asked for says why where another one carries the edge; local carries shm, too.
       const bool own = row.asked == shm && choice->transport == LocalTransport();
       const bool asked = own || wire::EnumNameTransportKind(row.asked) == std::string(name);
