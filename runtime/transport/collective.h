@@ -52,6 +52,21 @@ struct QueuedMember {
 // (small ones in shared memory, NCCL's) have no kLeft.
 enum class Presence : uint8_t { kAway, kPresent, kLeft };
 
+// Notifies every member of a collective but this one, which has moved. `event_counts`: by member;
+// null: of a rank that shares no memory with this one. Neighbours that share an event count, since
+// one worker drives them, are notified once; those that are no neighbours may be notified twice,
+// which costs a load each. A worker that drives this member and another one is notified, too: it
+// may have tried the other one before this one moved, and would go to sleep.
+inline void NotifyOthers(std::span<EventCount* const> event_counts, uint32_t member) {
+  EventCount* last = nullptr;
+  for (uint32_t other = 0; other < event_counts.size(); ++other) {
+    EventCount* const event_count = event_counts[other];
+    if (other == member || event_count == nullptr || event_count == last) continue;
+    event_count->Notify();
+    last = event_count;
+  }
+}
+
 class Collective {
  public:
   virtual ~Collective() = default;

@@ -25,7 +25,7 @@ Result<std::unique_ptr<LocalChannel>> LocalChannel::Make(const ChannelShape& sha
   auto slots = heap.Make<Slot>(count, what);
   auto spans = heap.Make<BufferSpan>(count * spans_each, what);
   auto storage = heap.Make<std::byte>(count * each, what);
-  auto received = heap.Make<Count>(1, what);
+  auto received = heap.Make<std::atomic<uint64_t>>(1, what);
   for (const Status& status : {slots.status(), spans.status(), storage.status(),
                                received.status()}) {
     CGRAPH_RETURN_IF_ERROR(status);
@@ -42,7 +42,7 @@ Result<std::unique_ptr<LocalChannel>> LocalChannel::Make(const ChannelShape& sha
 bool LocalChannel::TrySend(uint64_t n, std::span<const BufferSpan> spans, bool poison) {
   // Without room the slot still has a message that the receiver may be reading. The acquire keeps
   // the stores below behind that reading.
-  if (received_->value.load(std::memory_order_acquire) + most_shown_ <= n) return false;
+  if (received_->load(std::memory_order_acquire) + most_shown_ <= n) return false;
   Slot& slot = SlotOf(n);
   slot.poison = poison;
   slot.count = static_cast<uint32_t>(spans.size());
@@ -69,7 +69,7 @@ bool LocalChannel::Receive(uint64_t n, std::span<const BufferSpan> spans) {
     const uint64_t bytes = std::min(spans[i].bytes, slot.spans[i].bytes);
     device::CopyBytes(spans[i].data, slot.spans[i].data, bytes);
   }
-  received_->value.store(n + 1, std::memory_order_release);
+  received_->store(n + 1, std::memory_order_release);
   sender_->Notify();
   return poison;
 }

@@ -34,7 +34,7 @@ class LocalChannel final : public Channel {
   }
   bool TrySend(uint64_t n, std::span<const BufferSpan> spans, bool poison) override;
   bool Sent(uint64_t n) const override {
-    return !rendezvous_ || received_->value.load(std::memory_order_acquire) > n;
+    return !rendezvous_ || received_->load(std::memory_order_acquire) > n;
   }
   bool Arrived(uint64_t n) override {
     return SlotOf(n).number.load(std::memory_order_acquire) == n + 1;
@@ -59,10 +59,7 @@ class LocalChannel final : public Channel {
   bool rendezvous_ = true;
   EventCount* sender_ = nullptr;
   EventCount* receiver_ = nullptr;
-  struct alignas(128) Count {
-    std::atomic<uint64_t> value{0};
-  };
-  Count* received_ = nullptr;  // messages, written by the receiver
+  std::atomic<uint64_t>* received_ = nullptr;  // messages, written by the receiver
 };
 
 }  // namespace cgraph::transport

@@ -77,7 +77,7 @@ void LocalCollective::Arrive(uint32_t member, uint64_t n, std::span<const Buffer
     }
   }
   slot.number.store(n + 1, std::memory_order_release);
-  event_counts_.NotifyOthers(member);
+  NotifyOthers(event_counts_, member);
 }
 
 bool LocalCollective::AllArrived(uint64_t n) const {
@@ -119,7 +119,7 @@ bool LocalCollective::Reduce(uint32_t member, uint64_t n) {
   for (uint32_t t = 0; t < tensors_.size() && !poison; ++t) ComputeTensor(member, n, t);
   if (!eager_) {
     member_slots_[member].left.store(n + 1, std::memory_order_release);
-    event_counts_.NotifyOthers(member);
+    NotifyOthers(event_counts_, member);
   }
   return poison;
 }

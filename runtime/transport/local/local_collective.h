@@ -24,7 +24,6 @@
 #include "runtime/device/shared_heap.h"
 #include "runtime/plan/kinds.h"
 #include "runtime/transport/collective.h"
-#include "runtime/transport/member_event_counts.h"
 
 namespace cgraph::transport {
 
@@ -34,7 +33,7 @@ class LocalCollective final : public Collective {
                                                        device::SharedHeap& heap);
 
   void SetEventCount(uint32_t member, EventCount* event_count) override {
-    event_counts_.Set(member, event_count);
+    event_counts_[member] = event_count;
   }
   void Arrive(uint32_t member, uint64_t n, std::span<const BufferSpan> inputs,
               std::span<const BufferSpan> outputs, bool poison) override;
@@ -88,7 +87,7 @@ class LocalCollective final : public Collective {
   std::vector<device::RankResult> results_;    // by tensor
   std::vector<uint64_t> copy_offsets_;   // by tensor
   std::span<MemberSlot> member_slots_;
-  MemberEventCounts event_counts_;
+  std::vector<EventCount*> event_counts_;  // by member
   // By member, then participant: members are driven by several threads, each of which has a row.
   std::vector<const void*> sources_;
 };

@@ -13,7 +13,6 @@
 #include <utility>
 
 #include "runtime/base/kinds/collective.h"
-#include "runtime/transport/member_event_counts.h"
 #include "runtime/transport/mpi/collective/local_member.h"
 #include "runtime/transport/mpi/collective/member_results.h"
 #include "runtime/transport/mpi/collective/member_rounds.h"
@@ -25,7 +24,7 @@ namespace {
 
 using cluster::Messenger;
 
-class MessageCollective final : public Collective, private MemberMessages {
+class MessageCollective final : public Collective {
  public:
   MessageCollective(const CollectiveShape& shape, Messenger& messenger, uint32_t first_tag,
                     std::vector<uint32_t> ranks)
@@ -61,7 +60,7 @@ class MessageCollective final : public Collective, private MemberMessages {
   }
 
   void SetEventCount(uint32_t member, EventCount* event_count) override {
-    if (Here(member)) event_counts_.Set(member, event_count);
+    if (Here(member)) event_counts_[member] = event_count;
   }
 
   void Arrive(uint32_t member, uint64_t n, std::span<const BufferSpan> inputs,
@@ -78,7 +77,7 @@ class MessageCollective final : public Collective, private MemberMessages {
     std::fill(round.outputs.begin(), round.outputs.end(), BufferSpan{nullptr, 0});
     std::copy(outputs.begin(), outputs.end(), round.outputs.begin());
     rounds_.SetArrived(member, n);
-    event_counts_.NotifyOthers(member);
+    NotifyOthers(event_counts_, member);
   }
   Presence PresenceOf(uint32_t member, uint64_t n) const override {
     if (rounds_.HasLeft(member, n)) return Presence::kLeft;
@@ -119,7 +118,11 @@ class MessageCollective final : public Collective, private MemberMessages {
 
  private:
   Status MakeRemoteMember(uint32_t member) {
-    auto made = RemoteMember::Make(shape_, ranks_, member, messenger_.rank(), *this);
+    auto made = RemoteMember::Make(
+        shape_, ranks_, member, messenger_.rank(),
+        [this](RemoteMember& from, uint64_t n, bool slices, std::span<std::byte> message) {
+          slices ? OnSlices(from, n, message) : OnInputs(from, n, message);
+        });
     if (!made.ok()) return made.status();
     remote_[member] = std::move(*made);
     for (uint64_t n : {0, 1}) {
@@ -129,12 +132,12 @@ class MessageCollective final : public Collective, private MemberMessages {
     return Status::Ok();
   }
 
-  void OnInputs(const RemoteMember& from, uint64_t n, std::span<std::byte> message) override {
+  void OnInputs(const RemoteMember& from, uint64_t n, std::span<std::byte> message) {
     MemberRound& round = rounds_.Of(from.member(), n);
     round.poison = from.inputs().Read(n, message, round.sections);
     rounds_.SetArrived(from.member(), n);
     if (from.has_slices()) {
-      event_counts_.NotifyOthers(from.member());
+      NotifyOthers(event_counts_, from.member());
     } else {
       Leave(from.member(), n);  // nothing more of it is to come
     }
@@ -142,7 +145,7 @@ class MessageCollective final : public Collective, private MemberMessages {
   // Such a message comes when all members here have arrived: the sender has reduced their inputs.
   // So the thread that polls may write into their results. Each slice has one writer, and results
   // are read only after Left().
-  void OnSlices(RemoteMember& from, uint64_t n, std::span<std::byte> message) override {
+  void OnSlices(RemoteMember& from, uint64_t n, std::span<std::byte> message) {
     std::vector<BufferSpan>& slices = from.slice_sections();
     // What comes while this is destroyed must not be written where the results once were.
     const bool unwanted =
@@ -157,7 +160,7 @@ class MessageCollective final : public Collective, private MemberMessages {
 
   void Leave(uint32_t member, uint64_t n) {
     rounds_.SetLeft(member, n);
-    event_counts_.NotifyOthers(member);
+    NotifyOthers(event_counts_, member);
   }
 
   const CollectiveShape shape_;
@@ -166,7 +169,7 @@ class MessageCollective final : public Collective, private MemberMessages {
   const uint32_t first_tag_;
   const std::vector<uint32_t> ranks_;  // by member
   MemberRounds rounds_;
-  MemberEventCounts event_counts_;
+  std::vector<EventCount*> event_counts_;  // by member
   std::vector<LocalMember> local_;                     // by member
   std::vector<std::unique_ptr<RemoteMember>> remote_;  // by member; null: it is one of this rank
   MemberResults results_;

@@ -8,8 +8,8 @@
 namespace cgraph::transport {
 
 RemoteMember::RemoteMember(const CollectiveShape& shape, std::span<const uint32_t> ranks,
-                           uint32_t member, uint32_t own, MemberMessages& to)
-    : to_(to),
+                           uint32_t member, uint32_t own, Take take)
+    : take_(std::move(take)),
       members_(shape.members),
       member_(member),
       rank_(ranks[member]),
@@ -30,8 +30,9 @@ RemoteMember::RemoteMember(const CollectiveShape& shape, std::span<const uint32_
 Result<std::unique_ptr<RemoteMember>> RemoteMember::Make(const CollectiveShape& shape,
                                                          std::span<const uint32_t> ranks,
                                                          uint32_t member, uint32_t own,
-                                                         MemberMessages& to) {
-  std::unique_ptr<RemoteMember> made(new RemoteMember(shape, ranks, member, own, to));
+                                                         Take take) {
+  std::unique_ptr<RemoteMember> made(
+      new RemoteMember(shape, ranks, member, own, std::move(take)));
   auto memory = device::Memory::Allocate(
       2 * made->inputs_.most_bytes() + made->slices_.most_bytes(), "a collective's messages");
   if (!memory.ok()) return memory.status();
@@ -54,10 +55,7 @@ bool RemoteMember::OnMessage(uint32_t, std::span<const std::byte> message) {
   const uint64_t n = arrived_++;
   // It lies in this object's memory.
   const std::span<std::byte> bytes(const_cast<std::byte*>(message.data()), message.size());
-  if (n % per_round() == 0)
-    to_.OnInputs(*this, n / per_round(), bytes);
-  else
-    to_.OnSlices(*this, n / per_round(), bytes);
+  take_(*this, n / per_round(), /*slices=*/n % per_round() != 0, bytes);
   return true;
 }
 

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -18,25 +19,16 @@
 
 namespace cgraph::transport {
 
-class RemoteMember;
-
-// MemberMessages: takes the messages of members at other ranks. The thread that polls calls it.
-class MemberMessages {
- public:
-  virtual void OnInputs(const RemoteMember& from, uint64_t n, std::span<std::byte> message) = 0;
-  virtual void OnSlices(RemoteMember& from, uint64_t n, std::span<std::byte> message) = 0;
-
- protected:
-  ~MemberMessages() = default;
-};
-
 class RemoteMember final : public cluster::Listener {
  public:
+  // Takes a message of round n: of inputs, or of slices. The thread that polls calls it.
+  using Take = std::function<void(RemoteMember& from, uint64_t n, bool slices,
+                                  std::span<std::byte> message)>;
+
   // `own`: this rank. kInvalid when there is no memory for the messages.
   static Result<std::unique_ptr<RemoteMember>> Make(const CollectiveShape& shape,
                                                     std::span<const uint32_t> ranks,
-                                                    uint32_t member, uint32_t own,
-                                                    MemberMessages& to);
+                                                    uint32_t member, uint32_t own, Take take);
 
   uint32_t member() const { return member_; }
   const MessageLayout& inputs() const { return inputs_; }
@@ -52,12 +44,12 @@ class RemoteMember final : public cluster::Listener {
 
  private:
   RemoteMember(const CollectiveShape& shape, std::span<const uint32_t> ranks, uint32_t member,
-               uint32_t own, MemberMessages& to);
+               uint32_t own, Take take);
   uint32_t per_round() const { return has_slices() ? 2 : 1; }
   std::span<std::byte> BufferFor(uint32_t from, uint64_t bytes) override;
   bool OnMessage(uint32_t, std::span<const std::byte> message) override;
 
-  MemberMessages& to_;
+  const Take take_;
   const uint32_t members_, member_, rank_;
   const MessageLayout inputs_, slices_;
   std::vector<BufferSpan> slice_sections_;
