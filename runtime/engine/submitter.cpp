@@ -83,8 +83,8 @@ Result<ExecutionState*> Submitter::Submit(uint32_t g, std::span<const Input> inp
     if (!taken.ok()) return taken;
     execution = *taken;
   }
-  for (const LoadedGraph::GivenExtent& extent : graph.given_extents) {
-    *frame.bindings.tensors[extent.tensor].as<int64_t>() = frame.taken[extent.symbol];
+  for (const auto [symbol, tensor] : graph.given_extents) {
+    *frame.bindings.tensors[tensor].as<int64_t>() = frame.taken[symbol];
   }
   for (const LoadedGraph::GivenDim& given : graph.given_dims) {
     execution->outputs[given.output].dims[given.dim] = frame.taken[given.symbol];

@@ -4,13 +4,13 @@
 
 #include <fmt/format.h>
 
+#include "runtime/execute/nvtx.h"
 #include "runtime/plan/print.h"
 
 namespace cgraph::engine {
 
 std::unique_ptr<CallRanges> CallRanges::MakeIfAttached() {
-  const Nvtx* nvtx = Nvtx::Get();
-  return nvtx == nullptr ? nullptr : std::unique_ptr<CallRanges>(new CallRanges(*nvtx));
+  return std::unique_ptr<CallRanges>(NvtxIsAttached() ? new CallRanges : nullptr);
 }
 
 void CallRanges::AddGraph(const plan::Plan& plan, const plan::Graph& graph,
@@ -46,12 +46,12 @@ void CallRanges::Enter(uint32_t graph, const Step& step) {
   else if (call != plan::kNone) name = &names.calls[call];
   if (name == open_) return;
   Leave();
-  if (name != nullptr) nvtx_.Push(name->c_str());
+  if (name != nullptr) BeginRange(name->c_str());
   open_ = name;
 }
 
 void CallRanges::Leave() {
-  if (open_ != nullptr) nvtx_.Pop();
+  if (open_ != nullptr) EndRange();
   open_ = nullptr;
 }
 

@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "runtime/execute/nvtx.h"
 #include "runtime/load/step.h"
 #include "runtime/plan/plan.h"
 
@@ -28,7 +27,7 @@ class CallRanges {
   void Leave();
 
  private:
-  explicit CallRanges(const Nvtx& nvtx) : nvtx_(nvtx) {}
+  CallRanges() = default;
 
   struct Names {
     std::vector<uint32_t> call_of;      // by instruction
@@ -36,7 +35,6 @@ class CallRanges {
     std::vector<std::string> segments;  // launched as one
   };
 
-  const Nvtx& nvtx_;
   std::vector<Names> names_;            // by graph
   const std::string* open_ = nullptr;   // the name of the range that has begun
 };

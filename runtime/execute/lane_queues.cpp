@@ -232,15 +232,15 @@ bool LaneQueues::Poll(std::vector<device::Report>& reports) {
 
 // The head is asked for first: Close() signals in place of others what a queue waits for, and so
 // moves it.
-Abandoned LaneQueues::Close() {
-  Abandoned abandoned;
+bool LaneQueues::Close(std::vector<device::Head>& abandoned) {
+  bool all = true;
   for (Opened& opened : queues_) {
     const std::optional<device::Head> head = opened.queue->Head();
     if (opened.queue->Close()) continue;
-    abandoned.any = true;
-    if (head && head->running) abandoned.kernels.push_back(*head);
+    all = false;
+    if (head && head->running) abandoned.push_back(*head);
   }
-  return abandoned;
+  return all;
 }
 
 std::vector<device::Head> LaneQueues::Heads() const {

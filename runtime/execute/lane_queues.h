@@ -64,13 +64,6 @@ class CommGroup : public device::Communication {
   std::vector<const device::Tensor*> inputs_;  // of the collective that is issued, by member
 };
 
-// Abandoned: what a teardown leaves behind. A queue that has broken before does not know any more
-// which kernel it is.
-struct Abandoned {
-  bool any = false;
-  std::vector<device::Head> kernels;
-};
-
 class LaneQueues {
  public:
   // Adds queue `number` of the engine's. Returns its number among those of the work queue, from 1.
@@ -102,8 +95,9 @@ class LaneQueues {
   void AbortCollectives() {
     for (Opened& opened : queues_) opened.queue->AbortCollectives();
   }
-  // Returns what of the queues was abandoned (device::Queue::Close).
-  Abandoned Close();
+  // Returns whether all queues have ended (device::Queue::Close). Adds the heads of those that have
+  // not to `abandoned`; a queue that has broken before does not know any more which kernel it is.
+  bool Close(std::vector<device::Head>& abandoned);
   // Frees the queues, once all of the engine are closed: what frees memory of a device may wait for
   // all that the device does, and must not where a kernel of another queue was abandoned.
   void Free() { queues_.clear(); }

@@ -48,29 +48,33 @@ const void* GetExportTable(uint32_t id) {
   return id == kVersionInfo ? &version : nullptr;
 }
 
-}  // namespace
-
-const Nvtx* Nvtx::Attach() {
+bool Attach() {
   const char* path = std::getenv("NVTX_INJECTION64_PATH");
-  if (path == nullptr) return nullptr;
+  if (path == nullptr) return false;
   void* library = dlopen(path, RTLD_LAZY);
-  if (library == nullptr) return nullptr;
+  if (library == nullptr) return false;
   using Initialize = int(const void* (*get_export_table)(uint32_t id));
   const auto initialize =
       reinterpret_cast<Initialize*>(dlsym(library, "InitializeInjectionNvtx2"));
   if (initialize == nullptr || initialize(GetExportTable) == 0) {
     dlclose(library);
-    return nullptr;
+    return false;
   }
-  const auto push = reinterpret_cast<PushFunction>(filled[kCore][kPushA]);
-  const auto pop = reinterpret_cast<PopFunction>(filled[kCore][kPop]);
-  if (push == nullptr || pop == nullptr) return nullptr;  // the tool records no ranges
-  return new Nvtx(push, pop);
+  // A tool may record no ranges.
+  return filled[kCore][kPushA] != nullptr && filled[kCore][kPop] != nullptr;
 }
 
-const Nvtx* Nvtx::Get() {
-  static const Nvtx* const attached = Attach();  // never ended: nor is the tool
+}  // namespace
+
+bool NvtxIsAttached() {
+  static const bool attached = Attach();  // never ended: nor is the tool
   return attached;
 }
+
+void BeginRange(const char* name) {
+  reinterpret_cast<int (*)(const char*)>(filled[kCore][kPushA])(name);
+}
+
+void EndRange() { reinterpret_cast<int (*)()>(filled[kCore][kPop])(); }
 
 }  // namespace cgraph::engine

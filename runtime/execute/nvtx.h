@@ -8,26 +8,13 @@
 
 namespace cgraph::engine {
 
-class Nvtx {
- public:
-  // Returns the functions of the tool that is attached, found once a process; null without one.
-  // Thread-safe.
-  static const Nvtx* Get();
+// Returns whether a tool is attached that records ranges, found out once a process. Thread-safe.
+bool NvtxIsAttached();
 
-  // Begin a range on this thread, inside those that it has begun; end the innermost.
-  void Push(const char* name) const { push_(name); }
-  void Pop() const { pop_(); }
-
- private:
-  using PushFunction = int (*)(const char* name);
-  using PopFunction = int (*)();
-
-  Nvtx(PushFunction push, PopFunction pop) : push_(push), pop_(pop) {}
-  static const Nvtx* Attach();
-
-  PushFunction push_;
-  PopFunction pop_;
-};
+// Begin a range on this thread, inside those that it has begun; end the innermost. A tool is
+// attached.
+void BeginRange(const char* name);
+void EndRange();
 
 }  // namespace cgraph::engine
 

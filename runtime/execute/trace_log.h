@@ -30,19 +30,17 @@ struct TracedStep {
 
 class TraceLog {
  public:
-  // What a log in shared memory consists of.
-  struct Shared {
-    std::atomic<uint64_t>* count = nullptr;
-    std::span<TracedStep> steps;
-  };
   static constexpr size_t kMostSteps = 1 << 17;
 
-  // Called at load.
-  void Share(const Shared& shared) { shared_ = shared; }
+  // Called at load, for a log in shared memory, which consists of these two.
+  void Share(std::atomic<uint64_t>* count, std::span<TracedStep> steps) {
+    shared_count_ = count;
+    shared_steps_ = steps;
+  }
 
   // Appends a step; where there is no room or no memory the step is left out.
   void Append(const TracedStep& step) {
-    if (shared_.count != nullptr) return AppendShared(step);
+    if (shared_count_ != nullptr) return AppendShared(step);
     const size_t at = count_.load(std::memory_order_relaxed);
     if (at == kMostSteps) return;
     std::unique_ptr<TracedStep[]>& chunk = chunks_[at / kChunk];
@@ -52,27 +50,28 @@ class TraceLog {
     count_.store(at + 1, std::memory_order_release);
   }
   size_t size() const {
-    if (shared_.count == nullptr) return count_.load(std::memory_order_acquire);
+    if (shared_count_ == nullptr) return count_.load(std::memory_order_acquire);
     // Another process has written the count, and may have crashed.
-    return std::min<size_t>(shared_.count->load(std::memory_order_acquire), shared_.steps.size());
+    return std::min<size_t>(shared_count_->load(std::memory_order_acquire), shared_steps_.size());
   }
   bool full() const { return size() == kMostSteps; }
   const TracedStep& operator[](size_t i) const {
-    return shared_.count != nullptr ? shared_.steps[i] : chunks_[i / kChunk][i % kChunk];
+    return shared_count_ != nullptr ? shared_steps_[i] : chunks_[i / kChunk][i % kChunk];
   }
 
  private:
   void AppendShared(const TracedStep& step) {
-    const uint64_t at = shared_.count->load(std::memory_order_relaxed);
-    if (at == shared_.steps.size()) return;
-    shared_.steps[at] = step;
-    shared_.count->store(at + 1, std::memory_order_release);
+    const uint64_t at = shared_count_->load(std::memory_order_relaxed);
+    if (at == shared_steps_.size()) return;
+    shared_steps_[at] = step;
+    shared_count_->store(at + 1, std::memory_order_release);
   }
 
   static constexpr size_t kChunk = 4096;
   std::array<std::unique_ptr<TracedStep[]>, kMostSteps / kChunk> chunks_;
   std::atomic<size_t> count_{0};
-  Shared shared_;
+  std::atomic<uint64_t>* shared_count_ = nullptr;  // null: the log is this process's
+  std::span<TracedStep> shared_steps_;
 };
 
 }  // namespace cgraph::engine

@@ -65,9 +65,10 @@ bool WorkQueue::Begin() {
 }
 
 bool WorkQueue::CloseQueues(std::vector<Position>& kernels) {
-  const Abandoned abandoned = queues_.Close();
-  kernels = positions_.Of(abandoned.kernels);
-  return !abandoned.any;
+  std::vector<device::Head> abandoned;
+  const bool all = queues_.Close(abandoned);
+  kernels = positions_.Of(abandoned);
+  return all;
 }
 
 // Runs steps where they stand. It returns after each entry, although more may be submitted: the

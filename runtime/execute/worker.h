@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <thread>
 #include <vector>
@@ -16,28 +17,20 @@
 
 namespace cgraph::engine {
 
-// Poller: goes on with the messages of a rank that shares no memory with others.
-class Poller {
- public:
-  // Returns whether anything has happened.
-  virtual bool Poll() = 0;
-
- protected:
-  ~Poller() = default;
-};
-
 struct Worker {
   std::vector<WorkQueue*> work_queues;
   // Notified when something may have become possible for one of its work queues.
   EventCount* event_count = nullptr;
   device::Memory scratch;
   std::thread thread;
-  Poller* poller = nullptr;  // of the one worker of a rank that goes on with its messages
+  // Of the one worker of a rank that goes on with its messages: does that, and returns whether
+  // anything has happened.
+  std::function<bool()> poll;
 
   // Goes round the work queues once; true when anything was done. All of them are tried, also where
   // the first has moved, so that none starves.
   bool Advance() {
-    bool any = poller != nullptr && poller->Poll();
+    bool any = poll && poll();
     for (WorkQueue* work_queue : work_queues) any |= work_queue->Advance();
     return any;
   }
@@ -50,7 +43,7 @@ struct Worker {
   }
   // Drives until `until()`, which reads only sequentially consistent atomics. While nothing can be
   // done it spins, then yields its core (spin.h; `yields`: at once), then sleeps until the event
-  // count is notified. Messages notify nothing, so a worker with a poller looks for them from
+  // count is notified. Messages notify nothing, so a worker that polls looks for them from
   // time to time, at intervals that grow with the wait.
   template <typename Until>
   void Drive(bool yields, Until&& until) {
@@ -65,7 +58,7 @@ struct Worker {
         moved();
       } else if (!spinner.Again()) {
         Deadline deadline;
-        if (poller != nullptr) {
+        if (poll) {
           const auto now = Clock::now();
           if (!waits_since) waits_since = now;
           deadline = now + NapAfter(now - *waits_since);

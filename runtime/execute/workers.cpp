@@ -22,7 +22,7 @@ Status ShareTrace(device::SharedHeap& heap, WorkQueue& work_queue) {
   auto count = heap.Make<std::atomic<uint64_t>>(1, "a trace");
   auto steps = heap.Make<TracedStep>(TraceLog::kMostSteps, "a trace");
   for (const Status& status : {count.status(), steps.status()}) CGRAPH_RETURN_IF_ERROR(status);
-  work_queue.tracer().log().Share({count->data(), *steps});
+  work_queue.tracer().log().Share(count->data(), *steps);
   return Status::Ok();
 }
 
@@ -90,7 +90,7 @@ Status Workers::Make(LoadedPlan& loaded, const Settings& settings) {
     workers.push_back(std::make_unique<Worker>());
     workers.back()->event_count = &event_count;
   }
-  if (Worker* first = First(loaded)) first->poller = settings.poller;
+  if (Worker* first = First(loaded)) first->poll = settings.poll;
   // A frame is submitted once at a time, so no inbox has more unfinished entries than all graphs
   // have frames together. Memory for all inboxes is checked at once, so that the error names the
   // sum and not the inbox that found none left.

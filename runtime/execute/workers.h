@@ -23,8 +23,8 @@ struct Workers {
     bool profile = false, trace = false;
     std::chrono::nanoseconds stall_timeout{0};  // of queues, when they end
     uint32_t cores = 1;                         // that the threads of this rank have
-    // Goes on with the messages of a rank that shares no memory with others; else null.
-    Poller* poller = nullptr;
+    // Goes on with the messages of a rank that shares no memory with others (Worker::poll).
+    std::function<bool()> poll;
     // Set at a rank other than the first that shares memory: called with the frame of each round
     // before anything of it is issued to queues.
     std::function<void(Frame&)> on_begin;

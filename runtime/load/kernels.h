@@ -31,10 +31,10 @@ device::OperandType OperandTypeOf(const plan::Graph& graph, uint32_t value);
 class Kernels {
  public:
   Kernels(const plan::Plan* plan, const std::vector<std::unique_ptr<device::Device>>* devices,
-          const EngineOptions& options, FirstRank* first_rank)
+          const EngineOptions& options, const AskFirstRank& ask_first_rank)
       : plan_(plan),
         devices_(devices),
-        weights_(options.weights, first_rank),
+        weights_(options.weights, ask_first_rank),
         native_(options.libraries, options.check_arguments),
         calls_python_(std::any_of(plan->kernels.begin(), plan->kernels.end(), [](const auto& each) {
           return each->library == kPythonLibrary;

@@ -169,7 +169,7 @@ void PlaceRanks(LoadedPlan& loaded) {
 
 Status Load(const LoadContext& context, LoadedPlan& loaded) {
   loaded.kernels = std::make_unique<Kernels>(loaded.plan.get(), &loaded.devices, context.options,
-                                             context.first_rank);
+                                             context.ask_first_rank);
   CGRAPH_RETURN_IF_ERROR(ImportModules(context, loaded));
   CGRAPH_RETURN_IF_ERROR(OpenDevices(context, loaded));
   CGRAPH_RETURN_IF_ERROR(MakeGraphs(context, loaded));

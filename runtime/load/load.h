@@ -30,10 +30,10 @@ namespace cgraph::engine {
 // LoadContext: what a plan is loaded with.
 struct LoadContext {
   const EngineOptions& options;
-  // Where ranks share no memory: what their messages go through, and rank 0, of which this rank
-  // asks weights (null at rank 0).
+  // Where ranks share no memory: what their messages go through, and how this rank asks rank 0 for
+  // weights (empty at rank 0).
   cluster::Links* links = nullptr;
-  FirstRank* first_rank = nullptr;
+  AskFirstRank ask_first_rank;
   // Where they share some: what they tell each other in it.
   cluster::Control* control = nullptr;
   // What devices get to know of other ranks.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "runtime/load/frames.h"
@@ -30,32 +31,30 @@ void ForEachExtent(const plan::Graph& graph, Visit&& visit) {
   for (const plan::Extent& extent : graph.extents) visit(graph.values[extent.value()].buffer());
 }
 
-// Copied: the device that copies a result to the caller's memory.
-struct Copied {
-  uint32_t device = plan::kNone;
-  bool alone = true;  // only its output touches it
-};
-
-// Finds the buffers of results in output arenas, and what touches them.
-std::map<uint32_t, Copied> FindCopied(const plan::GraphIndex& index, const Devices& devices) {
+// Returns the buffers of results in output arenas that a copy of one device brings to the caller's
+// memory, and nothing else touches, with that device.
+std::map<uint32_t, uint32_t> FindCopied(const plan::GraphIndex& index, const Devices& devices) {
   const plan::Graph& graph = index.graph();
-  std::map<uint32_t, Copied> results;
+  std::map<uint32_t, uint32_t> results;  // to the first device that touches them
   for (const auto& port : graph.outputs) {
-    if (InOutput(graph, port->value)) results.try_emplace(graph.values[port->value].buffer());
+    if (InOutput(graph, port->value)) {
+      results.emplace(graph.values[port->value].buffer(), plan::kNone);
+    }
   }
+  std::set<uint32_t> shared;  // that something else touches
   ForEachTouch(index, [&](uint32_t instruction, uint32_t buffer, bool write) {
     const auto found = results.find(buffer);
     const Kind kind = graph.instructions[instruction].kind();
     if (found == results.end() || (kind == Kind::output && !write)) return;
     const uint32_t device = index.device(instruction);
-    Copied& copied = found->second;
-    if (copied.device == plan::kNone) copied.device = device;
-    copied.alone &= kind == Kind::copy && write && copied.device == device &&
-                    devices[device]->shared_gpu() != nullptr;
+    if (found->second == plan::kNone) found->second = device;
+    const bool copies = kind == Kind::copy && write && found->second == device &&
+                        devices[device]->shared_gpu() != nullptr;
+    if (!copies) shared.insert(buffer);
   });
   ForEachExtent(graph, [&](uint32_t buffer) { results.erase(buffer); });
-  std::erase_if(results, [](const auto& result) {
-    return result.second.device == plan::kNone || !result.second.alone;
+  std::erase_if(results, [&](const auto& result) {
+    return result.second == plan::kNone || shared.contains(result.first);
   });
   return results;
 }
@@ -89,12 +88,12 @@ void KeepResultsOnGpus(const plan::GraphIndex& index, const Devices& devices, Lo
   const plan::Graph& plan = index.graph();
   std::vector<device::BumpLayout> layouts(1);  // by block
   std::map<uint32_t, uint32_t> block_of_device;
-  for (const auto& [buffer, copied] : FindCopied(index, devices)) {
+  for (const auto& [buffer, device] : FindCopied(index, devices)) {
     const auto next = static_cast<uint32_t>(layouts.size());
-    const auto [block, added] = block_of_device.try_emplace(copied.device, next);
+    const auto [block, added] = block_of_device.try_emplace(device, next);
     if (added) {
       layouts.emplace_back();
-      graph.result_blocks.push_back({copied.device, 0});
+      graph.result_blocks.push_back({device, 0});
     }
     const uint64_t offset = layouts[block->second].Add(plan.buffers[buffer].bytes());
     graph.result_blocks[block->second].bytes = layouts[block->second].size();

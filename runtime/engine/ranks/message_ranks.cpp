@@ -42,7 +42,7 @@ LoadContext MessageRanks::Context() {
 
 void MessageRanks::Configure(Workers::Settings& settings) {
   settings.cores = peers_.share_of_cores;
-  settings.poller = this;
+  settings.poll = [this] { return Poll(); };
 }
 
 bool MessageRanks::Interrupted() const {

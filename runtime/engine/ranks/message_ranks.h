@@ -26,7 +26,7 @@
 
 namespace cgraph::engine {
 
-class MessageRanks : public Ranks, private Poller {
+class MessageRanks : public Ranks {
  public:
   MessageRanks(const EngineOptions& options, const EngineView& engine);
 
@@ -65,7 +65,7 @@ class MessageRanks : public Ranks, private Poller {
   cluster::Agreement agreement_;
 
  private:
-  bool Poll() override;
+  bool Poll();
   bool PollOnce(bool positions);
   bool GivesUp();
   bool Interrupted() const;

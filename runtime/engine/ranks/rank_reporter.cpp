@@ -25,7 +25,7 @@ RankReporter::RankReporter(const EngineOptions& options, const EngineView& engin
 
 LoadContext RankReporter::Context() {
   LoadContext context = MessageRanks::Context();
-  context.first_rank = &first_rank_;
+  context.ask_first_rank = std::bind_front(&AskedFirstRank::Ask, &first_rank_);
   return context;
 }
 

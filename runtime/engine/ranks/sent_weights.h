@@ -44,7 +44,7 @@ class WeightQuestions {
 };
 
 // AskedFirstRank: rank 0, as another rank asks it.
-class AskedFirstRank final : public FirstRank {
+class AskedFirstRank {
  public:
   // `numbers`: of the rank's slices in the whole plan; `ended`: rank 0 has ended the engine.
   // `patience`: how long an answer is waited for; 0: for ever.
@@ -55,9 +55,10 @@ class AskedFirstRank final : public FirstRank {
         ended_(std::move(ended)),
         patience_(patience) {}
 
+  // As AskFirstRank says.
   Result<std::optional<std::vector<uint8_t>>> Ask(uint32_t weight, const plan::WeightFile& slice,
                                                   const device::OperandType& out,
-                                                  const files::Safetensors* own) override;
+                                                  const files::Safetensors* own);
   // Called when the answer to the open question has come.
   void OnAnswer(const cluster::MachineMessage& answer, std::string_view text) {
     answer_ = {answer, std::string(text)};

@@ -127,26 +127,23 @@ class Finder {
         for (uint32_t p = instruction.first(); p < instruction.first() + instruction.inputs();
              ++p) {
           const plan::CommPart& part = graph_.parts[p];
-          AddOperands({part.first(), part.inputs(), part.outputs()}, i, poison_flags_.of_part[p],
-                      poison_flags_.checks_of_part[p]);
+          AddOperands(part, i, poison_flags_.of_part[p], poison_flags_.checks_of_part[p]);
         }
       } else if (poison_flags_.of_instruction[i] != plan::kNone) {
-        AddOperands({instruction.first(), instruction.inputs(), instruction.outputs()}, i,
-                    poison_flags_.of_instruction[i], poison_flags_.checks_of_instruction[i]);
+        AddOperands(instruction, i, poison_flags_.of_instruction[i],
+                    poison_flags_.checks_of_instruction[i]);
       }
     }
   }
 
-  struct Operands {
-    uint32_t first, inputs, outputs;
-  };
-  // Adds the values that are read, and the extents of all of them.
-  void AddOperands(Operands operands, uint32_t instruction, uint32_t own,
+  // Adds the values that an instruction, or a part of a comm, reads, and the extents of all that it
+  // touches.
+  void AddOperands(const auto& at, uint32_t instruction, uint32_t own,
                    std::vector<uint32_t>& checks) {
     const uint32_t program_order = graph_.instructions[instruction].program_order();
-    for (uint32_t o = 0; o < operands.inputs + operands.outputs; ++o) {
-      const uint32_t id = graph_.operands[operands.first + o];
-      if (o < operands.inputs) AddValue(id, program_order, own, checks);
+    for (uint32_t o = 0; o < uint32_t{at.inputs()} + at.outputs(); ++o) {
+      const uint32_t id = graph_.operands[at.first() + o];
+      if (o < at.inputs()) AddValue(id, program_order, own, checks);
       const plan::Value& value = graph_.values[id];
       for (uint32_t d = value.first_dim(); d < value.first_dim() + value.rank(); ++d) {
         const uint32_t symbol = graph_.dims[d].symbol();

@@ -16,40 +16,14 @@ namespace {
 // model.safetensors.index.json.
 constexpr const char* kIndexEnding = ".index.json";
 
-// A slice of a weight file, read when the start graph runs.
-class FileSource : public device::Source {
+// WeightSource: a slice of a weight file, read when the start graph runs.
+class WeightSource : public device::Source {
  public:
-  FileSource(std::shared_ptr<files::Safetensors> file, const plan::WeightFile& slice,
-             std::atomic<bool>* unreadable)
-      : file_(std::move(file)), slice_(slice), unreadable_(unreadable) {}
-
-  Status Read(std::span<uint8_t> to) override {
-    Status status = file_->Read(slice_.tensor, slice_.first, slice_.count, to);
-    if (status.code() == StatusCode::kNotFound) *unreadable_ = true;
-    return status;
-  }
+  explicit WeightSource(std::function<Status(std::span<uint8_t>)> read) : read_(std::move(read)) {}
+  Status Read(std::span<uint8_t> to) override { return read_(to); }
 
  private:
-  std::shared_ptr<files::Safetensors> file_;
-  const plan::WeightFile& slice_;
-  std::atomic<bool>* const unreadable_;
-};
-
-// A slice that rank 0 has sent.
-class SentSource : public device::Source {
- public:
-  explicit SentSource(const std::vector<uint8_t>& bytes) : bytes_(bytes) {}
-
-  Status Read(std::span<uint8_t> to) override {
-    if (to.size() != bytes_.size()) {
-      return Status(StatusCode::kInternal, "a slice of weights has another size than was sent");
-    }
-    device::CopyBytes(to.data(), bytes_.data(), bytes_.size());
-    return Status::Ok();
-  }
-
- private:
-  const std::vector<uint8_t>& bytes_;
+  const std::function<Status(std::span<uint8_t>)> read_;
 };
 
 class Blank : public device::Source {
@@ -154,13 +128,21 @@ Result<std::unique_ptr<device::Source>> Weights::SourceOf(uint32_t weight,
                                                           const device::OperandType& out) {
   if (slice.name.empty()) return std::unique_ptr<device::Source>(std::make_unique<Blank>());
   auto opened = Open(slice);
-  if (first_rank_ != nullptr) {
-    auto sent = first_rank_->Ask(weight, slice, out, opened.ok() ? opened->get() : nullptr);
+  if (ask_) {
+    auto sent = ask_(weight, slice, out, opened.ok() ? opened->get() : nullptr);
     if (!sent.ok()) return sent.status();
     if (*sent) {
       sent_bytes_ += (*sent)->size();
       sent_.push_back(std::make_unique<std::vector<uint8_t>>(std::move(**sent)));
-      return std::unique_ptr<device::Source>(std::make_unique<SentSource>(*sent_.back()));
+      return std::unique_ptr<device::Source>(
+          std::make_unique<WeightSource>([&bytes = *sent_.back()](std::span<uint8_t> to) {
+            if (to.size() != bytes.size()) {
+              return Status(StatusCode::kInternal,
+                            "a slice of weights has another size than was sent");
+            }
+            device::CopyBytes(to.data(), bytes.data(), bytes.size());
+            return Status::Ok();
+          }));
     }
   }
   if (!opened.ok()) return opened.status();
@@ -169,8 +151,12 @@ Result<std::unique_ptr<device::Source>> Weights::SourceOf(uint32_t weight,
   if (entry == file.entries().end()) return file.Missing(slice.tensor);
   CGRAPH_RETURN_IF_ERROR(CheckSlice(entry->second, slice, out, file.path()));
   read_bytes_ += plan::TensorBytes(out.dtype, std::span(out.dims, out.rank)).value_or(0);
-  return std::unique_ptr<device::Source>(
-      std::make_unique<FileSource>(std::move(*opened), slice, &unreadable_));
+  return std::unique_ptr<device::Source>(std::make_unique<WeightSource>(
+      [this, &slice, file = std::move(*opened)](std::span<uint8_t> to) {
+        Status status = file->Read(slice.tensor, slice.first, slice.count, to);
+        if (status.code() == StatusCode::kNotFound) unreadable_ = true;
+        return status;
+      }));
 }
 
 }  // namespace cgraph::engine

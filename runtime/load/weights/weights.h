@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -19,22 +20,18 @@
 
 namespace cgraph::engine {
 
-// FirstRank: rank 0, as one that can be asked for weights by a rank that shares no memory with it.
-class FirstRank {
- public:
-  virtual ~FirstRank() = default;
-  // Compares a slice of a weight file, which is the plan's number `weight` of this rank and to fill
-  // a value of type `out`, with rank 0's. Returns its bytes where this rank's are others, or it
-  // cannot read them (`own` is null); nothing where its own file is to be read.
-  virtual Result<std::optional<std::vector<uint8_t>>> Ask(uint32_t weight,
-                                                          const plan::WeightFile& slice,
-                                                          const device::OperandType& out,
-                                                          const files::Safetensors* own) = 0;
-};
+// Asks rank 0, with which this rank shares no memory, about a slice of a weight file, which is the
+// plan's number `weight` of this rank and to fill a value of type `out`. Returns its bytes where
+// this rank's are others, or it cannot read them (`own` is null); nothing where its own file is to
+// be read.
+using AskFirstRank = std::function<Result<std::optional<std::vector<uint8_t>>>(
+    uint32_t weight, const plan::WeightFile& slice, const device::OperandType& out,
+    const files::Safetensors* own)>;
 
 class Weights {
  public:
-  Weights(std::string dir, FirstRank* first_rank) : dir_(std::move(dir)), first_rank_(first_rank) {}
+  // `ask`: empty at rank 0, and where all ranks share memory.
+  Weights(std::string dir, AskFirstRank ask) : dir_(std::move(dir)), ask_(std::move(ask)) {}
 
   // Returns the source of the plan's slice number `weight`, whose file is here or, at another rank
   // than the first, perhaps at rank 0. Zeros where the slice names no file: see LeaveOutLoads().
@@ -58,7 +55,7 @@ class Weights {
   Result<std::string> PathOf(const plan::WeightFile& slice);
 
   std::string dir_;
-  FirstRank* const first_rank_;
+  const AskFirstRank ask_;
   std::map<std::string, std::shared_ptr<files::Safetensors>> files_;  // by path
   std::map<std::string, files::Shards> indices_;                      // by path
   std::vector<std::unique_ptr<std::vector<uint8_t>>> sent_;           // that sources read
