@@ -27,33 +27,24 @@ GraphIndex::GraphIndex(const Plan& plan, const Graph& graph)
 
 void GraphIndex::IndexMessages() {
   if (!graph_.channels.empty()) {
-    IndexChannels(Part::send, sends_);
-    IndexChannels(Part::recv, receives_);
+    sends_ = MessagesOf(Part::send);
+    receives_ = MessagesOf(Part::recv);
   }
   if (!graph_.collectives.empty()) IndexCollectives();
 }
 
-// Fills lists that lie one after the other: they are counted first, then filled, lane by lane in
-// the order of the lane.
-void GraphIndex::IndexChannels(Part part, Lists& lists) {
-  lists.first.assign(graph_.channels.size() + 1, 0);
-  auto for_each = [&](auto visit) {
+// Returns the sends or the receives by channel, in the order of the lane.
+Lists<Message> GraphIndex::MessagesOf(Part part) const {
+  return Lists<Message>(graph_.channels.size(), [&](auto add) {
     for (const Range& program : graph_.programs) {
       for (uint32_t i = program.first(); i < program.first() + program.count(); ++i) {
         const Instruction& comm = graph_.instructions[i];
         if (comm.kind() != Kind::comm) continue;
         for (uint32_t p = comm.first(); p < comm.first() + comm.inputs(); ++p) {
-          if (graph_.parts[p].part() == part) visit(i, p, graph_.parts[p].subject());
+          if (graph_.parts[p].part() == part) add(graph_.parts[p].subject(), {i, p});
         }
       }
     }
-  };
-  for_each([&](uint32_t, uint32_t, uint32_t channel) { ++lists.first[channel + 1]; });
-  for (uint32_t i = 0; i < graph_.channels.size(); ++i) lists.first[i + 1] += lists.first[i];
-  lists.messages.resize(lists.first.back());
-  std::vector<uint32_t> next(lists.first.begin(), lists.first.end() - 1);
-  for_each([&](uint32_t instruction, uint32_t p, uint32_t channel) {
-    lists.messages[next[channel]++] = {instruction, p};
   });
 }
 
@@ -111,44 +102,32 @@ std::vector<uint64_t> ScaledBy(const Graph& graph, const Access& access) {
   return scaled;
 }
 
-void BytePieces::Cut(std::span<const Access> accesses) {
-  ends_.clear();
+void CutIntoPieces(std::span<const Access> accesses, std::vector<uint64_t>& ends) {
+  ends.clear();
   for (const Access& access : accesses) {
-    ends_.push_back(access.begin);
-    ends_.push_back(access.end);
+    ends.push_back(access.begin);
+    ends.push_back(access.end);
   }
-  std::sort(ends_.begin(), ends_.end());
-  ends_.erase(std::unique(ends_.begin(), ends_.end()), ends_.end());
+  std::sort(ends.begin(), ends.end());
+  ends.erase(std::unique(ends.begin(), ends.end()), ends.end());
 }
 
-AccessTable::AccessTable(const GraphIndex& index) : first_(index.graph().buffers.size() + 1, 0) {
+Lists<Access> AccessesByBuffer(const GraphIndex& index) {
   const Graph& graph = index.graph();
-  const uint32_t instructions = static_cast<uint32_t>(graph.instructions.size());
-  for (uint32_t i = 0; i < instructions; ++i) {
-    index.ForEachAccess(i,
-                        [&](uint32_t value, bool) { ++first_[graph.values[value].buffer() + 1]; });
-  }
-  for (size_t i = 1; i < first_.size(); ++i) first_[i] += first_[i - 1];
-  accesses_.resize(first_.back());
-  std::vector<uint32_t> next(first_.begin(), first_.end() - 1);
-  for (uint32_t i = 0; i < instructions; ++i) {
-    index.ForEachAccess(i, [&](uint32_t id, bool write) {
-      const Value& value = graph.values[id];
-      accesses_[next[value.buffer()]++] = {i,
-                                           id,
-                                           graph.instructions[i].program_order(),
-                                           write,
-                                           value.offset(),
-                                           value.offset() + value.bytes()};
-    });
-  }
-  for (size_t buffer = 0; buffer + 1 < first_.size(); ++buffer) {
-    std::sort(accesses_.begin() + first_[buffer], accesses_.begin() + first_[buffer + 1],
-              [](const Access& a, const Access& b) {
-                return std::tie(a.program_order, a.write, a.instruction, a.value) <
-                       std::tie(b.program_order, b.write, b.instruction, b.value);
-              });
-  }
+  Lists<Access> accesses(graph.buffers.size(), [&](auto add) {
+    for (uint32_t i = 0; i < graph.instructions.size(); ++i) {
+      index.ForEachAccess(i, [&](uint32_t id, bool write) {
+        const Value& value = graph.values[id];
+        add(value.buffer(), {i, id, graph.instructions[i].program_order(), write, value.offset(),
+                             value.offset() + value.bytes()});
+      });
+    }
+  });
+  accesses.Sort([](const Access& a, const Access& b) {
+    return std::tie(a.program_order, a.write, a.instruction, a.value) <
+           std::tie(b.program_order, b.write, b.instruction, b.value);
+  });
+  return accesses;
 }
 
 }  // namespace cgraph::plan

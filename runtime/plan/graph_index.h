@@ -23,6 +23,39 @@ inline Graph& GraphAt(Plan& plan, uint32_t number) {
   return number == kNone ? *plan.start : *plan.graphs[number];
 }
 
+// Lists: a number of lists that lie one after the other.
+template <typename Entry>
+class Lists {
+ public:
+  Lists() = default;  // of any number of lists all are empty
+  // `for_each(add)` calls add(list, entry) for every entry, in the order of each list. It is called
+  // twice, since the entries are counted first.
+  template <typename ForEach>
+  Lists(size_t lists, const ForEach& for_each) : first_(lists + 1, 0) {
+    for_each([&](uint32_t list, const Entry&) { ++first_[list + 1]; });
+    for (size_t i = 1; i < first_.size(); ++i) first_[i] += first_[i - 1];
+    entries_.resize(first_.back());
+    std::vector<uint32_t> next(first_.begin(), first_.end() - 1);
+    for_each([&](uint32_t list, const Entry& entry) { entries_[next[list]++] = entry; });
+  }
+
+  std::span<const Entry> of(uint32_t list) const {
+    if (first_.empty()) return {};
+    return std::span(entries_).subspan(first_[list], first_[list + 1] - first_[list]);
+  }
+  // Sorts the entries of each list.
+  template <typename Less>
+  void Sort(const Less& less) {
+    for (size_t i = 0; i + 1 < first_.size(); ++i) {
+      std::sort(entries_.begin() + first_[i], entries_.begin() + first_[i + 1], less);
+    }
+  }
+
+ private:
+  std::vector<uint32_t> first_;
+  std::vector<Entry> entries_;
+};
+
 // One send or receive of a round.
 struct Message {
   uint32_t instruction = 0;
@@ -73,8 +106,8 @@ class GraphIndex {
   uint32_t length(uint32_t lane) const { return graph_.programs[lane].count(); }
 
   // Return the messages in the order of the lane that sends, and of the lane that receives.
-  std::span<const Message> sends(uint32_t channel) const { return Slice(sends_, channel); }
-  std::span<const Message> receives(uint32_t channel) const { return Slice(receives_, channel); }
+  std::span<const Message> sends(uint32_t channel) const { return sends_.of(channel); }
+  std::span<const Message> receives(uint32_t channel) const { return receives_.of(channel); }
   // Returns the parts of collectives by communicator, turn, member.
   std::span<const CollectivePart> collective_parts() const { return collective_parts_; }
 
@@ -95,53 +128,27 @@ class GraphIndex {
   void ForEachAccess(uint32_t instruction, Visit visit) const;
 
  private:
-  struct Lists {
-    std::vector<uint32_t> first;
-    std::vector<Message> messages;
-  };
-  static std::span<const Message> Slice(const Lists& lists, uint32_t channel) {
-    if (lists.first.empty()) return {};
-    return std::span(lists.messages)
-        .subspan(lists.first[channel], lists.first[channel + 1] - lists.first[channel]);
-  }
-  void IndexChannels(Part part, Lists& lists);
+  Lists<Message> MessagesOf(Part part) const;
   void IndexCollectives();
 
   const Plan& plan_;
   const Graph& graph_;
   std::vector<uint32_t> lane_of_;
   std::vector<std::pair<uint64_t, uint32_t>> extents_;  // symbol and device -> value, sorted
-  Lists sends_, receives_;
+  Lists<Message> sends_, receives_;
   std::vector<CollectivePart> collective_parts_;
 };
 
-// BytePieces: the bytes of one buffer, cut into pieces where accesses begin and end.
-class BytePieces {
- public:
-  void Cut(std::span<const Access> accesses);
-  size_t ends() const { return ends_.size(); }  // of pieces and of the last one
-  // The piece that begins at one of the ends.
-  size_t At(uint64_t end) const {
-    return std::lower_bound(ends_.begin(), ends_.end(), end) - ends_.begin();
-  }
+// Cuts the bytes of a buffer into pieces where accesses begin and end: sets the ends of the pieces.
+void CutIntoPieces(std::span<const Access> accesses, std::vector<uint64_t>& ends);
+// Returns the number of the piece that begins at one of the ends.
+inline size_t PieceAt(const std::vector<uint64_t>& ends, uint64_t end) {
+  return std::lower_bound(ends.begin(), ends.end(), end) - ends.begin();
+}
 
- private:
-  std::vector<uint64_t> ends_;
-};
-
-// AccessTable: the accesses of every buffer, in program order; reads stand before writes of the
-// same position.
-class AccessTable {
- public:
-  explicit AccessTable(const GraphIndex& index);
-  std::span<const Access> of(uint32_t buffer) const {
-    return std::span(accesses_).subspan(first_[buffer], first_[buffer + 1] - first_[buffer]);
-  }
-
- private:
-  std::vector<uint32_t> first_;
-  std::vector<Access> accesses_;
-};
+// Returns the accesses of every buffer, in program order; reads stand before writes of the same
+// position.
+Lists<Access> AccessesByBuffer(const GraphIndex& index);
 
 template <typename Visit>
 void GraphIndex::ForEachOperand(uint32_t instruction, Visit visit) const {

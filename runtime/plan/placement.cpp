@@ -178,61 +178,57 @@ using namespace plan;
 
 namespace {
 
-// FollowsDevices: whether a lane of the caller awaits anything of devices in a round. The others
-// pass inputs on.
-class FollowsDevices {
- public:
-  explicit FollowsDevices(const Plan& plan) : plan_(plan), follows_(plan.lanes.size(), false) {
-    for (uint32_t lane = 0; lane < plan.lanes.size(); ++lane) {
-      follows_[lane] = plan.devices[plan.lanes[lane].device()]->kind != DeviceKind::caller;
+template <typename Visit>
+void ForEachOf(const Graph& graph, uint32_t lane, Visit&& visit) {
+  const Range& range = graph.programs[lane];
+  for (uint32_t i = 0; i < range.count(); ++i) visit(graph.instructions[range.first() + i]);
+}
+
+// Returns whether an instruction awaits, in its round, a message or a lane that follows devices.
+// `signaller`: the lane that signals each event.
+bool AwaitsDevices(const Graph& graph, const Instruction& at,
+                   const std::vector<uint32_t>& signaller, const std::vector<bool>& follows) {
+  for (uint32_t i = at.first(); i < at.first() + at.inputs(); ++i) {
+    if (at.kind() == Kind::wait && graph.waits[i].lag() == 0 &&
+        follows[signaller[graph.waits[i].event()]]) {
+      return true;
     }
-    if (plan.start) Look(*plan.start);
-    for (const auto& graph : plan.graphs) Look(*graph);
+    if (at.kind() == Kind::comm && graph.parts[i].part() != Part::send) return true;
   }
+  return false;
+}
 
-  bool operator()(uint32_t lane) const { return follows_[lane]; }
-
- private:
-  void Look(const Graph& graph) {
-    std::vector<uint32_t> signaller(graph.events, 0);
+// Adds to `follows` the lanes that await anything of devices in a round of the graph.
+void AddFollowers(const Graph& graph, std::vector<bool>& follows) {
+  std::vector<uint32_t> signaller(graph.events, 0);
+  for (uint32_t lane = 0; lane < graph.programs.size(); ++lane) {
+    ForEachOf(graph, lane, [&](const Instruction& at) {
+      if (at.kind() == Kind::signal) signaller[at.subject()] = lane;
+    });
+  }
+  for (bool changed = true; changed;) {  // once for each of the few lanes of a chain
+    changed = false;
     for (uint32_t lane = 0; lane < graph.programs.size(); ++lane) {
-      ForEach(graph, lane, [&](const Instruction& at) {
-        if (at.kind() == Kind::signal) signaller[at.subject()] = lane;
+      if (follows[lane]) continue;
+      ForEachOf(graph, lane, [&](const Instruction& at) {
+        follows[lane] = follows[lane] || AwaitsDevices(graph, at, signaller, follows);
       });
-    }
-    for (bool changed = true; changed;) {  // once for each of the few lanes of a chain
-      changed = false;
-      for (uint32_t lane = 0; lane < graph.programs.size(); ++lane) {
-        if (follows_[lane]) continue;
-        ForEach(graph, lane, [&](const Instruction& at) {
-          follows_[lane] = follows_[lane] || Awaits(graph, at, signaller);
-        });
-        changed |= follows_[lane];
-      }
+      changed |= follows[lane];
     }
   }
+}
 
-  template <typename Visit>
-  static void ForEach(const Graph& graph, uint32_t lane, Visit&& visit) {
-    const Range& range = graph.programs[lane];
-    for (uint32_t i = 0; i < range.count(); ++i) visit(graph.instructions[range.first() + i]);
+// Returns, by lane, whether it is a device's or awaits anything of devices in a round. The others,
+// which are the caller's, pass inputs on.
+std::vector<bool> FollowDevices(const Plan& plan) {
+  std::vector<bool> follows(plan.lanes.size(), false);
+  for (uint32_t lane = 0; lane < plan.lanes.size(); ++lane) {
+    follows[lane] = plan.devices[plan.lanes[lane].device()]->kind != DeviceKind::caller;
   }
-
-  bool Awaits(const Graph& graph, const Instruction& at,
-              const std::vector<uint32_t>& signaller) const {
-    for (uint32_t i = at.first(); i < at.first() + at.inputs(); ++i) {
-      if (at.kind() == Kind::wait && graph.waits[i].lag() == 0 &&
-          follows_[signaller[graph.waits[i].event()]]) {
-        return true;
-      }
-      if (at.kind() == Kind::comm && graph.parts[i].part() != Part::send) return true;
-    }
-    return false;
-  }
-
-  const Plan& plan_;
-  std::vector<bool> follows_;
-};
+  if (plan.start) AddFollowers(*plan.start, follows);
+  for (const auto& graph : plan.graphs) AddFollowers(*graph, follows);
+  return follows;
+}
 
 bool MayOverlap(const Plan& plan) {
   return std::any_of(plan.graphs.begin(), plan.graphs.end(),
@@ -243,12 +239,12 @@ bool MayOverlap(const Plan& plan) {
 
 void SplitCaller(const Plan& plan, Placement& placement) {
   if (!placement.merged || !MayOverlap(plan)) return;
-  const FollowsDevices follows_devices(plan);
+  const std::vector<bool> follows = FollowDevices(plan);
   const auto inputs = static_cast<uint32_t>(placement.worker_of_work_queue.size());
   placement.worker_of_work_queue.insert(placement.worker_of_work_queue.end(), 2, 0);
   for (uint32_t lane = 0; lane < plan.lanes.size(); ++lane) {
     if (plan.devices[plan.lanes[lane].device()]->kind != DeviceKind::caller) continue;
-    placement.work_queue_of_lane[lane] = inputs + follows_devices(lane);
+    placement.work_queue_of_lane[lane] = inputs + follows[lane];
   }
 }
 

@@ -115,75 +115,42 @@ class Writer {
   std::string text_;
 };
 
-// ActiveFinder: the events of communication by instruction and round, and the waits in them.
-class ActiveFinder {
- public:
-  ActiveFinder(const Plan& plan, GraphTrace& trace)
-      : graph_(GraphAt(plan, trace.graph)), index_(plan, graph_) {
-    index_.IndexMessages();
-    for (TraceEvent& event : trace.events) {
-      const Instruction& instruction = graph_.instructions[event.instruction];
-      if (instruction.kind() != Kind::comm) continue;
-      events_[event.instruction][event.execution + instruction.lag()] = &event;
+// The events of communication, by instruction, then round.
+using Events = std::map<uint32_t, std::map<uint64_t, TraceEvent*>>;
+
+// Returns null where the instruction was not at work in that round.
+TraceEvent* EventAt(Events& events, uint32_t instruction, uint64_t round) {
+  std::map<uint64_t, TraceEvent*>& rounds = events[instruction];
+  const auto found = rounds.find(round);
+  return found == rounds.end() ? nullptr : found->second;
+}
+
+void WaitUntil(TraceEvent& event, uint64_t time) {
+  event.active = std::min(std::max(event.active, time), event.end);
+}
+
+void FindActiveOfMessage(Events& events, uint32_t send, uint32_t receive, bool buffered) {
+  for (const auto& [round, sent] : events[send]) {
+    TraceEvent* received = EventAt(events, receive, round);
+    if (received == nullptr) continue;
+    WaitUntil(*received, buffered ? sent->end : sent->start);
+    if (!buffered) WaitUntil(*sent, received->active);
+  }
+}
+
+void FindActiveOfCollective(Events& events, std::span<const CollectivePart> members) {
+  for (const auto& round_and_event : events[members[0].instruction]) {
+    uint64_t last = 0;
+    for (const CollectivePart& member : members) {
+      const TraceEvent* event = EventAt(events, member.instruction, round_and_event.first);
+      if (event != nullptr) last = std::max(last, event->start);
+    }
+    for (const CollectivePart& member : members) {
+      TraceEvent* event = EventAt(events, member.instruction, round_and_event.first);
+      if (event != nullptr) WaitUntil(*event, last);
     }
   }
-
-  void Find() {
-    for (uint32_t channel = 0; channel < graph_.channels.size(); ++channel) {
-      const auto sends = index_.sends(channel), receives = index_.receives(channel);
-      const bool buffered = graph_.channels[channel].protocol() == Protocol::buffered;
-      for (size_t i = 0; i < std::min(sends.size(), receives.size()); ++i) {
-        FindOfMessage(sends[i].instruction, receives[i].instruction, buffered);
-      }
-    }
-    const std::span<const CollectivePart> parts = index_.collective_parts();
-    for (size_t first = 0, end = 0; first < parts.size(); first = end) {
-      while (end < parts.size() && parts[end].communicator == parts[first].communicator &&
-             parts[end].turn == parts[first].turn) {
-        ++end;
-      }
-      FindOfCollective(parts.subspan(first, end - first));
-    }
-  }
-
- private:
-  // Null where the instruction was not at work in that round.
-  TraceEvent* At(uint32_t instruction, uint64_t round) {
-    std::map<uint64_t, TraceEvent*>& rounds = events_[instruction];
-    const auto found = rounds.find(round);
-    return found == rounds.end() ? nullptr : found->second;
-  }
-  static void WaitUntil(TraceEvent& event, uint64_t time) {
-    event.active = std::min(std::max(event.active, time), event.end);
-  }
-
-  void FindOfMessage(uint32_t send, uint32_t receive, bool buffered) {
-    for (const auto& [round, sent] : events_[send]) {
-      TraceEvent* received = At(receive, round);
-      if (received == nullptr) continue;
-      WaitUntil(*received, buffered ? sent->end : sent->start);
-      if (!buffered) WaitUntil(*sent, received->active);
-    }
-  }
-
-  void FindOfCollective(std::span<const CollectivePart> members) {
-    for (const auto& round_and_event : events_[members[0].instruction]) {
-      uint64_t last = 0;
-      for (const CollectivePart& member : members) {
-        const TraceEvent* event = At(member.instruction, round_and_event.first);
-        if (event != nullptr) last = std::max(last, event->start);
-      }
-      for (const CollectivePart& member : members) {
-        TraceEvent* event = At(member.instruction, round_and_event.first);
-        if (event != nullptr) WaitUntil(*event, last);
-      }
-    }
-  }
-
-  const Graph& graph_;
-  GraphIndex index_;
-  std::map<uint32_t, std::map<uint64_t, TraceEvent*>> events_;  // by instruction, then round
-};
+}
 
 }  // namespace
 
@@ -200,7 +167,32 @@ std::string GraphDigest(const Plan& plan, const Graph& graph) {
   return fmt::format("{:016x}", hash);
 }
 
-void FindActive(const Plan& plan, GraphTrace& trace) { ActiveFinder(plan, trace).Find(); }
+void FindActive(const Plan& plan, GraphTrace& trace) {
+  const Graph& graph = GraphAt(plan, trace.graph);
+  GraphIndex index(plan, graph);
+  index.IndexMessages();
+  Events events;
+  for (TraceEvent& event : trace.events) {
+    const Instruction& instruction = graph.instructions[event.instruction];
+    if (instruction.kind() != Kind::comm) continue;
+    events[event.instruction][event.execution + instruction.lag()] = &event;
+  }
+  for (uint32_t channel = 0; channel < graph.channels.size(); ++channel) {
+    const auto sends = index.sends(channel), receives = index.receives(channel);
+    const bool buffered = graph.channels[channel].protocol() == Protocol::buffered;
+    for (size_t i = 0; i < std::min(sends.size(), receives.size()); ++i) {
+      FindActiveOfMessage(events, sends[i].instruction, receives[i].instruction, buffered);
+    }
+  }
+  const std::span<const CollectivePart> parts = index.collective_parts();
+  for (size_t first = 0, end = 0; first < parts.size(); first = end) {
+    while (end < parts.size() && parts[end].communicator == parts[first].communicator &&
+           parts[end].turn == parts[first].turn) {
+      ++end;
+    }
+    FindActiveOfCollective(events, parts.subspan(first, end - first));
+  }
+}
 
 std::string TraceJson(const Plan& plan, const std::vector<GraphTrace>& traces, TraceTimes times,
                       std::string_view ended, const TraceProcesses& processes) {

@@ -85,34 +85,6 @@ class OverlapSweep {
   const OperandAddress* input_ = nullptr;
 };
 
-// The bytes of one buffer that were written so far, as intervals between the ends of its accesses.
-class Coverage {
- public:
-  void Reset(std::span<const Access> accesses) {
-    pieces_.Cut(accesses);
-    next_.resize(pieces_.ends());
-    std::iota(next_.begin(), next_.end(), 0u);
-  }
-  void Write(const Access& access) {
-    const uint32_t end = Piece(access.end);
-    for (uint32_t at = Gap(Piece(access.begin)); at < end; at = Gap(at)) next_[at] = at + 1;
-  }
-  bool Covers(const Access& access) { return Gap(Piece(access.begin)) >= Piece(access.end); }
-
- private:
-  uint32_t Piece(uint64_t at) const {
-    return static_cast<uint32_t>(pieces_.At(at));
-  }
-  // Returns the first interval at or after `at` that was not written.
-  uint32_t Gap(uint32_t at) {
-    while (next_[at] != at) at = next_[at] = next_[next_[at]];
-    return at;
-  }
-
-  BytePieces pieces_;
-  std::vector<uint32_t> next_;
-};
-
 bool LivesForOneExecution(Space space) { return space != Space::state && space != Space::constant; }
 
 // Checks that reads are covered by earlier writes. Accesses stand in program order, and reads come
@@ -122,8 +94,11 @@ class WrittenBefore {
  public:
   explicit WrittenBefore(const Graph& graph) : graph_(graph) {}
 
+  // Returns a read that is not covered; null where there is none.
   const Access* Check(std::span<const Access> accesses) {
-    coverage_.Reset(accesses);
+    CutIntoPieces(accesses, ends_);
+    next_.resize(ends_.size());
+    std::iota(next_.begin(), next_.end(), 0u);
     scaled_.clear();
     for (const Access& access : accesses) {
       if (access.begin == access.end) continue;
@@ -131,10 +106,10 @@ class WrittenBefore {
       if (!graph_.symbols.empty()) scaled = ScaledBy(graph_, access);
       if (access.write) {
         if (scaled.empty())
-          coverage_.Write(access);
+          Write(access);
         else
           scaled_.insert(std::move(scaled));
-      } else if (!coverage_.Covers(access) && (scaled.empty() || scaled_.count(scaled) == 0)) {
+      } else if (!Covers(access) && (scaled.empty() || scaled_.count(scaled) == 0)) {
         return &access;
       }
     }
@@ -142,8 +117,21 @@ class WrittenBefore {
   }
 
  private:
+  void Write(const Access& access) {
+    const uint32_t end = Piece(access.end);
+    for (uint32_t at = Gap(Piece(access.begin)); at < end; at = Gap(at)) next_[at] = at + 1;
+  }
+  bool Covers(const Access& access) { return Gap(Piece(access.begin)) >= Piece(access.end); }
+  uint32_t Piece(uint64_t at) const { return static_cast<uint32_t>(PieceAt(ends_, at)); }
+  // Returns the first piece from `at` on that was not written.
+  uint32_t Gap(uint32_t at) {
+    while (next_[at] != at) at = next_[at] = next_[next_[at]];
+    return at;
+  }
+
   const Graph& graph_;
-  Coverage coverage_;
+  std::vector<uint64_t> ends_;  // of pieces
+  std::vector<uint32_t> next_;  // by piece: itself, or behind it if it was written
   std::set<std::vector<uint64_t>> scaled_;
 };
 
@@ -223,7 +211,7 @@ Status CheckOperands(const Context& context, const GraphIndex& index) {
 
 Status CheckWrittenBeforeRead(const Context& context, const GraphIndex& index) {
   const Graph& graph = context.graph;
-  const AccessTable accesses(index);
+  const auto accesses = AccessesByBuffer(index);
   WrittenBefore written(graph);
   for (uint32_t buffer = 0; buffer < graph.buffers.size(); ++buffer) {
     if (!LivesForOneExecution(graph.arenas[graph.buffers[buffer].arena()].space())) continue;

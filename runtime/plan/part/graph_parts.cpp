@@ -36,8 +36,8 @@ void GraphParts::FindCollectives() {
   collectives_.resize(plan_.communicators.size());
   const std::span<const CollectivePart> parts = index_.collective_parts();
   for (size_t i = 0; i < parts.size(); ++i) {
-    Range& range = collectives_[parts[i].communicator];
-    if (range.count++ == 0) range.first = i;
+    std::span<const CollectivePart>& own = collectives_[parts[i].communicator];
+    own = parts.subspan(i - own.size(), own.size() + 1);
   }
 }
 
@@ -102,8 +102,7 @@ void GraphParts::KeepOthers(uint32_t node) {
     const bool takes_part = std::any_of(first, first + plan_.communicators[c].members(),
                                         [&](uint32_t lane) { return NodeOf(lane) == node; });
     if (!takes_part) continue;
-    const Range range = collectives_[c];
-    for (const CollectivePart& at : index_.collective_parts().subspan(range.first, range.count)) {
+    for (const CollectivePart& at : collectives_[c]) {
       if (NodeOf(index_.lane(at.instruction)) == node) continue;
       others_.push_back({at.instruction, at.part});
     }

@@ -33,9 +33,6 @@ class GraphParts {
   std::unique_ptr<Graph> Of(uint32_t node, SharedTables& shared);
 
  private:
-  struct Range {
-    size_t first = 0, count = 0;
-  };
   uint32_t NodeOf(uint32_t lane) const { return plan_.devices[plan_.lanes[lane].device()]->node; }
   bool MayFail() const;
   void FindCollectives();
@@ -60,7 +57,7 @@ class GraphParts {
   const Graph& graph_;
   GraphIndex index_;
   const uint8_t others_flags_;      // of parts of comms of other nodes
-  std::vector<Range> collectives_;  // by communicator: among the index's
+  std::vector<std::span<const CollectivePart>> collectives_;  // by communicator
   std::vector<uint32_t> constant_of_buffer_;
 
   Renumbering values_, buffers_, events_, calls_, collective_numbers_;

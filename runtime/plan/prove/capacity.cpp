@@ -26,8 +26,7 @@ void ForEachGraph(const Plan& plan, Visit visit) {
 
 bool Deadlocks(const GraphIndex& index, uint32_t capacity) {
   const prove::ConstraintGraph constraints(index, capacity);
-  const prove::Adjacency out(constraints.nodes(), constraints.edges(),
-                             prove::Adjacency::End::kFrom);
+  const auto out = prove::EdgesBy(&prove::Edge::from, constraints.nodes(), constraints.edges());
   return TopologicalOrder(constraints, out).size() < constraints.nodes();
 }
 
@@ -55,8 +54,7 @@ std::vector<LinearExtension> LinearExtensions(const Plan& plan, const ProveOptio
   std::vector<LinearExtension> extensions;
   ForEachGraph(plan, [&](const GraphIndex& index, uint32_t number) {
     const prove::ConstraintGraph constraints(index, options.capacity);
-    const prove::Adjacency out(constraints.nodes(), constraints.edges(),
-                               prove::Adjacency::End::kFrom);
+    const auto out = prove::EdgesBy(&prove::Edge::from, constraints.nodes(), constraints.edges());
     const std::vector<uint32_t> order = TopologicalOrder(constraints, out);
     std::vector<uint32_t> position(constraints.nodes());
     for (uint32_t at = 0; at < order.size(); ++at) position[order[at]] = at;

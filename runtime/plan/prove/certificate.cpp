@@ -52,7 +52,7 @@ using AtDistance = std::pair<uint32_t, int64_t>;
 
 // Returns by node the least distance of a path from `sources`; kUnordered for nodes that no path of
 // at most `longest` reaches. `credit`: paths through credit edges count, too.
-std::vector<int64_t> DistancesFrom(const ConstraintGraph& constraints, const Adjacency& out,
+std::vector<int64_t> DistancesFrom(const ConstraintGraph& constraints, const Lists<uint32_t>& out,
                                    const std::vector<AtDistance>& sources, int64_t longest,
                                    bool credit) {
   std::vector<int64_t> distances(constraints.nodes(), kUnordered);
@@ -80,7 +80,8 @@ std::vector<int64_t> DistancesFrom(const ConstraintGraph& constraints, const Adj
 // Adds where an execution of a graph without inputs begins, for rule 12: the work that no other
 // work of the execution comes before. Work y of the same execution is before x when D(y, x) <=
 // lag(x) - lag(y), where D is the distance of rule 9, so the search starts at each y with its lag.
-void AddFirstWork(const ConstraintGraph& constraints, const Adjacency& out, Extremes& begins) {
+void AddFirstWork(const ConstraintGraph& constraints, const Lists<uint32_t>& out,
+                  Extremes& begins) {
   const auto& instructions = constraints.index().graph().instructions;
   std::vector<AtDistance> works;
   int64_t longest = 0;
@@ -180,7 +181,7 @@ Verdict CheckLags(const GraphIndex& index, const std::string& graph_name) {
   return {};
 }
 
-Verdict CheckInflight(const ConstraintGraph& constraints, const Adjacency& out,
+Verdict CheckInflight(const ConstraintGraph& constraints, const Lists<uint32_t>& out,
                       const std::string& graph_name) {
   const GraphIndex& index = constraints.index();
   const Graph& graph = index.graph();

@@ -23,7 +23,7 @@ constexpr uint64_t kSearchBudget = 50'000'000;
 // to it).
 class CycleSearch {
  public:
-  CycleSearch(const ConstraintGraph& constraints, const Adjacency& out,
+  CycleSearch(const ConstraintGraph& constraints, const Lists<uint32_t>& out,
               const std::vector<uint32_t>& order)
       : constraints_(constraints),
         edges_(constraints.edges()),
@@ -73,7 +73,7 @@ class CycleSearch {
     for (uint32_t node = 0; node < on_cycle_.size(); ++node) {
       if (on_cycle_[node] != 0 && pending[node] == 0) ready.push_back(node);
     }
-    const Adjacency in(constraints_.nodes(), edges_, Adjacency::End::kTo);
+    const auto in = EdgesBy(&Edge::to, constraints_.nodes(), edges_);
     for (size_t at = 0; at < ready.size(); ++at) {
       for (uint32_t id : in.of(ready[at])) {
         if (Within(edges_[id]) && --pending[edges_[id].from] == 0) {
@@ -151,7 +151,7 @@ class CycleSearch {
 
   const ConstraintGraph& constraints_;
   const std::vector<Edge>& edges_;
-  const Adjacency& out_;
+  const Lists<uint32_t>& out_;
   std::vector<uint8_t> on_cycle_;   // by node: on a cycle, or between two
   std::vector<Reached> reached_;   // by state, of the search under way
   std::vector<uint32_t> best_;
@@ -228,7 +228,8 @@ std::string Reason(const GraphIndex& index, const WaitStep& step) {
 
 }  // namespace
 
-std::vector<uint32_t> TopologicalOrder(const ConstraintGraph& constraints, const Adjacency& out) {
+std::vector<uint32_t> TopologicalOrder(const ConstraintGraph& constraints,
+                                       const Lists<uint32_t>& out) {
   std::vector<uint32_t> pending(constraints.nodes(), 0);
   for (const Edge& edge : constraints.edges()) {
     if (edge.distance == 0) ++pending[edge.to];
@@ -247,7 +248,7 @@ std::vector<uint32_t> TopologicalOrder(const ConstraintGraph& constraints, const
   return order;
 }
 
-Verdict RefuseDeadlock(const ConstraintGraph& constraints, const Adjacency& out,
+Verdict RefuseDeadlock(const ConstraintGraph& constraints, const Lists<uint32_t>& out,
                        const std::vector<uint32_t>& order, const std::string& graph_name) {
   const GraphIndex& index = constraints.index();
   const std::vector<WaitStep> waits =

@@ -148,14 +148,10 @@ void ConstraintGraph::AddCollective(std::span<const CollectivePart> parts) {
   }
 }
 
-Adjacency::Adjacency(uint32_t nodes, const std::vector<Edge>& edges, End end)
-    : first_(nodes + 1, 0), edges_(edges.size()) {
-  auto at = [&](const Edge& edge) { return end == End::kFrom ? edge.from : edge.to; };
-  for (const Edge& edge : edges) ++first_[at(edge) + 1];
-  for (uint32_t i = 0; i < nodes; ++i) first_[i + 1] += first_[i];
-  // The lists are filled from behind, so that first_ ends where it began.
-  std::vector<uint32_t> next(first_.begin() + 1, first_.end());
-  for (uint32_t i = static_cast<uint32_t>(edges.size()); i-- > 0;) edges_[--next[at(edges[i])]] = i;
+Lists<uint32_t> EdgesBy(uint32_t Edge::*end, uint32_t nodes, const std::vector<Edge>& edges) {
+  return Lists<uint32_t>(nodes, [&](auto add) {
+    for (uint32_t i = 0; i < edges.size(); ++i) add(edges[i].*end, i);
+  });
 }
 
 }  // namespace cgraph::plan::prove

@@ -85,18 +85,9 @@ class ConstraintGraph {
   std::vector<Capture> captures_;      // by number
 };
 
-// Adjacency: edges by the node at one of their ends, as lists of positions in `edges`.
-class Adjacency {
- public:
-  enum class End { kFrom, kTo };
-  Adjacency(uint32_t nodes, const std::vector<Edge>& edges, End end);
-  std::span<const uint32_t> of(uint32_t node) const {
-    return std::span(edges_).subspan(first_[node], first_[node + 1] - first_[node]);
-  }
-
- private:
-  std::vector<uint32_t> first_, edges_;
-};
+// Returns the edges by the node at one of their ends, `&Edge::from` or `&Edge::to`, as lists of
+// positions in `edges`.
+Lists<uint32_t> EdgesBy(uint32_t Edge::*end, uint32_t nodes, const std::vector<Edge>& edges);
 
 }  // namespace cgraph::plan::prove
 

@@ -42,7 +42,7 @@ struct Number {
 
 class ReachingDefinitions {
  public:
-  ReachingDefinitions(const GraphIndex& index, const AccessTable& accesses)
+  ReachingDefinitions(const GraphIndex& index, const Lists<Access>& accesses)
       : index_(index), graph_(index.graph()), accesses_(accesses) {
     FindSenders();
     FindGivers();
@@ -171,7 +171,7 @@ class ReachingDefinitions {
 
   const GraphIndex& index_;
   const Graph& graph_;
-  const AccessTable& accesses_;
+  const Lists<Access>& accesses_;
   std::vector<SourcePart> givers_;                           // by part
   std::map<Bytes, std::vector<const Access*>> writes_;  // in program order
   uint64_t spent_ = 0;
@@ -197,7 +197,7 @@ std::string Finds(const GraphIndex& index, const Reading& reading) {
 
 }  // namespace
 
-Verdict CheckOneExtent(const GraphIndex& index, const AccessTable& accesses,
+Verdict CheckOneExtent(const GraphIndex& index, const Lists<Access>& accesses,
                        const std::string& graph_name) {
   const Graph& graph = index.graph();
   if (graph.symbols.empty()) return {};

@@ -41,8 +41,7 @@ Verdict ProveGraph(const Plan& plan, const Graph& graph, const std::string& name
   GraphIndex index(plan, graph);
   index.IndexMessages();
   const prove::ConstraintGraph constraints(index, options.capacity);
-  const prove::Adjacency out(constraints.nodes(), constraints.edges(),
-                             prove::Adjacency::End::kFrom);
+  const auto out = prove::EdgesBy(&prove::Edge::from, constraints.nodes(), constraints.edges());
   const std::vector<uint32_t> order = prove::TopologicalOrder(constraints, out);
   if (order.size() < constraints.nodes()) return RefuseDeadlock(constraints, out, order, name);
   if (Verdict lags = prove::CheckLags(index, name); !lags.proved()) return lags;
@@ -56,7 +55,7 @@ Verdict ProveGraph(const Plan& plan, const Graph& graph, const std::string& name
                                   name, graph.instructions.size(), graph.programs.size());
     return verdict;
   }
-  const AccessTable accesses(index);
+  const auto accesses = AccessesByBuffer(index);
   if (Verdict race = CheckSameBuffer(index, accesses, clocks, name); !race.proved()) return race;
   if (Verdict race = CheckReuse(index, accesses, clocks, name); !race.proved()) return race;
   Verdict extents = prove::CheckOneExtent(index, accesses, name);

@@ -27,32 +27,33 @@ std::string Later(int64_t executions);
 // Returns all nodes, each after those from which an edge of distance 0 leads to it. The list is
 // shorter than the number of nodes when there is a cycle: the missing nodes are on one, or behind
 // one.
-std::vector<uint32_t> TopologicalOrder(const ConstraintGraph& constraints, const Adjacency& out);
+std::vector<uint32_t> TopologicalOrder(const ConstraintGraph& constraints,
+                                       const Lists<uint32_t>& out);
 
 // Returns the verdict on a graph whose order is incomplete: the cycle, in source terms.
-Verdict RefuseDeadlock(const ConstraintGraph& constraints, const Adjacency& out,
+Verdict RefuseDeadlock(const ConstraintGraph& constraints, const Lists<uint32_t>& out,
                        const std::vector<uint32_t>& order, const std::string& graph_name);
 
 // Checks rule 10: accesses of one buffer stand in program order, and before those of the execution
 // that uses the same copy next.
-Verdict CheckSameBuffer(const GraphIndex& index, const AccessTable& accesses,
+Verdict CheckSameBuffer(const GraphIndex& index, const Lists<Access>& accesses,
                         const VectorClocks& clocks, const std::string& graph_name);
 
 // Returns whether a slot or scratch buffer is safe by rule 10 although its accesses do not stand in
 // program order: each write and its reads keep together, so that no read finds what another write
 // left. (State, and what the caller has been given, must be right after the last access too.)
-bool LivesInTurn(const GraphIndex& index, const AccessTable& accesses, const VectorClocks& clocks,
+bool LivesInTurn(const GraphIndex& index, const Lists<Access>& accesses, const VectorClocks& clocks,
                  uint32_t buffer);
 
 // Checks rule 11: of two buffers that overlap in an arena one is through with the memory before the
 // other begins, in every copy.
-Verdict CheckReuse(const GraphIndex& index, const AccessTable& accesses, const VectorClocks& clocks,
-                   const std::string& graph_name);
+Verdict CheckReuse(const GraphIndex& index, const Lists<Access>& accesses,
+                   const VectorClocks& clocks, const std::string& graph_name);
 
 // Checks rule 12: no lag reaches `inflight`, since the caller may have that many executions in
 // progress at once.
 Verdict CheckLags(const GraphIndex& index, const std::string& graph_name);
-Verdict CheckInflight(const ConstraintGraph& constraints, const Adjacency& out,
+Verdict CheckInflight(const ConstraintGraph& constraints, const Lists<uint32_t>& out,
                       const std::string& graph_name);
 
 // Checks rule 13: the certificate is one. `certificate`: the positions by instruction; empty: the
@@ -65,7 +66,7 @@ Verdict CheckGraphs(const Plan& plan);
 
 // Rule 15: a symbol is one number in an execution, wherever it is read. Needs a plan that keeps
 // rules 10 and 11, and messages that are indexed.
-Verdict CheckOneExtent(const GraphIndex& index, const AccessTable& accesses,
+Verdict CheckOneExtent(const GraphIndex& index, const Lists<Access>& accesses,
                        const std::string& graph_name);
 
 }  // namespace cgraph::plan::prove

@@ -24,35 +24,6 @@ int32_t LongestLane(const GraphIndex& index) {
   return static_cast<int32_t>(longest);
 }
 
-// SourceTable: what each node waits for, and the nodes that others wait for in a later round.
-class SourceTable {
- public:
-  explicit SourceTable(const ConstraintGraph& constraints)
-      : first_(constraints.nodes() + 1, 0) {
-    for (const Edge& edge : constraints.edges()) {
-      if (edge.credit) continue;
-      ++first_[edge.to];
-      if (edge.distance > 0) of_later_rounds_.push_back(edge.from);
-    }
-    for (size_t i = 1; i < first_.size(); ++i) first_[i] += first_[i - 1];
-    sources_.resize(first_.back());
-    // The lists are filled from behind, so that first_ ends where each begins.
-    for (size_t i = constraints.edges().size(); i-- > 0;) {
-      const Edge& edge = constraints.edges()[i];
-      if (!edge.credit) sources_[--first_[edge.to]] = {edge.from, edge.distance};
-    }
-  }
-  std::span<const VectorClocks::Source> of(uint32_t node) const {
-    return std::span(sources_).subspan(first_[node], first_[node + 1] - first_[node]);
-  }
-  const std::vector<uint32_t>& of_later_rounds() const { return of_later_rounds_; }
-
- private:
-  std::vector<uint32_t> first_;
-  std::vector<VectorClocks::Source> sources_;
-  std::vector<uint32_t> of_later_rounds_;
-};
-
 }  // namespace
 
 VectorClocks::VectorClocks(const ConstraintGraph& constraints, const std::vector<uint32_t>& order)
@@ -61,7 +32,15 @@ VectorClocks::VectorClocks(const ConstraintGraph& constraints, const std::vector
       trees_(static_cast<uint32_t>(constraints.index().graph().programs.size()), stride_,
              MostRounds(constraints.index().graph())),
       clocks_(constraints.nodes()) {
-  const SourceTable sources(constraints);
+  const Lists<Source> sources(constraints.nodes(), [&](auto add) {
+    for (const Edge& edge : constraints.edges()) {
+      if (!edge.credit) add(edge.to, {edge.from, edge.distance});
+    }
+  });
+  std::vector<uint32_t> of_later_rounds;  // nodes that others wait for in a later round
+  for (const Edge& edge : constraints.edges()) {
+    if (!edge.credit && edge.distance > 0) of_later_rounds.push_back(edge.from);
+  }
   // A node whose sources have changed is made anew of all of them. It says no less than before, as
   // they do not. Every entry is true at any time, so stopping early (only hostile plans need that
   // many passes) can refuse a plan, never accept one.
@@ -82,8 +61,7 @@ VectorClocks::VectorClocks(const ConstraintGraph& constraints, const std::vector
       fitted_ = trees_.nodes() <= kMaxNodes;
       if (!fitted_) return;
     }
-  } while (trees_.visited() < kVisitBudget && std::ranges::any_of(sources.of_later_rounds(),
-                                                                  has_changed));
+  } while (trees_.visited() < kVisitBudget && std::ranges::any_of(of_later_rounds, has_changed));
 }
 
 // Adds to a node's clock what is known at a source of it, and how far the source's lane has come.

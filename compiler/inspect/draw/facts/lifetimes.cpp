@@ -15,7 +15,7 @@ std::vector<Lifetime> FindLifetimes(const plan::Plan& plan, const plan::Graph& g
     times[event.instruction] = {event.start, event.end};
   }
   const plan::GraphIndex index(plan, graph);
-  const plan::AccessTable accesses(index);
+  const auto accesses = plan::AccessesByBuffer(index);
   std::vector<Lifetime> lifetimes(graph.buffers.size());
   for (uint32_t id = 0; id < lifetimes.size(); ++id) {
     Lifetime& life = lifetimes[id];

@@ -30,7 +30,7 @@ struct Lifetime {
 // Lifetimes of an arena's buffers.
 class Lifetimes {
  public:
-  Lifetimes(const GraphIndex& index, const AccessTable& accesses, const VectorClocks& clocks)
+  Lifetimes(const GraphIndex& index, const Lists<Access>& accesses, const VectorClocks& clocks)
       : index_(index), accesses_(accesses), clocks_(clocks) {}
 
   // Removes all lifetimes. `copies` are those of the arena whose buffers are added next.
@@ -53,7 +53,7 @@ class Lifetimes {
   void Add(uint32_t buffer, uint64_t begin, uint64_t end);
 
   const GraphIndex& index_;
-  const AccessTable& accesses_;
+  const Lists<Access>& accesses_;
   const VectorClocks& clocks_;
   int64_t copies_ = 1;
   std::vector<Lifetime> lifetimes_;

@@ -55,9 +55,9 @@ class BufferSweep {
   };
 
   void SplitIntoPieces(std::span<const Access> accesses) {
-    pieces_.Cut(accesses);
-    if (ranges_.size() < pieces_.ends()) ranges_.resize(pieces_.ends());
-    for (size_t i = 0; i < pieces_.ends(); ++i) {
+    CutIntoPieces(accesses, ends_);
+    if (ranges_.size() < ends_.size()) ranges_.resize(ends_.size());
+    for (size_t i = 0; i < ends_.size(); ++i) {
       ranges_[i].writer = nullptr;
       ranges_[i].readers.clear();
     }
@@ -65,8 +65,8 @@ class BufferSweep {
 
   template <typename Visit>
   bool ForByteRanges(const Access& access, Visit visit) {
-    const size_t end = pieces_.At(access.end);
-    for (size_t i = pieces_.At(access.begin); i < end; ++i) {
+    const size_t end = PieceAt(ends_, access.end);
+    for (size_t i = PieceAt(ends_, access.begin); i < end; ++i) {
       spent_ += access.write ? 1 + ranges_[i].readers.size() : kReaderCost;
       if (exhausted() || !visit(ranges_[i])) return false;
     }
@@ -124,7 +124,7 @@ class BufferSweep {
 
   const Graph& graph_;
   const VectorClocks& clocks_;
-  BytePieces pieces_;
+  std::vector<uint64_t> ends_;     // of pieces
   std::vector<ByteRange> ranges_;  // by piece
   uint64_t spent_ = 0;
 };
@@ -137,7 +137,7 @@ std::string Doing(const GraphIndex& index, const Access& access) {
 
 }  // namespace
 
-Verdict CheckSameBuffer(const GraphIndex& index, const AccessTable& accesses,
+Verdict CheckSameBuffer(const GraphIndex& index, const Lists<Access>& accesses,
                         const VectorClocks& clocks, const std::string& graph_name) {
   const Graph& graph = index.graph();
   BufferSweep sweep(graph, clocks);

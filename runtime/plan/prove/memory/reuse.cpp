@@ -25,7 +25,7 @@ constexpr int64_t kPairBudget = 50'000'000;
 
 class ArenaReuse {
  public:
-  ArenaReuse(const GraphIndex& index, const AccessTable& accesses, const VectorClocks& clocks)
+  ArenaReuse(const GraphIndex& index, const Lists<Access>& accesses, const VectorClocks& clocks)
       : index_(index), clocks_(clocks), found_(index, accesses, clocks) {}
 
   struct Pair {
@@ -195,15 +195,15 @@ std::string BufferText(const GraphIndex& index, uint32_t instruction, uint32_t b
 
 }  // namespace
 
-bool LivesInTurn(const GraphIndex& index, const AccessTable& accesses, const VectorClocks& clocks,
+bool LivesInTurn(const GraphIndex& index, const Lists<Access>& accesses, const VectorClocks& clocks,
                  uint32_t buffer) {
   const Arena& arena = index.graph().arenas[index.graph().buffers[buffer].arena()];
   const bool is_ours = arena.space() == Space::slot || arena.space() == Space::scratch;
   return is_ours && ArenaReuse(index, accesses, clocks).InTurn(buffer, arena.copies());
 }
 
-Verdict CheckReuse(const GraphIndex& index, const AccessTable& accesses, const VectorClocks& clocks,
-                   const std::string& graph_name) {
+Verdict CheckReuse(const GraphIndex& index, const Lists<Access>& accesses,
+                   const VectorClocks& clocks, const std::string& graph_name) {
   const Graph& graph = index.graph();
   std::vector<std::vector<uint32_t>> buffers(graph.arenas.size());
   for (uint32_t buffer = 0; buffer < graph.buffers.size(); ++buffer) {

@@ -20,7 +20,7 @@ constexpr int64_t RoundsFor(uint32_t most_lag) { return 2 * (2 * int64_t{most_la
 
 // Returns by node the least distance of a path from `from`, by edges that memory may rely on but
 // `left_out`.
-std::vector<int64_t> DistancesFrom(const ConstraintGraph& constraints, const prove::Adjacency& out,
+std::vector<int64_t> DistancesFrom(const ConstraintGraph& constraints, const Lists<uint32_t>& out,
                                    uint32_t from, uint32_t left_out) {
   std::vector<int64_t> distances(constraints.nodes(), prove::kUnordered);
   distances[from] = 0;
@@ -117,8 +117,7 @@ Compared Compare(const Plan& plan, const Graph& graph, uint32_t most_lag,
   GraphIndex index(plan, graph);
   index.IndexMessages();
   const ConstraintGraph constraints(index, std::nullopt);
-  const prove::Adjacency out(constraints.nodes(), constraints.edges(),
-                             prove::Adjacency::End::kFrom);
+  const auto out = prove::EdgesBy(&prove::Edge::from, constraints.nodes(), constraints.edges());
   const std::vector<uint32_t> order = prove::TopologicalOrder(constraints, out);
   REQUIRE(order.size() == constraints.nodes());
   const prove::VectorClocks clocks(constraints, order);
