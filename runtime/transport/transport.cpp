@@ -81,13 +81,13 @@ Status CheckAsked(const Edge& edge) {
 
 // The reason that is told is that of the transport which the plan asks for: the user can change
 // that one.
-Result<Choice> Choose(const Edge& edge) {
+Result<const Transport*> Choose(const Edge& edge) {
   CGRAPH_RETURN_IF_ERROR(CheckAsked(edge));
   const Transport* const asked = TransportOf(edge.asked());
   const char* const why_not = asked->why_not(edge);
-  if (why_not == nullptr) return Choice{asked, nullptr};
+  if (why_not == nullptr) return asked;
   for (const Transport* other : InsteadOf(edge.asked())) {
-    if (other->why_not(edge) == nullptr) return Choice{other, why_not};
+    if (other->why_not(edge) == nullptr) return other;
   }
   return Unsupported(edge, fmt::format("goes by {}: it {}", asked->name, why_not));
 }

@@ -1,6 +1,6 @@
 // Transport: moves bytes between lanes. Each transport has a folder beside this file, with one
-// table of functions; it says of an edge of a plan whether it serves that edge and, if not, why, and makes the
-// edge's channel or collective.
+// table of functions: they say of an edge of a plan whether it serves that edge and, if not, why,
+// and make the edge's channel or collective.
 //
 // A plan asks for a transport by its kind. `Choose` takes the one that is asked for where that one
 // serves the edge. A plan runs on other hardware than it was compiled for, too, so the rule there
@@ -107,13 +107,8 @@ const Transport* QueueTransport();  // no plan asks for it
 // Returns all transports of this build, each once.
 std::vector<const Transport*> Transports();
 
-struct Choice {
-  const Transport* transport = nullptr;
-  const char* why_not_asked = nullptr;  // null: it is the one that the plan asks for
-};
-
 // Chooses what carries an edge. kUnsupported, with the reason, where nothing does.
-Result<Choice> Choose(const Edge& edge);
+Result<const Transport*> Choose(const Edge& edge);
 
 // Returns kUnsupported where no transport carries what the edge asks for, wherever its ends are.
 Status CheckAsked(const Edge& edge);

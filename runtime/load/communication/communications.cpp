@@ -45,16 +45,16 @@ class Maker {
       NumberMessages(c);
       return Status::Ok();
     }
-    auto choice = transport::Choose(edge);
-    if (!choice.ok()) return choice.status();
-    auto channel = choice->transport->make_channel(edge, ShapeOfChannel(c), context_);
+    auto chosen = transport::Choose(edge);
+    if (!chosen.ok()) return chosen.status();
+    auto channel = (*chosen)->make_channel(edge, ShapeOfChannel(c), context_);
     if (!channel.ok()) return channel.status();
     const bool hosted = edge.host_takes_part();
     (*channel)->SetEventCounts(EventCountOf(graph_.channels[c].from_lane(), hosted),
                                EventCountOf(graph_.channels[c].to_lane(), hosted));
     out_.channels.push_back(std::move(*channel));
-    made_.local_channel.push_back(choice->transport == transport::LocalTransport());
-    made_.queued_channel.push_back(choice->transport == transport::QueueTransport());
+    made_.local_channel.push_back(*chosen == transport::LocalTransport());
+    made_.queued_channel.push_back(*chosen == transport::QueueTransport());
     NumberMessages(c);
     return Status::Ok();
   }
@@ -115,11 +115,11 @@ class Maker {
     const transport::Edge edge = EdgeOfCollective(first, parts);
     if (!edge.any_here()) return Status::Ok();
     const transport::CollectiveShape shape = ShapeOf(graph_, parts);
-    auto choice = transport::Choose(edge);
-    if (!choice.ok()) return choice.status();
-    auto made = choice->transport->make_collective(edge, shape, context_);
+    auto chosen = transport::Choose(edge);
+    if (!chosen.ok()) return chosen.status();
+    auto made = (*chosen)->make_collective(edge, shape, context_);
     if (!made.ok()) return made.status();
-    const bool local = choice->transport == transport::LocalTransport();
+    const bool local = *chosen == transport::LocalTransport();
     for (size_t i = 0; i < parts.size(); ++i) {
       const plan::CollectivePart& part = parts[i];
       (*made)->SetEventCount(

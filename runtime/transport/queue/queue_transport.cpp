@@ -32,9 +32,9 @@ Result<std::unique_ptr<Collective>> MakeHosted(const Edge& edge, const Collectiv
     on_queue.push_back(end.on_queue);
     end.on_queue = false;
   }
-  auto choice = Choose(among_threads);
-  if (!choice.ok()) return choice.status();
-  auto carried = choice->transport->make_collective(among_threads, shape, context);
+  auto chosen = Choose(among_threads);
+  if (!chosen.ok()) return chosen.status();
+  auto carried = (*chosen)->make_collective(among_threads, shape, context);
   if (!carried.ok()) return carried.status();
   return MakeHostedCollective(shape, std::move(*carried), on_queue, *context.host);
 }

@@ -16,7 +16,8 @@ TEST_CASE("a queue receives a message of the host's when it has been sent") {
   for (uint64_t seed = 1; seed <= 10; ++seed) {
     for (const bool poison : {false, true}) {
       QueuedEnd end(seed);
-      auto channel = MakeStagedChannel({1, 1, 1, 8, 8}, /*host_sends=*/true, /*host_receives=*/false, *end.host);
+      auto channel = MakeStagedChannel({1, 1, 1, 8, 8}, /*host_sends=*/true,
+                                       /*host_receives=*/false, *end.host);
       REQUIRE(channel.ok());
       int64_t number = 41;
       const BufferSpan span{&number, sizeof number};

@@ -143,13 +143,9 @@ TEST_CASE("an edge goes by what the plan asks for, and else by what serves it") 
     if (row.communicator) collective.communicator = std::make_shared<device::Communicator>();
     for (const auto& [edge, name] :
          {std::pair(channel, row.channel), std::pair(collective, row.collective)}) {
-      const auto choice = Choose(edge);
-      REQUIRE(choice.ok());
-      REQUIRE(choice->transport->name == name);
-      // What is asked for says why where another one carries the edge; local carries shm, too.
-      const bool own = row.asked == shm && choice->transport == LocalTransport();
-      const bool asked = own || wire::EnumNameTransportKind(row.asked) == std::string(name);
-      REQUIRE((choice->why_not_asked == nullptr) == asked);
+      const auto chosen = Choose(edge);
+      REQUIRE(chosen.ok());
+      REQUIRE((*chosen)->name == std::string(name));
     }
   }
 }
