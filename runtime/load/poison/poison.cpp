@@ -32,7 +32,7 @@ class Finder {
     poison_flags_.checks_of_instruction.resize(graph_.instructions.size());
     poison_flags_.checks_of_part.resize(graph_.parts.size());
     NumberPoisonFlags();
-    FindWriters();
+    writers_ = {graph_.buffers.size(), [this](auto add) { ForWrites(add); }};
     FindChecks();
     if (total_ > kMaxChecks) {
       return Status(StatusCode::kUnsupported,
@@ -75,16 +75,6 @@ class Finder {
         poison_flags_.of_instruction[i] = poison_flags_.count++;
       }
     }
-  }
-
-  // Fills the lists of writers, which lie one after the other: they are counted first.
-  void FindWriters() {
-    first_writer_.assign(graph_.buffers.size() + 1, 0);
-    ForWrites([&](uint32_t buffer, const Writer&) { ++first_writer_[buffer + 1]; });
-    for (size_t i = 1; i < first_writer_.size(); ++i) first_writer_[i] += first_writer_[i - 1];
-    writers_.resize(first_writer_.back());
-    std::vector<uint32_t> next(first_writer_.begin(), first_writer_.end() - 1);
-    ForWrites([&](uint32_t buffer, const Writer& writer) { writers_[next[buffer]++] = writer; });
   }
 
   // Calls visit(buffer, writer) for every write, in the order of the instructions.
@@ -159,8 +149,7 @@ class Finder {
   void AddValue(uint32_t index, uint32_t program_order, uint32_t own,
                 std::vector<uint32_t>& checks) {
     const plan::Value& value = graph_.values[index];
-    for (uint32_t w = first_writer_[value.buffer()]; w < first_writer_[value.buffer() + 1]; ++w) {
-      const Writer& writer = writers_[w];
+    for (const Writer& writer : writers_.of(value.buffer())) {
       if (++total_ > kMaxChecks) return;
       const bool overlaps =
           writer.first < value.offset() + value.bytes() && value.offset() < writer.last;
@@ -303,8 +292,7 @@ class Finder {
   const plan::Graph& graph_;
   PoisonFlags poison_flags_;
   std::map<std::pair<uint32_t, uint32_t>, uint32_t> calls_;  // (call, lane) -> poison flag
-  std::vector<uint32_t> first_writer_;                       // by buffer, in `writers_`
-  std::vector<Writer> writers_;
+  plan::Lists<Writer> writers_;                              // by buffer
   uint64_t total_ = 0;
 };
 

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <set>
 #include <tuple>
+#include <utility>
 
 #include "runtime/plan/check/check_internal.h"
 #include "runtime/plan/print.h"
@@ -49,41 +50,36 @@ struct OperandAddress {
   }
 };
 
-// Sweeps the operands of one instruction by address. Of the operands that the sweep has passed, it
-// keeps the output and the input that reach furthest. Those are enough: outputs never overlap, and
-// inputs that do overlap share a buffer.
-class OverlapSweep {
- public:
-  explicit OverlapSweep(const Kernel* kernel) : kernel_(kernel) {}
-
-  // Returns the operand that `next` overlaps and must not; null when there is none.
-  const OperandAddress* Pass(const OperandAddress& next) {
-    if (next.begin == next.end) return nullptr;
-    if (Reaches(output_, next) && !MayShare(next)) return output_;
-    if (Reaches(input_, next) && !(next.input && next.buffer == input_->buffer)) return input_;
-    const OperandAddress*& kept = next.input ? input_ : output_;
-    if (!Reaches(kept, next) || next.end > kept->end) kept = &next;
-    return nullptr;
-  }
-
- private:
-  static bool Reaches(const OperandAddress* before, const OperandAddress& next) {
+// Finds two operands of one instruction that overlap and must not; null where there are none.
+// `kernel`: of a call. The operands are sorted. Of those that it has passed it keeps the output and
+// the input that reach furthest. Those are enough: outputs never overlap, and inputs that do
+// overlap share a buffer.
+std::pair<const OperandAddress*, const OperandAddress*> FindOverlap(
+    const Kernel* kernel, std::span<const OperandAddress> operands) {
+  const OperandAddress *output = nullptr, *input = nullptr;
+  const auto reaches = [](const OperandAddress* before, const OperandAddress& next) {
     return before != nullptr && before->arena == next.arena && before->end > next.begin;
-  }
-  bool MayShare(const OperandAddress& next) const {
-    if (kernel_ == nullptr || !next.input || next.buffer != output_->buffer ||
-        next.begin != output_->begin || next.end != output_->end) {
+  };
+  const auto may_share = [&](const OperandAddress& next) {
+    if (kernel == nullptr || !next.input || next.buffer != output->buffer ||
+        next.begin != output->begin || next.end != output->end) {
       return false;
     }
-    return std::any_of(kernel_->inplace.begin(), kernel_->inplace.end(), [&](const Inplace& pair) {
-      return pair.input() == next.position && pair.output() == output_->position;
+    return std::any_of(kernel->inplace.begin(), kernel->inplace.end(), [&](const Inplace& pair) {
+      return pair.input() == next.position && pair.output() == output->position;
     });
+  };
+  for (const OperandAddress& next : operands) {
+    if (next.begin == next.end) continue;
+    if (reaches(output, next) && !may_share(next)) return {output, &next};
+    if (reaches(input, next) && !(next.input && next.buffer == input->buffer)) {
+      return {input, &next};
+    }
+    const OperandAddress*& kept = next.input ? input : output;
+    if (!reaches(kept, next) || next.end > kept->end) kept = &next;
   }
-
-  const Kernel* kernel_;
-  const OperandAddress* output_ = nullptr;
-  const OperandAddress* input_ = nullptr;
-};
+  return {nullptr, nullptr};
+}
 
 bool LivesForOneExecution(Space space) { return space != Space::state && space != Space::constant; }
 
@@ -194,17 +190,15 @@ Status CheckOperands(const Context& context, const GraphIndex& index) {
     if (outputs == 0 && inputs < 2) continue;
     std::sort(places.begin(), places.end());
     const bool call = instruction.kind() == Kind::call;
-    OverlapSweep sweep(call ? context.plan.kernels[instruction.subject()].get() : nullptr);
-    for (const OperandAddress& place : places) {
-      const OperandAddress* overlapped = sweep.Pass(place);
-      if (overlapped == nullptr) continue;
-      return Refuse(
-          context, 5,
-          fmt::format(
-              "{}: its operands {} and {} overlap, and {}", At(context, id),
-              ValueText(context, overlapped->value), ValueText(context, place.value),
-              call ? "its kernel does not work in place there" : "only a call may work in place"));
-    }
+    const auto [overlapped, by] =
+        FindOverlap(call ? context.plan.kernels[instruction.subject()].get() : nullptr, places);
+    if (overlapped == nullptr) continue;
+    return Refuse(
+        context, 5,
+        fmt::format(
+            "{}: its operands {} and {} overlap, and {}", At(context, id),
+            ValueText(context, overlapped->value), ValueText(context, by->value),
+            call ? "its kernel does not work in place there" : "only a call may work in place"));
   }
   return Status::Ok();
 }

@@ -21,26 +21,20 @@ Verdict Refuse(Refusal refusal, std::string message, const GraphIndex& index,
   return verdict;
 }
 
-// Keeps one instruction of each lane: the furthest along the lane's endless list, or the nearest.
-class Extremes {
- public:
-  explicit Extremes(const GraphIndex& index) : index_(index) {}
-  void Add(uint32_t instruction, bool furthest) {
-    const uint32_t lane = index_.lane(instruction);
-    const uint64_t along =
-        index_.position(instruction) +
-        uint64_t{index_.graph().instructions[instruction].lag()} * index_.length(lane);
-    const auto [found, first] = by_lane_.emplace(lane, std::pair(along, instruction));
-    if (!first && (furthest ? along > found->second.first : along < found->second.first)) {
-      found->second = {along, instruction};
-    }
-  }
-  const std::map<uint32_t, std::pair<uint64_t, uint32_t>>& by_lane() const { return by_lane_; }
+// Of each lane how far along its endless list an instruction is, and which that is.
+using Extremes = std::map<uint32_t, std::pair<uint64_t, uint32_t>>;
 
- private:
-  const GraphIndex& index_;
-  std::map<uint32_t, std::pair<uint64_t, uint32_t>> by_lane_;
-};
+// Keeps one instruction of each lane: the furthest, or the nearest.
+void KeepExtreme(const GraphIndex& index, uint32_t instruction, bool furthest, Extremes& extremes) {
+  const uint32_t lane = index.lane(instruction);
+  const uint64_t along =
+      index.position(instruction) +
+      uint64_t{index.graph().instructions[instruction].lag()} * index.length(lane);
+  const auto [found, first] = extremes.emplace(lane, std::pair(along, instruction));
+  if (!first && (furthest ? along > found->second.first : along < found->second.first)) {
+    found->second = {along, instruction};
+  }
+}
 
 bool Works(const Instruction& instruction) {
   return instruction.kind() == Kind::call || instruction.kind() == Kind::copy ||
@@ -98,7 +92,7 @@ void AddFirstWork(const ConstraintGraph& constraints, const Lists<uint32_t>& out
     if (after[edge.from] + edge.distance <= instructions[to].lag()) comes_first[to] = 0;
   }
   for (const auto& [work, lag] : works) {
-    if (comes_first[work] != 0) begins.Add(work, /*furthest=*/true);
+    if (comes_first[work] != 0) KeepExtreme(constraints.index(), work, /*furthest=*/true, begins);
   }
 }
 
@@ -185,22 +179,22 @@ Verdict CheckInflight(const ConstraintGraph& constraints, const Lists<uint32_t>&
                       const std::string& graph_name) {
   const GraphIndex& index = constraints.index();
   const Graph& graph = index.graph();
-  Extremes outputs(index), begins(index);
+  Extremes outputs, begins;
   for (uint32_t i = 0; i < graph.instructions.size(); ++i) {
     const Instruction& instruction = graph.instructions[i];
-    if (instruction.kind() == Kind::output) outputs.Add(i, false);
-    if (instruction.kind() == Kind::input) begins.Add(i, true);
+    if (instruction.kind() == Kind::output) KeepExtreme(index, i, false, outputs);
+    if (instruction.kind() == Kind::input) KeepExtreme(index, i, true, begins);
   }
-  if (outputs.by_lane().empty()) return {};
-  if (begins.by_lane().empty()) AddFirstWork(constraints, out, begins);
+  if (outputs.empty()) return {};
+  if (begins.empty()) AddFirstWork(constraints, out, begins);
   const auto lag = [&](uint32_t instruction) -> int64_t {
     return graph.instructions[instruction].lag();
   };
   const int64_t most = index.runs_once() ? 0 : int64_t{graph.inflight} - 1;
-  for (const auto& [output_lane, output] : outputs.by_lane()) {
+  for (const auto& [output_lane, output] : outputs) {
     const std::vector<int64_t> distances =
         DistancesFrom(constraints, out, {{constraints.done(output.second), 0}}, 2 * most, true);
-    for (const auto& [begin_lane, begin] : begins.by_lane()) {
+    for (const auto& [begin_lane, begin] : begins) {
       const int64_t distance = distances[constraints.start(begin.second)];
       if (distance > most + lag(begin.second) - lag(output.second)) continue;
       return Refuse(Refusal::kInflight,

@@ -159,17 +159,10 @@ class CycleSearch {
   uint64_t visited_ = 0;
 };
 
-// One wait of the cycle: `waiter` waits for `on`.
-struct WaitStep {
-  uint32_t waiter = 0, on = 0;
-  Edge edge;
-};
-
-// Turns edges between nodes into waits between instructions, backwards, rotated so that the
-// smallest instruction comes first, with runs of list order drawn together.
-std::vector<WaitStep> Waits(const ConstraintGraph& constraints,
-                            const std::vector<uint32_t>& cycle) {
-  std::vector<WaitStep> waits;
+// Turns edges between nodes into edges between instructions, backwards, rotated so that the
+// smallest instruction that waits comes first, with runs of list order drawn together.
+std::vector<Edge> Waits(const ConstraintGraph& constraints, const std::vector<uint32_t>& cycle) {
+  std::vector<Edge> waits;
   const size_t count = cycle.size();
   for (size_t k = 0; k < count; ++k) {
     Edge edge = constraints.edges()[cycle[k]];
@@ -183,13 +176,14 @@ std::vector<WaitStep> Waits(const ConstraintGraph& constraints,
       const Edge& before = constraints.edges()[cycle[back]];
       if (edge.why == Why::kRuns) edge.why = before.why;
     }
-    const uint32_t on = constraints.instruction(constraints.edges()[cycle[back]].from);
-    if (on != waiter) waits.push_back({waiter, on, edge});
+    edge.from = constraints.instruction(constraints.edges()[cycle[back]].from);
+    edge.to = waiter;
+    if (edge.from != waiter) waits.push_back(edge);
   }
   std::reverse(waits.begin(), waits.end());
   for (size_t k = 0; k + 1 < waits.size() && waits.size() > 2;) {
-    if (waits[k].edge.why == Why::kLane && waits[k + 1].edge.why == Why::kLane) {
-      waits[k].on = waits[k + 1].on;
+    if (waits[k].why == Why::kLane && waits[k + 1].why == Why::kLane) {
+      waits[k].from = waits[k + 1].from;
       waits.erase(waits.begin() + static_cast<std::ptrdiff_t>(k) + 1);
     } else {
       ++k;
@@ -197,24 +191,24 @@ std::vector<WaitStep> Waits(const ConstraintGraph& constraints,
   }
   const auto first =
       std::min_element(waits.begin(), waits.end(),
-                       [](const WaitStep& a, const WaitStep& b) { return a.waiter < b.waiter; });
+                       [](const Edge& a, const Edge& b) { return a.to < b.to; });
   std::rotate(waits.begin(), first, waits.end());
   return waits;
 }
 
-std::string Reason(const GraphIndex& index, const WaitStep& step) {
+std::string Reason(const GraphIndex& index, const Edge& wait) {
   const Graph& graph = index.graph();
-  switch (step.edge.why) {
+  switch (wait.why) {
     case Why::kRuns:
     case Why::kLane:
       return fmt::format("which stands before it in {}",
-                         LaneName(index.plan(), index.lane(step.waiter)));
+                         LaneName(index.plan(), index.lane(wait.to)));
     case Why::kEvent:
-      return fmt::format("which signals event {}", graph.instructions[step.on].subject());
+      return fmt::format("which signals event {}", graph.instructions[wait.from].subject());
     case Why::kTransfer:
       return "which must send first";
     case Why::kRendezvous:
-      return step.edge.credit ? "which must receive at the same time"
+      return wait.credit ? "which must receive at the same time"
                               : "which must send at the same time";
     case Why::kCapacity:
       return "which must make room in the channel";
@@ -251,7 +245,7 @@ std::vector<uint32_t> TopologicalOrder(const ConstraintGraph& constraints,
 Verdict RefuseDeadlock(const ConstraintGraph& constraints, const Lists<uint32_t>& out,
                        const std::vector<uint32_t>& order, const std::string& graph_name) {
   const GraphIndex& index = constraints.index();
-  const std::vector<WaitStep> waits =
+  const std::vector<Edge> waits =
       Waits(constraints, CycleSearch(constraints, out, order).Shortest());
   Verdict verdict;
   verdict.refusal = Refusal::kDeadlock;
@@ -259,8 +253,8 @@ Verdict RefuseDeadlock(const ConstraintGraph& constraints, const Lists<uint32_t>
       fmt::format("{}, rule 8: it would deadlock, {} instructions wait for one another", graph_name,
                   waits.size());
   std::string why;
-  for (const WaitStep& wait : waits) {
-    RefusalStep step = MakeStep(index, wait.waiter);
+  for (const Edge& wait : waits) {
+    RefusalStep step = MakeStep(index, wait.to);
     step.waits_for = Reason(index, wait);
     verdict.message += fmt::format("\n  {}{}{}", why.empty() ? "" : "waits for ", step.text,
                                    why.empty() ? "" : ", " + why);

@@ -21,7 +21,7 @@ constexpr uint64_t kReaderCost = 16;
 
 class BufferSweep {
  public:
-  BufferSweep(const Graph& graph, const VectorClocks& clocks) : graph_(graph), clocks_(clocks) {}
+  explicit BufferSweep(const VectorClocks& clocks) : clocks_(clocks) {}
 
   struct Pair {
     const Access* first = nullptr;  // in program order
@@ -122,7 +122,6 @@ class BufferSweep {
     });
   }
 
-  const Graph& graph_;
   const VectorClocks& clocks_;
   std::vector<uint64_t> ends_;     // of pieces
   std::vector<ByteRange> ranges_;  // by piece
@@ -140,7 +139,7 @@ std::string Doing(const GraphIndex& index, const Access& access) {
 Verdict CheckSameBuffer(const GraphIndex& index, const Lists<Access>& accesses,
                         const VectorClocks& clocks, const std::string& graph_name) {
   const Graph& graph = index.graph();
-  BufferSweep sweep(graph, clocks);
+  BufferSweep sweep(clocks);
   for (uint32_t buffer = 0; buffer < graph.buffers.size(); ++buffer) {
     const Arena& arena = graph.arenas[graph.buffers[buffer].arena()];
     BufferSweep::Pair pair;
