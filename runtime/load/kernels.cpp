@@ -125,8 +125,8 @@ Result<std::unique_ptr<device::Executable>> Kernels::MakeNative(
   if (foreign == nullptr) {
     return Status(StatusCode::kUnsupported, "code of others gives this device's queues no work");
   }
-  auto made = native::MakeQueueCode(kernel, inputs, outputs,
-                                    {place, [foreign] { return foreign->MakeCurrent(); }}, native_);
+  auto made = native::MakeQueueCode(
+      kernel, inputs, outputs, place, [foreign] { return foreign->MakeCurrent(); }, native_);
   if (!made.ok()) return made.status();
   return foreign->MakeQueueCode(std::move(*made));
 }

@@ -43,12 +43,16 @@ uint64_t SumOf(const Tensor& tensor) {
   return sum;
 }
 
-}  // namespace
-
-void Views::Add(const Tensor& tensor, DLDevice device) {
-  views_.push_back({tensor.data, device, tensor.rank, DLPackTypeOf(tensor.dtype),
-                    const_cast<int64_t*>(tensor.dims), nullptr, 0});
+DLDevice DeviceOf(StreamOrCpu stream) {
+  return stream == nullptr ? DLDevice{kDLCPU, 0} : DLDevice{kDLCUDA, stream->device};
 }
+
+DLTensor ViewOf(const Tensor& tensor, DLDevice device) {
+  return {tensor.data, device, tensor.rank, DLPackTypeOf(tensor.dtype),
+          const_cast<int64_t*>(tensor.dims), nullptr, 0};
+}
+
+}  // namespace
 
 MethodCall::MethodCall(const plan::Kernel& kernel, const Library& library, Library::Method method,
                        MethodOperands operands, bool checks_always)
@@ -57,10 +61,10 @@ MethodCall::MethodCall(const plan::Kernel& kernel, const Library& library, Libra
       method_(method),
       operands_(std::move(operands)),
       parameters_(std::span(kernel.body[0]->attributes).subspan(operands_.first_parameter())),
-      checks_always_(checks_always),
-      arguments_(operands_.arguments),
-      results_(operands_.results),
-      states_(operands_.reads + operands_.writes) {
+      checks_always_(checks_always) {
+  arguments_.reserve(operands_.arguments);
+  results_.reserve(operands_.results);
+  states_.reserve(operands_.reads + operands_.writes);
   for (size_t i = kExternHead; i < operands_.first_parameter(); ++i) {
     (i < operands_.first_state() ? names_ : state_names_)
         .push_back(kernel.body[0]->attributes[i]->text.c_str());
@@ -72,7 +76,7 @@ MethodCall::MethodCall(const plan::Kernel& kernel, const Library& library, Libra
 }
 
 bool MethodCall::Run(const Object* object, std::span<const Tensor> inputs,
-                     std::span<const Tensor> outputs, const Where& where, std::string& error) {
+                     std::span<const Tensor> outputs, StreamOrCpu stream, std::string& error) {
   if (object == nullptr || object->library != &library_ || object->actor != operands_.actor) {
     error = "the place has no object of this library";
     return false;
@@ -81,27 +85,27 @@ bool MethodCall::Run(const Object* object, std::span<const Tensor> inputs,
     error = "the place's object is at work for another place";
     return false;
   }
-  Fill(inputs, outputs, where.device);
+  Fill(inputs, outputs, DeviceOf(stream));
   const cgraph_call call{object->made,
                          method_.method,
                          arguments_.data(),
-                         arguments_.size(),
+                         static_cast<int32_t>(arguments_.size()),
                          results_.data(),
-                         results_.size(),
+                         static_cast<int32_t>(results_.size()),
                          states_.data(),
-                         states_.size(),
+                         static_cast<int32_t>(states_.size()),
                          static_cast<int32_t>(operands_.reads),
                          parameters_.data(),
                          parameters_.size(),
                          names_.data(),
                          static_cast<int32_t>(names_.size()),
                          state_names_.data(),
-                         where.stream,
+                         stream == nullptr ? nullptr : stream->handle,
                          SetText,
                          &error};
   int32_t code = 0;
   const uint64_t number = ++calls_;
-  const bool checks = where.stream == nullptr && (checks_always_ || std::has_single_bit(number));
+  const bool checks = stream == nullptr && (checks_always_ || std::has_single_bit(number));
   if (checks) SumUp(inputs);
   object->caller.store(std::this_thread::get_id(), std::memory_order_relaxed);
   const bool failed = Fails(object->place, code_, number, error, [&] {
@@ -113,7 +117,7 @@ bool MethodCall::Run(const Object* object, std::span<const Tensor> inputs,
   if (checks && !failed && error.empty()) error = WrittenArgument(inputs);
   if (!failed && !error.empty()) return false;  // it has said why, whatever it returned
   if (failed && error.empty()) error = fmt::format("{} returned {}", code_, code);
-  if (failed || where.stream != nullptr) return !failed;  // a stream's work is yet to be done
+  if (failed || stream != nullptr) return !failed;  // a stream's work is yet to be done
   error = WrongBooleans(outputs);
   return error.empty();
 }
@@ -140,13 +144,15 @@ std::string MethodCall::WrongBooleans(std::span<const Tensor> outputs) const {
 // those that it writes.
 void MethodCall::Fill(std::span<const Tensor> inputs, std::span<const Tensor> outputs,
                       DLDevice device) {
-  arguments_.Clear(), results_.Clear(), states_.Clear();
+  arguments_.clear(), results_.clear(), states_.clear();
   for (size_t i = 0; i < operands_.arguments + operands_.reads; ++i) {
-    (i < operands_.arguments ? arguments_ : states_).Add(inputs[i], device);
+    (i < operands_.arguments ? arguments_ : states_).push_back(ViewOf(inputs[i], device));
   }
-  for (size_t i = 0; i < operands_.results; ++i) results_.Add(outputs[i], device);
+  for (size_t i = 0; i < operands_.results; ++i) {
+    results_.push_back(ViewOf(outputs[i], device));
+  }
   for (size_t i = 0; i < operands_.writes_states(); ++i) {
-    states_.Add(outputs[written_[i].output], device);
+    states_.push_back(ViewOf(outputs[written_[i].output], device));
   }
 }
 
@@ -204,7 +210,7 @@ CreateCall::CreateCall(const plan::Kernel& kernel, const Library& library, std::
   }
 }
 
-int64_t CreateCall::Run(DLDevice device, Objects& objects, MakeCurrent make_current,
+int64_t CreateCall::Run(StreamOrCpu stream, Objects& objects, MakeCurrent make_current,
                         std::string& error) {
   void* made = nullptr;
   if (cgraph_create* create = library_.FindCreate(actor_); create != nullptr) {
@@ -214,7 +220,7 @@ int64_t CreateCall::Run(DLDevice device, Objects& objects, MakeCurrent make_curr
                              static_cast<int32_t>(symbols_.size()),
                              parameters_.data(),
                              parameters_.size(),
-                             device,
+                             DeviceOf(stream),
                              SetText,
                              &error};
     const bool failed = Fails(place_, code_, 1, error, [&] {

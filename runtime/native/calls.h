@@ -18,24 +18,8 @@
 
 namespace cgraph::native {
 
-// Where a call works: the memory of its tensors, and the stream that takes its work.
-struct Where {
-  DLDevice device{kDLCPU, 0};
-  void* stream = nullptr;  // null on the CPU
-};
-
-// Tensors as a call is given them. The extents are the operands' own.
-class Views {
- public:
-  explicit Views(size_t count) { views_.reserve(count); }
-  void Clear() { views_.clear(); }
-  void Add(const device::Tensor& tensor, DLDevice device);
-  const DLTensor* data() const { return views_.data(); }
-  int32_t size() const { return static_cast<int32_t>(views_.size()); }
-
- private:
-  std::vector<DLTensor> views_;
-};
+// What takes a call's work, and where its tensors are; null: the CPU.
+using StreamOrCpu = const device::QueueCode::Stream*;
 
 // MethodOperands: what a method is given, as the attributes of its kernel say it
 // (runtime/base/kinds/native.h). Inputs are the arguments, the states of `reads`, those of
@@ -61,7 +45,7 @@ class MethodCall {
   // Calls the method on an object, which may be null: there is none. The states that are written
   // hold their old values already. False, with `error`, when the call has failed.
   bool Run(const Object* object, std::span<const device::Tensor> inputs,
-           std::span<const device::Tensor> outputs, const Where& where, std::string& error);
+           std::span<const device::Tensor> outputs, StreamOrCpu stream, std::string& error);
   // Returns the states that are written; the last may be the number of the object.
   std::span<const device::QueueCode::Kept> written() const { return written_; }
 
@@ -85,7 +69,8 @@ class MethodCall {
   const bool checks_always_;
   uint64_t calls_ = 0;
   std::vector<uint64_t> sums_;  // by inputs that are only read
-  Views arguments_, results_, states_;
+  // Tensors as the call is given them. The extents are the operands' own.
+  std::vector<DLTensor> arguments_, results_, states_;
 };
 
 class CreateCall {
@@ -94,7 +79,7 @@ class CreateCall {
 
   // Makes the object of the place and adds it to `objects`, with what makes its device current.
   // Returns its number; 0, with `error`, when that has failed.
-  int64_t Run(DLDevice device, Objects& objects, MakeCurrent make_current, std::string& error);
+  int64_t Run(StreamOrCpu stream, Objects& objects, MakeCurrent make_current, std::string& error);
 
  private:
   const std::string code_, actor_, place_;

@@ -21,46 +21,41 @@ namespace attributes = extern_attributes;
 
 // ---- on the CPU ---------------------------------------------------------------------------------
 
-class MethodKernel : public device::Kernel {
+bool RunMethod(MethodCall& call, const Objects& objects, std::span<const Tensor> inputs,
+               std::span<const Tensor> outputs, std::string& error) {
+  for (const auto [input, output] : call.written()) {
+    const Tensor &from = inputs[input], &to = outputs[output];
+    if (from.data != to.data) device::CopyBytes(to.data, from.data, to.bytes());
+  }
+  return call.Run(objects.Find(*inputs.back().as<int64_t>()), inputs, outputs, nullptr, error);
+}
+
+bool RunCreate(CreateCall& call, Objects& objects, std::span<const Tensor>,
+               std::span<const Tensor> outputs, std::string& error) {
+  const int64_t number = call.Run(nullptr, objects, {}, error);
+  if (number == 0) return false;
+  std::fill_n(outputs[0].as<int64_t>(), outputs[0].dims[0], number);
+  return true;
+}
+
+// A kernel that runs a call by one of these functions.
+template <typename Call, auto run>
+class CallKernel : public device::Kernel {
  public:
-  MethodKernel(std::unique_ptr<MethodCall> call, const Objects& objects)
+  CallKernel(std::unique_ptr<Call> call, Objects& objects)
       : call_(std::move(call)), objects_(objects) {}
 
   bool Run(std::span<const Tensor> inputs, std::span<const Tensor> outputs, void*,
            std::string& error) override {
-    for (const auto [input, output] : call_->written()) {
-      const Tensor &from = inputs[input], &to = outputs[output];
-      if (from.data != to.data) device::CopyBytes(to.data, from.data, to.bytes());
-    }
-    return call_->Run(objects_.Find(*inputs.back().as<int64_t>()), inputs, outputs, {}, error);
+    return run(*call_, objects_, inputs, outputs, error);
   }
 
  private:
-  const std::unique_ptr<MethodCall> call_;
-  const Objects& objects_;
-};
-
-class CreateKernel : public device::Kernel {
- public:
-  CreateKernel(std::unique_ptr<CreateCall> call, Objects& objects)
-      : call_(std::move(call)), objects_(objects) {}
-
-  bool Run(std::span<const Tensor>, std::span<const Tensor> outputs, void*,
-           std::string& error) override {
-    const int64_t number = call_->Run({kDLCPU, 0}, objects_, {}, error);
-    if (number == 0) return false;
-    std::fill_n(outputs[0].as<int64_t>(), outputs[0].dims[0], number);
-    return true;
-  }
-
- private:
-  const std::unique_ptr<CreateCall> call_;
+  const std::unique_ptr<Call> call_;
   Objects& objects_;
 };
 
 // ---- on a device with queues --------------------------------------------------------------------
-
-DLDevice CudaDevice(const QueueCode::Stream& stream) { return {kDLCUDA, stream.device}; }
 
 // The thread that calls does not read the object's number in the device's memory: the object is the
 // place's.
@@ -73,7 +68,7 @@ class MethodCode : public QueueCode {
   bool Append(std::span<const Tensor> inputs, std::span<const Tensor> outputs, const Stream& stream,
               std::string& error) override {
     if (object_ == nullptr) object_ = objects_.FindOf(place_);
-    return call_->Run(object_, inputs, outputs, {CudaDevice(stream), stream.handle}, error);
+    return call_->Run(object_, inputs, outputs, &stream, error);
   }
 
  private:
@@ -91,7 +86,7 @@ class CreateCode : public QueueCode {
   std::span<const Kept> kept() const override { return {}; }
   bool Append(std::span<const Tensor>, std::span<const Tensor>, const Stream& stream,
               std::string& error) override {
-    number_ = call_->Run(CudaDevice(stream), objects_, make_current_, error);
+    number_ = call_->Run(&stream, objects_, make_current_, error);
     return number_ != 0;
   }
   std::optional<int64_t> stored() const override { return number_; }
@@ -228,14 +223,20 @@ Result<std::unique_ptr<device::Kernel>> MakeKernel(const plan::Kernel& kernel,
   Objects& objects = native.objects;
   return Make<device::Kernel>(
       kernel, inputs, outputs, **library, native.checks_arguments,
-      [&](std::unique_ptr<MethodCall> call) { return new MethodKernel(std::move(call), objects); },
-      [&](std::unique_ptr<CreateCall> call) { return new CreateKernel(std::move(call), objects); });
+      [&](std::unique_ptr<MethodCall> call) {
+        return new CallKernel<MethodCall, RunMethod>(std::move(call), objects);
+      },
+      [&](std::unique_ptr<CreateCall> call) {
+        return new CallKernel<CreateCall, RunCreate>(std::move(call), objects);
+      });
 }
 
 Result<std::unique_ptr<QueueCode>> MakeQueueCode(const plan::Kernel& kernel,
                                                  std::span<const OperandType> inputs,
                                                  std::span<const OperandType> outputs,
-                                                 const OfPlace& place, Native& native) {
+                                                 const std::string& place,
+                                                 const MakeCurrent& make_current,
+                                                 Native& native) {
   auto library = native.libraries.Find(kernel.library);
   if (!library.ok()) return library.status();
   CGRAPH_RETURN_IF_ERROR((*library)->WorksOnGpus(kernel.symbol));
@@ -243,10 +244,10 @@ Result<std::unique_ptr<QueueCode>> MakeQueueCode(const plan::Kernel& kernel,
   return Make<QueueCode>(
       kernel, inputs, outputs, **library, native.checks_arguments,
       [&](std::unique_ptr<MethodCall> call) {
-        return new MethodCode(std::move(call), objects, place.name);
+        return new MethodCode(std::move(call), objects, place);
       },
       [&](std::unique_ptr<CreateCall> call) {
-        return new CreateCode(std::move(call), objects, place.make_current);
+        return new CreateCode(std::move(call), objects, make_current);
       });
 }
 

@@ -41,18 +41,13 @@ Result<std::unique_ptr<device::Kernel>> MakeKernel(const plan::Kernel& kernel,
                                                    std::span<const device::OperandType> outputs,
                                                    Native& native);
 
-// The place that a call is of, on a device with queues: its name, as "stage[2]", and what makes the
-// device current for its object.
-struct OfPlace {
-  std::string name;
-  MakeCurrent make_current;
-};
-
-// The same for a GPU, in whose memory the operands are. kUnsupported where the library's methods
-// work on host memory alone.
+// The same for a GPU, in whose memory the operands are. `place`: that the call is of, as
+// "stage[2]"; `make_current`: of its object's device. kUnsupported where the library's methods work
+// on host memory alone.
 Result<std::unique_ptr<device::QueueCode>> MakeQueueCode(
     const plan::Kernel& kernel, std::span<const device::OperandType> inputs,
-    std::span<const device::OperandType> outputs, const OfPlace& place, Native& native);
+    std::span<const device::OperandType> outputs, const std::string& place,
+    const MakeCurrent& make_current, Native& native);
 
 }  // namespace cgraph::native
 
