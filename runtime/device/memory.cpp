@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -34,11 +35,6 @@ uint64_t AvailableBytes() {
   return static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) *
          static_cast<uint64_t>(sysconf(_SC_PAGE_SIZE));
 }
-
-class Reservation : public MemoryOwner {
- public:
-  void Free(std::byte* data, uint64_t size) override { munmap(data, size); }
-};
 
 }  // namespace
 
@@ -96,7 +92,7 @@ Result<Memory> ReserveMemory(uint64_t bytes, const std::string& what) {
   if (bytes == 0) return Memory();
   void* data = MAP_FAILED;
   if (bytes <= UINT64_MAX - kBlockAlign) {
-    bytes = AlignUp(bytes, kBlockAlign);
+    bytes = std::max(AlignUp(bytes, kBlockAlign), kMapped);  // as ~Memory() takes what is mapped
     data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   }
@@ -105,7 +101,7 @@ Result<Memory> ReserveMemory(uint64_t bytes, const std::string& what) {
                                                     what, BytesText(bytes)));
   }
   return Memory(static_cast<std::byte*>(data), bytes, MemoryKind::plain, /*host_visible=*/true,
-                std::make_shared<Reservation>());
+                nullptr);
 }
 
 Status TakeReserved(void* data, uint64_t bytes, const std::string& what) {

@@ -35,7 +35,7 @@ class MemoryOwner {
 class Memory {
  public:
   Memory() = default;
-  // A handle on a block of `owner`'s.
+  // A handle on a block of `owner`'s; null: mapped memory of the host.
   Memory(std::byte* data, uint64_t size, MemoryKind kind, bool host_visible,
          std::shared_ptr<MemoryOwner> owner)
       : data_(data), size_(size), kind_(kind), host_visible_(host_visible),

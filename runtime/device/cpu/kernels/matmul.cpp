@@ -275,11 +275,11 @@ class WeightsProduct {
 
 // A product computed by oneDNN, but for a few rows where their number is dynamic.
 struct DnnlProduct {
-  std::unique_ptr<DnnlMatmul> matmul;
+  DnnlMatmul matmul;
   std::optional<HalfProduct<BF16>> of_few_rows;
 
   bool operator()(const Shape& shape, const BF16* a, const BF16* b, BF16* c) {
-    if (!of_few_rows || !shape.has_few_rows()) return matmul->Run(shape.m, a, b, c);
+    if (!of_few_rows || !shape.has_few_rows()) return matmul(shape.m, a, b, c);
     (*of_few_rows)(shape, a, b, c);
     return true;
   }
@@ -463,9 +463,9 @@ std::optional<DnnlProduct> MakeDnnl(const Request& request, bool transpose_a, bo
                       static_cast<double>(shape.k);
   if (work < kLeast) return std::nullopt;
   DnnlProduct product;
-  product.matmul = DnnlMatmul::Make(transpose_a, transpose_b, any_rows ? kAnyRows : shape.m,
-                                    shape.n, shape.k);
-  if (product.matmul == nullptr) return std::nullopt;
+  product.matmul = MakeDnnlMatmul(transpose_a, transpose_b, any_rows ? kAnyRows : shape.m,
+                                  shape.n, shape.k);
+  if (!product.matmul) return std::nullopt;
   if (any_rows) product.of_few_rows.emplace(blas.sgemm, HalfLoopsOf(DType::bf16), shape);
   return product;
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <memory>
 
 #include "runtime/device/cpu/libraries/onednn_library.h"
 
@@ -11,7 +12,7 @@ namespace cgraph::device {
 #ifdef CGRAPH_ONEDNN
 namespace {
 
-class Matmul final : public DnnlMatmul {
+class Matmul {
  public:
   explicit Matmul(const DnnlLibrary& library) : dnnl_(library), primitive_(library) {}
 
@@ -30,7 +31,7 @@ class Matmul final : public DnnlMatmul {
     return primitive_.Init(&matmul, nullptr, operands);
   }
 
-  bool Run(int64_t m, const void* a, const void* b, void* c) override {
+  bool Run(int64_t m, const void* a, const void* b, void* c) {
     if (rows_ == kAnyRows && m != last_rows_) {
       dnnl_memory_desc_t a_desc, c_desc;
       if (!Describe(a_desc, m, k_, false) || !Describe(c_desc, m, n_, false) ||
@@ -57,7 +58,7 @@ class Matmul final : public DnnlMatmul {
   int64_t last_rows_ = kAnyRows;  // those that the operands are described with, of any number
 };
 
-class Convolution final : public DnnlConvolution {
+class Convolution {
  public:
   explicit Convolution(const DnnlLibrary& library) : dnnl_(library), primitive_(library) {}
 
@@ -119,7 +120,7 @@ class Convolution final : public DnnlConvolution {
     return false;
   }
 
-  bool Run(const void* a, const void* b, void* out) override {
+  bool Run(const void* a, const void* b, void* out) {
     void* const data[] = {const_cast<void*>(a), const_cast<void*>(b), out};
     return primitive_.Run(data);
   }
@@ -160,32 +161,32 @@ bool HasBf16() { return __builtin_cpu_supports("avx512bf16"); }
 
 }  // namespace
 
-std::unique_ptr<DnnlMatmul> DnnlMatmul::Make(bool transpose_a, bool transpose_b, int64_t m,
-                                             int64_t n, int64_t k) {
+DnnlMatmul MakeDnnlMatmul(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k) {
   const DnnlLibrary* library = HasBf16() ? DnnlLibrary::Find() : nullptr;
   if (library == nullptr) return nullptr;
-  auto matmul = std::make_unique<Matmul>(*library);
+  auto matmul = std::make_shared<Matmul>(*library);
   if (!matmul->Init(transpose_a, transpose_b, m, n, k)) return nullptr;
-  return matmul;
+  return [matmul](int64_t rows, const void* a, const void* b, void* c) {
+    return matmul->Run(rows, a, b, c);
+  };
 }
 
-std::unique_ptr<DnnlConvolution> DnnlConvolution::Make(const ConvolutionShape& shape,
-                                                       ConvolutionPart part, plan::DType dtype) {
+DnnlConvolution MakeDnnlConvolution(const ConvolutionShape& shape, ConvolutionPart part,
+                                    plan::DType dtype) {
   if (dtype != plan::DType::f32 && (dtype != plan::DType::bf16 || !HasBf16())) return nullptr;
   const DnnlLibrary* library = DnnlLibrary::Find();
   if (library == nullptr) return nullptr;
-  auto convolution = std::make_unique<Convolution>(*library);
+  auto convolution = std::make_shared<Convolution>(*library);
   if (!convolution->Init(shape, part, dtype)) return nullptr;
-  return convolution;
+  return [convolution](const void* a, const void* b, void* out) {
+    return convolution->Run(a, b, out);
+  };
 }
 
 #else
 
-std::unique_ptr<DnnlMatmul> DnnlMatmul::Make(bool, bool, int64_t, int64_t, int64_t) {
-  return nullptr;
-}
-std::unique_ptr<DnnlConvolution> DnnlConvolution::Make(const ConvolutionShape&, ConvolutionPart,
-                                                       plan::DType) {
+DnnlMatmul MakeDnnlMatmul(bool, bool, int64_t, int64_t, int64_t) { return nullptr; }
+DnnlConvolution MakeDnnlConvolution(const ConvolutionShape&, ConvolutionPart, plan::DType) {
   return nullptr;
 }
 

@@ -56,7 +56,7 @@ Status CheckStatic(const Request& request, const OperandType& type, int first) {
 // Runs a convolution of all images at once, or of one after another.
 class DnnlKernel final : public Kernel {
  public:
-  DnnlKernel(std::unique_ptr<DnnlConvolution> convolution, ConvolutionPart part, bool one_by_one)
+  DnnlKernel(DnnlConvolution convolution, ConvolutionPart part, bool one_by_one)
       : convolution_(std::move(convolution)), part_(part), one_by_one_(one_by_one) {}
   bool Run(std::span<const Tensor> inputs, std::span<const Tensor> outputs, void*,
            std::string& error) override {
@@ -65,7 +65,7 @@ class DnnlKernel final : public Kernel {
     for (int64_t i = 0; i < images; ++i) {
       const void* a = forward ? ImageOf(inputs[0], i) : inputs[0].data;
       const void* b = forward ? inputs[1].data : ImageOf(inputs[1], i);
-      if (convolution_->Run(a, b, ImageOf(outputs[0], i))) continue;
+      if (convolution_(a, b, ImageOf(outputs[0], i))) continue;
       error = "oneDNN reports an error in a convolution";
       return false;
     }
@@ -79,7 +79,7 @@ class DnnlKernel final : public Kernel {
     return static_cast<char*>(tensor.data) + i * bytes;
   }
 
-  std::unique_ptr<DnnlConvolution> convolution_;
+  DnnlConvolution convolution_;
   ConvolutionPart part_;
   bool one_by_one_;
 };
@@ -109,7 +109,7 @@ KernelResult MakeConvolution(const Request& request, ConvolutionPart part) {
   ConvolutionShape known = *shape;
   if (dynamic) known.images = 1;
   if (GainsFromDnnl(known, part) && !(dynamic && part == ConvolutionPart::kWeightGradient)) {
-    if (auto convolution = DnnlConvolution::Make(known, part, dtype)) {
+    if (auto convolution = MakeDnnlConvolution(known, part, dtype)) {
       return KernelResult(std::make_unique<DnnlKernel>(std::move(convolution), part, dynamic));
     }
   }
