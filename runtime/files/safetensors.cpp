@@ -128,8 +128,8 @@ class HeaderEvents : public nlohmann::json_sax<nlohmann::json> {
 };
 
 std::optional<DType> DTypeOf(const std::string& code) {
-  for (const SafetensorsDType& known : kSafetensorsDTypes) {
-    if (code == known.code) return known.dtype;
+  for (const auto& [known, dtype] : kSafetensorsDTypes) {
+    if (code == known) return dtype;
   }
   return std::nullopt;
 }

@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/base/status.h"
@@ -16,11 +17,7 @@
 namespace cgraph::files {
 
 // The names of dtypes in .safetensors files.
-struct SafetensorsDType {
-  const char* code;
-  plan::DType dtype;
-};
-inline constexpr SafetensorsDType kSafetensorsDTypes[] = {
+inline constexpr std::pair<const char*, plan::DType> kSafetensorsDTypes[] = {
     {"BOOL", plan::DType::bool_}, {"I8", plan::DType::i8},   {"U8", plan::DType::u8},
     {"I32", plan::DType::i32},    {"I64", plan::DType::i64}, {"F16", plan::DType::f16},
     {"BF16", plan::DType::bf16},  {"F32", plan::DType::f32}, {"F64", plan::DType::f64},

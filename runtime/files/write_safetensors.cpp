@@ -11,8 +11,8 @@ namespace {
 constexpr size_t kAlignment = 8;  // of the first tensor's bytes, as the format asks for
 
 std::string CodeOf(plan::DType dtype) {
-  for (const SafetensorsDType& known : kSafetensorsDTypes) {
-    if (known.dtype == dtype) return known.code;
+  for (const auto& [code, known] : kSafetensorsDTypes) {
+    if (known == dtype) return code;
   }
   return "";
 }
