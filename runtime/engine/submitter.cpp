@@ -83,7 +83,7 @@ Result<ExecutionState*> Submitter::Submit(uint32_t g, std::span<const Input> inp
     if (!taken.ok()) return taken;
     execution = *taken;
   }
-  for (const auto [symbol, tensor] : graph.given_extents) {
+  for (const auto& [symbol, tensor] : graph.given_extents) {
     *frame.bindings.tensors[tensor].as<int64_t>() = frame.taken[symbol];
   }
   for (const LoadedGraph::GivenDim& given : graph.given_dims) {

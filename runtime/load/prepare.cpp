@@ -74,7 +74,7 @@ void FindSync(GraphPreparation& g) {
   }
   const bool proved = g.context.options.proved;
   g.has_work = FindInstructionsWithWork(g.index, proved ? g.out.depth : kNoDepth);
-  g.needs = proved ? FindSyncNeeds({&g.graph, &queues, &g.queue_of, &g.has_work, g.out.depth})
+  g.needs = proved ? FindSyncNeeds(g.graph, queues, g.queue_of, g.has_work, g.out.depth)
                    : KeepAllSync(g.graph);
   OmitKeptWait(g.out.index, g.needs.wait);
 }

@@ -9,9 +9,13 @@ constexpr uint32_t kNever = 0xffffffff;
 
 class Reducer {
  public:
-  explicit Reducer(const SyncQuery& query)
-      : query_(query),
-        graph_(*query.graph),
+  Reducer(const plan::Graph& graph, const std::vector<std::vector<uint32_t>>& queues,
+          const std::vector<uint32_t>& queue_of, const std::vector<bool>& has_work, uint32_t depth)
+      : graph_(graph),
+        queues_(queues),
+        queue_of_(queue_of),
+        has_work_(has_work),
+        depth_(depth),
         signal_at_(graph_.events, kNever),
         needs_{std::vector<bool>(graph_.events, false),
                std::vector<bool>(graph_.waits.size(), false)} {
@@ -24,10 +28,10 @@ class Reducer {
 
   SyncNeeds Reduce() {
     LookAtLanes();
-    for (const std::vector<uint32_t>& queue : *query_.queues) KeepAcross(queue);
+    for (const std::vector<uint32_t>& queue : queues_) KeepAcross(queue);
     DropImplied();
     FindSignals();
-    if (query_.depth == 1) {
+    if (depth_ == 1) {
       // The loop repeats because a dropped wait at a queue's end may have been all that kept a
       // signal, and so another wait.
       while (DropTrailing()) FindSignals();
@@ -52,11 +56,11 @@ class Reducer {
     }
     for (uint32_t i = 0; i < graph_.instructions.size(); ++i) {
       Lane& lane = lanes_[lane_of_[i]];
-      lane.has_work = lane.has_work || (*query_.has_work)[i];
+      lane.has_work = lane.has_work || has_work_[i];
       ForWaits(i, [&](uint32_t w) {
         const plan::Wait& wait = graph_.waits[w];
         const uint32_t from = lane_of_[signal_at_[wait.event()]];
-        if (wait.lag() >= query_.depth || from == lane_of_[i]) return;
+        if (wait.lag() >= depth_ || from == lane_of_[i]) return;
         lane.waits = true;
         lanes_[from].signals = true;
       });
@@ -73,8 +77,8 @@ class Reducer {
       ForWaits(instruction, [&](uint32_t w) {
         const plan::Wait& wait = graph_.waits[w];
         const uint32_t signal = signal_at_[wait.event()];
-        const bool same = (*query_.queue_of)[signal] == (*query_.queue_of)[instruction];
-        if (same || wait.lag() >= query_.depth || waited[wait.event()] <= wait.lag()) return;
+        const bool same = queue_of_[signal] == queue_of_[instruction];
+        if (same || wait.lag() >= depth_ || waited[wait.event()] <= wait.lag()) return;
         waited[wait.event()] = wait.lag();
         needs_.wait[w] = true;
       });
@@ -92,12 +96,12 @@ class Reducer {
   void DropImplied() {
     std::vector<bool> implied(graph_.events, false);
     for (uint32_t lane = 0; lane < lanes_.size(); ++lane) {
-      if (query_.depth != 1 && (lanes_[lane].has_work || lanes_[lane].waits)) continue;
+      if (depth_ != 1 && (lanes_[lane].has_work || lanes_[lane].waits)) continue;
       const plan::Range& range = graph_.programs[lane];
       for (uint32_t i = range.first(); i < range.first() + range.count(); ++i) {
         bool waits = false;
-        ForWaits(i, [&](uint32_t w) { waits |= graph_.waits[w].lag() < query_.depth; });
-        if (waits || (*query_.has_work)[i]) break;
+        ForWaits(i, [&](uint32_t w) { waits |= graph_.waits[w].lag() < depth_; });
+        if (waits || has_work_[i]) break;
         const plan::Instruction& instruction = graph_.instructions[i];
         if (instruction.kind() == plan::Kind::signal) implied[instruction.subject()] = true;
       }
@@ -110,10 +114,10 @@ class Reducer {
   // Drops waits that nothing follows: the round is over only when every queue is through with it.
   bool DropTrailing() {
     bool dropped = false;
-    for (const std::vector<uint32_t>& queue : *query_.queues) {
+    for (const std::vector<uint32_t>& queue : queues_) {
       for (size_t i = queue.size(); i-- > 0;) {
         const plan::Instruction& instruction = graph_.instructions[queue[i]];
-        if ((*query_.has_work)[queue[i]]) break;
+        if (has_work_[queue[i]]) break;
         if (instruction.kind() == plan::Kind::signal && needs_.signal[instruction.subject()]) break;
         ForWaits(queue[i], [&](uint32_t w) {
           dropped |= needs_.wait[w];
@@ -130,8 +134,11 @@ class Reducer {
     bool signals = false;  // to a lane that waits so
   };
 
-  const SyncQuery& query_;
   const plan::Graph& graph_;
+  const std::vector<std::vector<uint32_t>>& queues_;
+  const std::vector<uint32_t>& queue_of_;
+  const std::vector<bool>& has_work_;
+  const uint32_t depth_;
   std::vector<uint32_t> lane_of_;    // per instruction
   std::vector<Lane> lanes_;
   std::vector<uint32_t> signal_at_;  // per event: its signal instruction
@@ -140,7 +147,11 @@ class Reducer {
 
 }  // namespace
 
-SyncNeeds FindSyncNeeds(const SyncQuery& query) { return Reducer(query).Reduce(); }
+SyncNeeds FindSyncNeeds(const plan::Graph& graph, const std::vector<std::vector<uint32_t>>& queues,
+                        const std::vector<uint32_t>& queue_of, const std::vector<bool>& has_work,
+                        uint32_t depth) {
+  return Reducer(graph, queues, queue_of, has_work, depth).Reduce();
+}
 
 SyncNeeds KeepAllSync(const plan::Graph& graph) {
   return {std::vector<bool>(graph.events, true), std::vector<bool>(graph.waits.size(), true)};

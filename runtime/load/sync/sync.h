@@ -35,15 +35,11 @@ struct SyncNeeds {
   std::vector<bool> wait;    // per entry of graph.waits
 };
 
-struct SyncQuery {
-  const plan::Graph* graph = nullptr;
-  const std::vector<std::vector<uint32_t>>* queues = nullptr;  // their instructions, in order
-  const std::vector<uint32_t>* queue_of = nullptr;             // of each instruction
-  const std::vector<bool>* has_work = nullptr;
-  uint32_t depth = 1;
-};
-
-SyncNeeds FindSyncNeeds(const SyncQuery& query);
+// `queues`: the instructions of each, in order. `queue_of`, `has_work`: by instruction. `depth`: as
+// LoadedGraph's.
+SyncNeeds FindSyncNeeds(const plan::Graph& graph, const std::vector<std::vector<uint32_t>>& queues,
+                        const std::vector<uint32_t>& queue_of, const std::vector<bool>& has_work,
+                        uint32_t depth);
 
 // Keeps everything: for plans that are not proved.
 SyncNeeds KeepAllSync(const plan::Graph& graph);
