@@ -21,7 +21,6 @@
 #include <map>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "runtime/base/assert.h"
@@ -90,9 +89,13 @@ struct LoadedGraph {
   bool flags_unannounced = false;
   device::SharedArray<std::atomic<uint8_t>> poison_bytes;  // of all frames
   std::vector<InputPort> inputs;
-  // Extents that submission writes (load/sync/instructions_with_work.cpp says when it may): of each
-  // the symbol, and the tensor of a frame.
-  std::vector<std::pair<uint32_t, uint32_t>> given_extents;
+  // GivenExtent: an extent that submission writes (load/sync/instructions_with_work.cpp says when
+  // it may).
+  struct GivenExtent {
+    uint32_t symbol = 0;
+    uint32_t tensor = 0;  // of a frame
+  };
+  std::vector<GivenExtent> given_extents;
   // GivenDim: a dim of an output whose extent an input has. Submission writes it into the result.
   struct GivenDim {
     uint32_t output = 0;
