@@ -120,10 +120,23 @@ class SchedulePrinter {
     return text + " by " + TransportName(step.by).str();
   }
 
+  // Returns the call of a unit, or those that are fused into it.
+  std::string CallNames(const ScheduleUnit& unit) const {
+    std::string text;
+    graph::CallId last;
+    for (uint32_t i = 0; i < unit.count; ++i) {
+      const graph::CallId call = schedule_.steps[schedule::StepId(unit.first.index + i)].call;
+      if (i > 0 && call == last) continue;
+      text += (i == 0 ? "" : " + ") + CallName(module_, graph_.calls[call]);
+      last = call;
+    }
+    return text;
+  }
+
   std::string StepText(const ScheduleUnit& unit) const {
     const Step& step = schedule_.steps[unit.first];
     switch (step.kind) {
-      case Step::kCall: case Step::kLoad: return CallName(module_, graph_.calls[step.call]);
+      case Step::kCall: case Step::kLoad: return CallNames(unit);
       case Step::kInput: return "input " + graph_.inputs[step.port].name;
       case Step::kOutput: return "output " + graph_.outputs[step.port].name;
       case Step::kCollective: break;
