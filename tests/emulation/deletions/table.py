@@ -137,7 +137,7 @@ DELETIONS = [
      "if (n >= slots_) message.queue->Wait(&taken(), n + 1 - slots_, message.operation->tag);",
      ""),
     ("a staged message: the host has sent", QUEUED + "staged_channel.cpp",
-     "return !ends_.sends || shown().Reached(n + 1);", "return true;"),
+     "return !host_sends_ || shown().Reached(n + 1);", "return true;"),
     ("a staged message: the host has a slot", QUEUED + "staged_channel.cpp",
      "    if (!HasRoom(n)) return false;\n", ""),
     # Collectives.
