@@ -35,8 +35,9 @@ class Report {
   void To(Diagnostics& diagnostics) {
     FindWorst();
     const MemoryUse& use = uses_[device_.index];
+    // The machine may have less than the rule allows.
     const bool stated = graph_.rules && graph_.rules->memory_range.valid() &&
-                        graph_.rules->memory[device_.index].has_value();
+                        graph_.rules->memory[device_.index] == limit();
     std::string message =
         fmt::format("graph `{}` needs {}{} on {}{} and may have {}: {} too many", graph_.name,
                     least_ ? "at least " : "", BytesText(use.total()),
