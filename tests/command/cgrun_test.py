@@ -663,6 +663,16 @@ def interrupts(run):
     expect(process.returncode == 130, f"exit code {process.returncode} after SIGTERM thrice")
     says(error.decode(), "error: interrupted; ", " of 1000 executions ")
     expect("twice" not in error.decode(), error.decode())
+    # Of a graph that repeats, rounds are counted.
+    (run.folder / "endless.cgraph").write_text(
+        "import std.tensor\nactor A() { method f(x: f32) -> f32 { return x + 1.0 } }\n"
+        "place a = A() on cpu[0]\ngraph g(x: f32) -> f32 {\n  var y = x\n"
+        "  repeat until y < 0.0 limit 1000000000 {\n    y = a.f(y)\n    yield y\n  }\n}\n")
+    process = run.start("endless.cgraph", "--input", "x=1", "--stream", "result")
+    process.stdout.read(1)
+    process.send_signal(signal.SIGINT)
+    _, error = process.communicate(timeout=20)
+    says(error.decode(), "error: interrupted; ", " rounds are over\n")
     # Before anything runs, here while an input is awaited: with --json that is said, too.
     process = run.start("program.cgplan", "--graph", "add", "--input", "x=-", "--json",
                         stdin=subprocess.PIPE)

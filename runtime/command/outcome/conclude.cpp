@@ -251,7 +251,7 @@ ExitCode ConcludeInterrupted(const Options& options, const Outcome& outcome, con
   }
   WriteMeasurements(options, run, plan::kRunInterrupted);
   SayOfLostResults(options, OutputFilesOf(options), "the run was interrupted", saved);
-  const std::string executions = EndedEarlyText(outcome.measurements);
+  const std::string executions = EndedEarlyText(outcome);
   return Fail(options, kInterrupted,
               fmt::format("interrupted{}{}", executions.empty() ? "" : "; ", executions));
 }
@@ -265,7 +265,7 @@ ExitCode Conclude(const Options& options, const Outcome& outcome,
   if (interrupted()) return ConcludeInterrupted(options, outcome, run);
   Status ended = outcome.status;
   if (!ended.ok()) {
-    const std::string executions = EndedEarlyText(measured);
+    const std::string executions = EndedEarlyText(outcome);
     if (!executions.empty()) ended = {ended.code(), ended.message() + "\n" + executions};
     code = Report(options, ended);
     if (outcome.status.code() == StatusCode::kTimeout) {

@@ -23,7 +23,12 @@ void Measurements::AddFailure(const std::string& message, uint64_t execution) {
   else failures.push_back({message, 1, execution});
 }
 
-std::string EndedEarlyText(const Measurements& m) {
+std::string EndedEarlyText(const Outcome& outcome) {
+  if (outcome.rounds) {
+    return fmt::format("{} {} over", Counted(outcome.rounds->made, "round"),
+                       outcome.rounds->made == 1 ? "is" : "are");
+  }
+  const Measurements& m = outcome.measurements;
   if (m.wanted <= 1) return "";
   std::string text = fmt::format("{} of {} {} {}", m.executions, Counted(m.wanted, "execution"),
                                  m.executions == 1 ? "is" : "are",
