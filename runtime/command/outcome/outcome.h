@@ -64,8 +64,8 @@ struct Outcome {
 };
 
 // Says of a run that has ended early which of its executions are complete and which are lost, as
-// "37 of 100 executions are complete, the next 2 are lost", or how many rounds are over; "" of a run
-// of one execution.
+// "37 of 100 executions are complete, the next 2 are lost", or how many rounds are over; "" of a
+// run of one execution.
 std::string EndedEarlyText(const Outcome& outcome);
 // Returns a rate with three digits at least, as 2.44 or 15538.
 std::string RateText(double per_second);
