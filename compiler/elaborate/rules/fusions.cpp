@@ -10,6 +10,7 @@
 
 #include "compiler/elaborate/elaboration_context.h"
 #include "compiler/elaborate/report.h"
+#include "llvm/ADT/STLExtras.h"
 #include "runtime/base/text.h"
 
 namespace cgraph::elaborate {
@@ -110,11 +111,29 @@ class Pairer {
   void ReportNoPair(CallId id, bool is_before) {
     const graph::Call& call = graph_.calls[id];
     Report(elaboration_, Code::kE0535, rule_.range,
-           fmt::format("{} has no call of `{}` to be fused with: {}", variables_.CallText(call),
-                       second_,
-                       is_before ? "the one with its loop variables comes before it"
-                                 : "none of its place has its loop variables"))
+           fmt::format(
+               "{} has no call of `{}` to be fused with: {}", variables_.CallText(call), second_,
+               !is_before         ? "none of its place has its loop variables"
+               : OtherOrderFits() ? fmt::format("the one with its loop variables comes before it; "
+                                                "write `fuse {} {}`",
+                                                second_, first_)
+                                  : "the one with its loop variables comes before it"))
         .AddNote(call.site, "the call");
+  }
+
+  // Returns whether the rule would pair each call of both kinds if it named them the other way
+  // round.
+  bool OtherOrderFits() const {
+    std::map<Key, std::pair<std::vector<CallId>, std::vector<CallId>>> calls;
+    for (CallId id : graph_.calls.Ids()) {
+      if (Has(id, rule_.first)) calls[KeyOf(id)].first.push_back(id);
+      if (Has(id, rule_.second)) calls[KeyOf(id)].second.push_back(id);
+    }
+    return llvm::all_of(calls, [](const auto& entry) {
+      const auto& [firsts, seconds] = entry.second;
+      return std::equal(seconds.begin(), seconds.end(), firsts.begin(), firsts.end(),
+                        [](CallId second, CallId first) { return second < first; });
+    });
   }
 
   void WarnOfAlone(const std::vector<CallId>& alone) {
