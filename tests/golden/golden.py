@@ -2,7 +2,8 @@
 """Golden tests: a source file with its expectations in it, rewritten by `golden.py --update`.
 
 A file `NAME.cgraph` that compiles names the commands to run in its first lines and holds what they
-print on standard output at its end; `| grep PATTERN` keeps the lines in which the pattern occurs:
+print on standard output at its end; `| grep PATTERN` keeps the lines in which the pattern occurs,
+and `2>&1` before it adds what they print on standard error:
 
     // RUN: cgc compile --emit graph --stop-after graph FILE
     // RUN: cgc compile --emit plan FILE | grep wait|signal
@@ -113,10 +114,12 @@ def expect_output(cgc, path, lines):
     result = source + [""]
     for command in commands:
         command, _, pattern = command.partition(" | grep ")
+        command, both, _ = command.partition(" 2>&1")
         done = run(cgc, command.split(), path, source)
         if done.returncode:
             raise AssertionError(f"cgc {command} exits with {done.returncode}\n{done.stderr}")
-        kept = [line for line in done.stdout.splitlines() if re.search(pattern, line)]
+        printed = done.stdout + (done.stderr if both else "")
+        kept = [line for line in printed.splitlines() if re.search(pattern, line)]
         if not kept:
             raise AssertionError(f"cgc {command} prints nothing that is kept")
         result += [f"{OUTPUT} {line}".rstrip() for line in kept]

@@ -87,10 +87,16 @@ void WarnOfUnfitTimes(const plan::Plan& plan, const std::optional<Profile>& prof
   for (const auto& graph : plan.graphs) {
     for (std::string& name : ProfiledCalls(plan, *graph)) names.push_back(std::move(name));
   }
+  std::vector<std::string> uncalled;
   for (const auto& [name, time] : profile->call_ps) {
-    if (llvm::is_contained(names, name)) continue;
-    Say(fmt::format("cgc: warning: {}: no graph of the plan calls `{}`{}\n", path, name,
-                    DidYouMeanHint(name, names)));
+    if (!llvm::is_contained(names, name)) uncalled.push_back(name);
+  }
+  if (!uncalled.empty()) {
+    const std::string more =
+        uncalled.size() == 1 ? ""
+                             : fmt::format(", nor {}", Counted(uncalled.size() - 1, "more name"));
+    Say(fmt::format("cgc: warning: {}: no graph of the plan calls `{}`{}{}\n", path,
+                    uncalled.front(), DidYouMeanHint(uncalled.front(), names), more));
   }
   WarnOfOtherShapes(plan, *profile, path);
 }
