@@ -9,6 +9,7 @@
 #include "compiler/elaborate/report.h"
 #include "compiler/graph/graph.h"
 #include "compiler/graph/names.h"
+#include "llvm/ADT/STLExtras.h"
 #include "runtime/base/text.h"
 
 namespace cgraph::elaborate {
@@ -109,9 +110,14 @@ std::optional<int64_t> CallVariables::Find(const graph::Call& call, const std::s
 }
 
 void CallVariables::ReportMissing(const graph::Call& call, const std::string& name, Range rule) {
-  std::vector<std::string> names = call.index_names;
+  // Nested loops may share a name, and so may a loop and an index of the place.
+  std::vector<std::string> names;
+  const auto add = [&names](const std::string& each) {
+    if (!llvm::is_contained(names, each)) names.push_back(each);
+  };
+  for (const std::string& variable : call.index_names) add(variable);
   for (const auto& [index, value] : elaboration_.places.instances[call.instance.index].indices) {
-    names.push_back(index);
+    add(index);
   }
   const std::string has =
       names.empty() ? "it has none" : fmt::format("it has {}", fmt::join(names, ", "));
