@@ -25,7 +25,8 @@ struct LinkRates {
 // numbers hold, and what is assumed only of what it leaves open.
 struct Topology {
   std::string name;
-  Range range;  // where it is stated; invalid: nowhere
+  std::string parameters;  // as they are declared, "cores: int = 2"; empty: none
+  Range range;             // where it is stated; invalid: nowhere
   DeviceRates cpu, gpu;
   LinkRates local_copy, shm, nccl, host;
   LinkRates network;  // between two machines

@@ -40,6 +40,7 @@ class TopologyMaker {
     made_ = cost::AssumedTopology();
     made_.machine.emplace();
     made_.name = NameOf(actuals);
+    made_.parameters = ParametersText();
     made_.range = topology_.range;
     for (TopologyParts kind : {kOfDevice, kOfResource, kOfLink}) {
       for (size_t i = 0; i < topology_.parts.size(); ++i) {
@@ -59,6 +60,21 @@ class TopologyMaker {
     std::vector<std::string> values;
     for (const Actual& actual : actuals) values.push_back(ScalarText(actual.value));
     return topology_.name + (values.empty() ? "" : fmt::format("({})", fmt::join(values, ", ")));
+  }
+
+  // Returns "cores: int = 2".
+  std::string ParametersText() const {
+    const Sources& sources = elaboration_.diagnostics.sources();
+    std::vector<std::string> texts;
+    for (const program::Parameter& parameter : topology_.parameters) {
+      texts.push_back(fmt::format(
+          "{}: {}", parameter.name,
+          sources.Text(elaboration_.program.types[parameter.type].range)));
+      if (!parameter.default_value.valid()) continue;
+      const Range range = elaboration_.program.exprs[parameter.default_value].range;
+      texts.back() += fmt::format(" = {}", sources.Text(range));
+    }
+    return fmt::format("{}", fmt::join(texts, ", "));
   }
 
   void MakePart(size_t position) {

@@ -46,8 +46,9 @@ std::string OtherNodes(const cost::Machine& machine, uint32_t node) {
 }
 
 // Says what to do about a device that the machine lacks: use those of its kind, of many the first.
-std::string Instead(const cost::Machine& machine, const LogicalDevice& key, bool of_library) {
+std::string Instead(const cost::Topology& topology, const LogicalDevice& key, bool of_library) {
   constexpr size_t kMostNames = 8;
+  const cost::Machine& machine = *topology.machine;
   std::vector<std::string> names = NamesOf(machine, key.kind, key.node);
   const std::string other =
       of_library ? "name another topology, of the library or of yours, that has it"
@@ -61,9 +62,16 @@ std::string Instead(const cost::Machine& machine, const LogicalDevice& key, bool
           ? ". Each gpu of a topology is a GPU of its own: for gpus that share one (cgrun "
             "--device-map), compile without --topology"
           : "";
-  return fmt::format("use {}{}{}, or {}{}", names.size() > 1 ? "one of " : "",
+  const std::string base = topology.name.substr(0, topology.name.find('('));
+  const std::string sizes =
+      topology.parameters.empty()
+          ? ""
+          : fmt::format("ask for more by the parameters of `{0}({1})`, as --topology "
+                        "\"{0}(...)\", ",
+                        base, topology.parameters);
+  return fmt::format("use {}{}{}, {}or {}{}", names.size() > 1 ? "one of " : "",
                      fmt::join(names, ", "), more == 0 ? "" : fmt::format(" and {} more", more),
-                     other, sharing);
+                     sizes, other, sharing);
 }
 
 // Returns two members of a collective, the second of which can get nothing from the first, whatever
@@ -156,7 +164,7 @@ void CheckMachine(const graph::Module& module, const graph::Graph& graph, const 
                                             fmt::format("the topology `{}` has no {}{}; {}", name,
                                                         DeviceName(key),
                                                         OtherNodes(*machine, key.node),
-                                                        Instead(*machine, key, of_library)));
+                                                        Instead(topology, key, of_library)));
     if (topology.range.valid()) report.AddNote(topology.range, "the topology");
   }
   Ways ways(module, graph, costs, diagnostics);
