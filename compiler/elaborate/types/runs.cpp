@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "compiler/elaborate/elaboration_context.h"
 #include "compiler/elaborate/expressions/evaluate.h"
@@ -226,6 +227,19 @@ Value RunningSize(ElaborationContext& elaboration, const Dims& run, const Contex
   return product;
 }
 
+// Names the ops to use in place of one that needs each extent. One of them can be the one that
+// failed.
+std::string OpsThatKeepIt(const std::string& failed) {
+  if (failed == "flatten") {
+    return "flatten the other dimensions alone, as flatten(x, start_dim: 1) does behind rows";
+  }
+  std::vector<std::string> ops = {"flatten", "unflatten", "squeeze", "unsqueeze"};
+  std::erase(ops, failed);
+  const std::string last = std::move(ops.back());
+  ops.pop_back();
+  return fmt::format("{} and {} leave such a dimension as it is", fmt::join(ops, ", "), last);
+}
+
 }  // namespace
 
 bool IsRun(const ElaborationContext& elaboration, program::ExprId id, const Frame& frame) {
@@ -307,8 +321,7 @@ Value DimFunction(ElaborationContext& elaboration, const program::CallBuiltin& e
                        LateText(elaboration, *run),
                        joins ? "update(into, part, at: [...]) puts it into a tensor as long as "
                                "the bound"
-                             : "flatten, unflatten, squeeze and unsqueeze leave such a dimension "
-                               "as it is"));
+                             : OpsThatKeepIt(context.frame.subject)));
     return Value();
   }
   if (e.builtin != program::Builtin::kTotal) {
