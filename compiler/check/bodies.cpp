@@ -347,6 +347,8 @@ void GraphBody(Checker& checker, GraphId id) {
   if (checker.diagnostics.errors() > errors) return;
   for (const Parameter& parameter : graph.signature.parameters) {
     if (scope.names.IsUsed(parameter.local) || parameter.name[0] == '_') continue;
+    // Another input of this name hides it, which was reported.
+    if (scope.names.Find(parameter.name) != parameter.local) continue;
     checker.diagnostics.Report(Code::kW0301, parameter.range,
                                fmt::format("nothing reads `{0}`; a name such as `_{0}` says that "
                                            "this is meant",
