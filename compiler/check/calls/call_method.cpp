@@ -119,10 +119,17 @@ std::optional<MethodId> FindMethodOf(Scope& scope, const Value& receiver,
   const StaticType& type = receiver.type;
   if (!type.known()) return std::nullopt;
   if (type.kind == StaticType::kPlaces) {
+    const Range range = scope.program.exprs[receiver.id].range;
+    const bool updates = name.text == kUpdateMethod && type.actor.valid() &&
+                         IsWrittenTrained(scope.checker, type.actor);
+    const std::string all =
+        updates ? fmt::format("update_all({}, ...) updates all of them; ",
+                              scope.checker.sources.Text(range))
+                : "";
     scope.Report(
-        Code::kE0306, scope.program.exprs[receiver.id].range,
-        fmt::format("this is {}; a method is called on one of them: {}.{}(...), or in a loop",
-                    scope.Describe(type), OnePlace(scope.program, receiver.id), name.text));
+        Code::kE0306, range,
+        fmt::format("this is {}; {}a method is called on one of them: {}.{}(...), or in a loop",
+                    scope.Describe(type), all, OnePlace(scope.program, receiver.id), name.text));
     return std::nullopt;
   }
   if (type.kind != StaticType::kPlace) {
