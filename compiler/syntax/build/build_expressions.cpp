@@ -322,6 +322,12 @@ ExprId Builder::BuildNumber(antlr4::Token* token) {
     }
     default: {
       const size_t unit = text.find_first_not_of("0123456789_.");
+      if (text.drop_front(unit).equals_insensitive("f")) {
+        const llvm::StringRef number = text.take_front(unit);
+        return refuse("write `" + number.str() + (number.contains('.') ? "`" : ".0`") +
+                      ": a number has no suffix for its dtype, and takes the dtype of what it "
+                      "meets");
+      }
       return refuse("`" + text.drop_front(unit).take_front(40).str() +
                     "` is no unit; there are ns us ms s min, B KiB MiB GiB KB MB GB, MB/s GB/s, "
                     "GFLOPS TFLOPS");

@@ -18,7 +18,8 @@ class CommonMistakes : Stumble {
       : Stumble(failure, errors), failure_(failure) {}
 
   bool Report() {
-    return StarredParameter() || PrefixedString() || ScheduleAttribute() ||
+    return ContextBlock() || ScheduleWithDigit() || StarredParameter() || PrefixedString() ||
+           ScheduleAttribute() ||
            MisplacedDeclaration() || Power() || Increment() || Choice() || UnknownExtent() ||
            Label() || Slice() || InclusiveRange() || NameWithColon() || Arrow() || Turns() ||
            DeviceWithColon() || ReportTypeHabit(failure_, errors_) || ParametersMissing() ||
@@ -31,6 +32,27 @@ class CommonMistakes : Stumble {
   }
 
  private:
+  // `with no_grad() {`, `with torch.no_grad():`
+  bool ContextBlock() {
+    if (type() != Lexer::LBRACE && type() != Lexer::COLON) return false;
+    size_t first = at_;
+    while (first > 0 && !lexemes_[first].first_on_line) --first;
+    const auto at = static_cast<ptrdiff_t>(first) - static_cast<ptrdiff_t>(at_);
+    if (TypeAt(at) != Lexer::WITH || !IsName(TypeAt(at + 1))) return false;
+    return Say("there is no `with` before a block; stop_gradient(x) of std.tensor is a value "
+               "without a gradient, as in no_grad, and f(x) on gpu[0] places an op");
+  }
+
+  // `using 1f1b(4)`
+  bool ScheduleWithDigit() {
+    if (type() != Lexer::BAD_NUMBER || TypeAt(-1) != Lexer::USING) return false;
+    if (!TextAt(0).equals_insensitive("1f1b")) return false;
+    return SayWithFix(fmt::format("a name begins with a letter, and the schedule `{}` is "
+                                  "`one_f_one_b` here",
+                                  TextAt(0).str()),
+                      now().begin, now().end, "one_f_one_b");
+  }
+
   // `fn f(*args)`, `fn f(x: f32, **kwargs)`, `f(*xs)`, `f(x, **options)`
   bool StarredParameter() {
     if (type() != Lexer::MUL || (TypeAt(-1) != Lexer::LPAREN && TypeAt(-1) != Lexer::COMMA)) {

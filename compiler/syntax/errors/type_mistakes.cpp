@@ -14,7 +14,7 @@ class TypeMistakes : Stumble {
 
   bool Report() {
     return TypeOfElements() || DTypeAsFunction() || CastWithoutDType() || DimsInParentheses() ||
-           TypeBeforeName() || StateWithoutType() || ParameterWithoutType();
+           TypeBeforeName() || StateWithoutType() || WordBeforeName() || ParameterWithoutType();
   }
 
  private:
@@ -93,6 +93,14 @@ class TypeMistakes : Stumble {
                             "a state needs an initial value: `= zeros()`, `= normal(seed: 1)` or "
                             "`= load(\"file.safetensors\", \"tensor\")`");
     return true;
+  }
+
+  // `graph g(float x[4])`, `actor Layer(int n)`
+  bool WordBeforeName() {
+    if (rule_ != Grammar::RuleParameter || !Expects(Lexer::COLON) || !IsName(type())) return false;
+    return Say(fmt::format("a name stands before its type: {0}: f32[4] for a tensor, {0}: int for "
+                           "what is known while compiling",
+                           TextAt(0).str()));
   }
 
   // `actor Layer(n)`, `method f(self)`
