@@ -34,6 +34,11 @@ Rows RowsOf(const graph::Value& base, const graph::Value& view) {
   return rows;
 }
 
+bool IsBounded(const graph::Type& type) {
+  return std::any_of(type.dims.begin(), type.dims.end(),
+                     [](const graph::Dim& dim) { return dim.symbol.valid(); });
+}
+
 // Returns whether a view is all of its base in another shape, and not rows of it: collectives over
 // another dimension than the first look at values so. Such a gradient is reshaped, and not written
 // into zeros.
@@ -41,6 +46,7 @@ bool IsReshaped(const graph::Value& base, const graph::Value& view) {
   const auto& of_base = base.type.dims;
   const auto& of_view = view.type.dims;
   if (view.type.bytes() != base.type.bytes()) return false;
+  if (IsBounded(base.type)) return true;  // rows of it could not be counted
   return of_view.size() > of_base.size() ||
          !std::equal(of_view.begin(), of_view.end(), of_base.end() - of_view.size());
 }
@@ -64,7 +70,10 @@ bool Sum::Add(OpMaker& maker, graph::ValueId of, Tensor part) {
   graph::Type base_type = base.type;
   if (IsReshaped(base, view) && (!value || filled.empty())) {
     base_type.dtype = maker.type(part).dtype;
-    part = maker.Shaped(part, base_type);
+    // `shaped` counts elements while compiling. The view has the elements of its base in their
+    // order, bounded dimensions too, so a view of the gradient goes back.
+    if (IsBounded(base_type)) part.value = builder.AddView(part.value, 0, base_type, maker.range());
+    else part = maker.Shaped(part, base_type);
     value = value ? maker.Add(*value, part) : part;
     return value->value.valid();
   }
