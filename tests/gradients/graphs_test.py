@@ -199,6 +199,18 @@ def alone():
                       x=x, given=x)
 
 
+def along_columns():
+    """Collectives along another dimension than the first, of bounded rows."""
+    rows = {"x": "f64[n <= 8, 4]"}
+    places = NET.replace("f64[3, 3]", "f64[4, 4]").replace("3]", "4]")
+    for collective in ("all_gather(ys, dim: 1)[0]", "reduce_scatter(ys, sum, dim: 1)[0]",
+                       "all_to_all(ys, dim: 1)[0]", "gather(ys, dim: 1)",
+                       "scatter(ys[0], to: net, dim: 1)[0]"):
+        yield Program(f"{collective} of bounded rows",
+                      f"let ys = [p.forward(x) for p in net]\n  let y = {collective}\n  "
+                      "let loss = sum(sin(y) * square(y))", places, bounds=rows, x=real(5, 4))
+
+
 def faults(runner, program):
     """Returns what is wrong with the gradients of a program, as sentences."""
     runner.compile(program.text())
@@ -223,7 +235,8 @@ def main():
     parser.add_argument("--cgrun", required=True, type=lambda p: pathlib.Path(p).resolve())
     parser.add_argument("--only", help="the name of a program")
     options = parser.parse_args()
-    programs = [program for group in (views, bounded, structures, seconds, methods, alone)
+    programs = [program for group in (views, bounded, structures, seconds, methods, alone,
+                                  along_columns)
                 for program in group() if options.only in (None, program.name)]
     wrong = []
     with tempfile.TemporaryDirectory() as folder:
