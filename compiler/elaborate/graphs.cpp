@@ -1,6 +1,7 @@
 // Graphs: each is elaborated by running its body; one that repeats becomes two.
 #include <optional>
 #include <set>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -193,9 +194,16 @@ bool FinishGraph(ElaborationContext& elaboration, const program::Graph& source,
     graph.rules = ElaborateRules(elaboration, *source.use, graph, removed);
   }
   if (HasErrors(elaboration, errors)) return false;
+  std::set<std::pair<uint32_t, uint32_t>> collectives;  // that are kept, by where they stand
+  for (const graph::Op& op : graph.ops) {
+    const Range& site = graph.calls[op.call].site;
+    if (op.collective) collectives.emplace(site.begin, site.end);
+  }
   for (const graph::Call& call : removed) {
     // A program may use the gradient of a loss alone, and `grad` may make what nothing reads.
     if (!call.forward_method.empty() || call.differentiated) continue;
+    // Of a collective over columns the result of each rank is made by an op of its own.
+    if (collectives.count({call.site.begin, call.site.end}) > 0) continue;
     Report(elaboration, Code::kW0501, call.site,
            fmt::format("nothing reads what `{}` makes, and it has no effect: it is removed",
                        call.instance.valid()
