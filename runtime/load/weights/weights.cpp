@@ -26,14 +26,6 @@ class WeightSource : public device::Source {
   const std::function<Status(std::span<uint8_t>)> read_;
 };
 
-class Blank : public device::Source {
- public:
-  Status Read(std::span<uint8_t> to) override {
-    std::fill(to.begin(), to.end(), uint8_t{0});
-    return Status::Ok();
-  }
-};
-
 Result<std::string> WeightPath(const std::string& dir, const std::string& name) {
   const std::filesystem::path path(name);
   bool inside = !path.empty() && path.is_relative();
@@ -126,7 +118,13 @@ Result<std::shared_ptr<files::Safetensors>> Weights::Open(const plan::WeightFile
 Result<std::unique_ptr<device::Source>> Weights::SourceOf(uint32_t weight,
                                                           const plan::WeightFile& slice,
                                                           const device::OperandType& out) {
-  if (slice.name.empty()) return std::unique_ptr<device::Source>(std::make_unique<Blank>());
+  if (slice.name.empty()) {
+    return std::unique_ptr<device::Source>(
+        std::make_unique<WeightSource>([](std::span<uint8_t> to) {
+          std::fill(to.begin(), to.end(), uint8_t{0});
+          return Status::Ok();
+        }));
+  }
   auto opened = Open(slice);
   if (ask_) {
     auto sent = ask_(weight, slice, out, opened.ok() ? opened->get() : nullptr);
