@@ -14,9 +14,12 @@ using Clock = std::chrono::steady_clock;
 Status Agreement::Await(const std::function<bool()>& come,
                         const std::function<std::string()>& late) {
   const Clock::time_point begun = Clock::now();
+  // Rank 0 knows who has not come, so it speaks first.
+  const auto patience =
+      patience_ + (messenger_.rank() == 0 ? std::chrono::nanoseconds(0) : 2 * kMachineGrace);
   bool is_late = false, is_interrupted = false;
   PollUntil(messenger_, [&] {
-    is_late = patience_.count() > 0 && Clock::now() - begun > patience_;
+    is_late = patience_.count() > 0 && Clock::now() - begun > patience;
     is_interrupted = interrupted_();
     return is_late || is_interrupted || come();
   });

@@ -72,7 +72,7 @@ void Messenger::EndAll(int exit_code) {
   std::fflush(nullptr);
   // What was printed goes through the launcher, which may drop what it has not passed on by then.
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  wire_.Abort(exit_code);
+  wire_.Abort(exit_code == 0 ? EXIT_FAILURE : exit_code);
   std::abort();
 }
 

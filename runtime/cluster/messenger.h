@@ -235,7 +235,8 @@ class Messenger {
   // more for what has begun; memory that it is in must be given to Keep().
   void GiveUp() { given_up_.store(true, std::memory_order_relaxed); }
   bool given_up() const { return given_up_.load(std::memory_order_relaxed); }
-  // Ends all ranks, this one too, with what it has printed; does not return.
+  // Ends all ranks, this one too, with what it has printed; does not return. Some rank answers no
+  // more, which is a failure even where its results are all here: the exit code is never 0.
   [[noreturn]] void EndAll(int exit_code);
   // Keeps memory until the process ends.
   template <typename Memory>

@@ -2,7 +2,6 @@
 import builtins
 import collections.abc
 import os
-import re
 import types
 
 from cgraph import _arguments, _commands, _runtime
@@ -198,16 +197,18 @@ def _value(text):
         return text == "true"
     if text.startswith('"'):
         return text[1:-1]
-    if re.fullmatch(r"-?[0-9]+", text):
-        return int(text)
-    try:
-        return float(text)
-    except ValueError:
-        return text
+    for number in (int, float):
+        try:
+            return number(text)
+        except ValueError:
+            pass
+    return text
 
 
 def _below_each_other(drawings):
     """One SVG of several, which say their sizes in points."""
+    import re
+
     roots = [re.search(r'<svg width="(\d+)pt" height="(\d+)pt"', each) for each in drawings]
     if len(drawings) == 1 or None in roots:
         return drawings[0]
