@@ -52,8 +52,10 @@ const Form kForms[] = {
     {"(\\S+): \\d+ required (.+) missing", WithoutValue},
     {"(\\S+) is required", [](const std::smatch& m) { return "name a " + m[1].str(); }},
     {"A subcommand is required", [](const std::smatch&) { return std::string("name a command"); }},
-    {"(\\S+): At Most 1 required but received \\d+",
-     [](const std::smatch& m) { return "name one " + m[1].str(); }},
+    {"(\\S+): At Most 1 required but received (\\d+)",
+     [](const std::smatch& m) {
+       return fmt::format("{} is given {} times; give it once", m[1].str(), m[2].str());
+     }},
     {"Could not convert: (\\S+) = (.*)",
      [](const std::smatch& m) {
        return fmt::format("{} {}: expected a number", m[1].str(), m[2].str());
