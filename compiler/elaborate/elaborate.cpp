@@ -13,6 +13,7 @@
 #include "compiler/elaborate/calls/method_scope.h"
 #include "compiler/elaborate/elaboration_context.h"
 #include "compiler/elaborate/expressions/evaluate.h"
+#include "compiler/elaborate/gradients/copies/copies.h"
 #include "compiler/elaborate/places/places.h"
 #include "compiler/elaborate/report.h"
 #include "compiler/elaborate/steps.h"
@@ -205,6 +206,7 @@ void MakePlaces(ElaborationContext& elaboration) {
   EvaluateConsts(elaboration);
   EvaluateTransports(elaboration);
   CreatePlaces(elaboration);
+  NameCopies(elaboration);
 }
 
 }  // namespace elaborate

@@ -212,6 +212,7 @@ void EmitActors(const graph::Module& module, plan::Plan& plan) {
       for (const graph::Dim& dim : state.type.dims) out->dims.push_back(dim.extent);
       out->offset = layout.offsets[i];
       out->bytes = state.type.bytes();
+      out->copies = state.copies;
       actor->states.push_back(std::move(out));
     }
     actor->layout = LayoutDigest(*actor);

@@ -53,6 +53,7 @@ struct State {
   std::string name;        // "w", "xs[3]"
   Type type;               // static
   bool written = true;     // false: no graph writes it after the start graph
+  std::string copies;      // the places that have it, too, "net[*, 1]"; empty: it has no copies
 };
 
 // Symbol: an extent that travels as a value of its own, an i64 scalar.

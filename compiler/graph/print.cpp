@@ -286,7 +286,8 @@ void Print(const graph::Module& module, llvm::raw_ostream& out) {
         << DeviceName(module.devices[instance.device]) << "\n";
     for (graph::StateId id : instance.states) {
       const graph::State& state = module.states[id];
-      out << "  state " << state.name << ": " << TypeText(module.start, state.type) << "\n";
+      out << "  state " << state.name << ": " << TypeText(module.start, state.type)
+          << (state.copies.empty() ? "" : ", a copy of " + state.copies) << "\n";
     }
   }
   GraphPrinter(module, module.start, out).Run();

@@ -46,6 +46,29 @@ graph learn(x: f32[3]) -> (first: f32[2, 3], all: [f32[2, 3]; 2]) {
 }
 """
 
+# Params and slots are copies along d, `own` and what no param is are not.
+COPIES = """import std.tensor
+import std.optim
+const DP = 2
+actor Net(p: int) {
+  param w: f32[2] = full(1.0 + p)
+  param own: f32[2] = ones()
+  state seen: i64 = 0
+  method loss(x: f32[2]) -> f32 {
+    seen = seen + 1
+    return sum(w * w * x) + sum(own * x)
+  }
+}
+place net[d in 0..DP, p in 0..2] = Net(p) on gpu[2 * d + p] equal along d trained by adamw()
+place tail[p in 0..2] = Net(p) on gpu[p]
+graph step(x: f32[2]) -> f32 {
+  let loss = reduce([net[d, 0].loss(x) for d in 0..DP], sum) +
+      reduce([net[d, 1].loss(x) for d in 0..DP], sum)
+  update_all(net, grad(loss, of: net), rate: 0.1)
+  return loss + tail[1].loss(x)
+}
+"""
+
 
 def read(path):
     """Reads a .safetensors file: its tensors by name, in their order."""
@@ -79,16 +102,22 @@ class Runs:
     def __init__(self, args, folder):
         self.args, self.folder = args, folder
         self.mpi = mpirun.Mpi(args.mpi) if args.mpi else None
-        program = PROGRAM.replace("on gpu[i]", "on node[i].gpu[0]") if self.mpi else PROGRAM
-        expect((program != PROGRAM) == bool(self.mpi), "the actors are elsewhere")
-        (folder / "p.cgraph").write_text(program)
-        subprocess.run([args.cgc, "compile", "-q", folder / "p.cgraph", "-o", folder / "p.cgplan"],
-                       check=True, timeout=60)
+        self.compile("p", PROGRAM, "gpu[i]", "node[i].gpu[0]")
 
-    def run(self, *flags, x=(1, 2, 3)):
+    def compile(self, name, program, on, on_nodes, *flags):
+        """Under an MPI the places are `on_nodes`."""
+        expect(f"on {on}" in program, "the actors are elsewhere")
+        if self.mpi:
+            program = program.replace(f"on {on}", f"on {on_nodes}")
+        path = self.folder / f"{name}.cgraph"
+        path.write_text(program)
+        subprocess.run([self.args.cgc, "compile", "-q", path, "-o", path.with_suffix(".cgplan"),
+                        *flags], check=True, timeout=60)
+
+    def run(self, *flags, x=(1, 2, 3), plan="p"):
         np.save(self.folder / "x.npy", np.array(x, np.float32))
-        words = [self.args.cgrun, self.folder / "p.cgplan", "--input", f"x={self.folder}/x.npy",
-                 *flags]
+        words = [self.args.cgrun, self.folder / f"{plan}.cgplan",
+                 "--input", f"x={self.folder}/x.npy", *flags]
         if self.args.processes:
             words += ["--processes", self.args.processes]
         if self.mpi:
@@ -189,6 +218,71 @@ def outputs(runs):
     expect(np.array_equal(got["all[1]"], 2 * got["first"]), "all[1]")
 
 
+def copies(runs):
+    """Copies of one variable are set together, whichever of them a file has."""
+    for count in (1, 2, 3):
+        runs.compile(f"copies{count}", COPIES, "gpu[2 * d + p]", "node[p].gpu[d]", "-D", f"DP={count}")
+
+    def save(count, name, *flags, executions=2):
+        path = runs.folder / f"{name}.safetensors"
+        done = runs.run("-q", "-n", str(executions), "--save-state", path, *flags, x=(1, 2),
+                        plan=f"copies{count}")
+        expect(done.returncode == 0, done.stderr)
+        return path, read(path), done.stderr
+
+    def of(states, d, p):
+        own = f"net[{d}, {p}]."
+        return {name.removeprefix(own): value for name, value in states.items()
+                if name.startswith(own)}
+
+    def expect_equal(states, count):
+        for p in range(2):
+            first = of(states, 0, p)
+            expect({"w", "own", "seen", "w.m", "w.v"} <= set(first), list(first))
+            for d in range(1, count):
+                for name, value in of(states, d, p).items():
+                    if name != "seen":
+                        expect(np.array_equal(value, first[name]), f"{d} {p} {name}")
+
+    whole, states, _ = save(2, "whole")
+    expect_equal(states, 2)
+    expect(not np.array_equal(states["net[0, 0].w"], states["net[0, 1].w"]), "two variables")
+    # More places, and fewer: new ones begin with what the others had.
+    more, states, error = save(3, "more", "--load-state", whole, executions=0)
+    expect_equal(states, 3)
+    expect(np.array_equal(states["net[2, 1].w.m"], read(whole)["net[1, 1].w.m"]), "a slot")
+    expect("net[2, 0].w" not in error, error)
+    write(more, {name: value for name, value in states.items() if "seen" not in name})
+    fewer, states, _ = save(1, "fewer", "--load-state", more, executions=0)
+    expect_equal(states, 1)
+    expect(np.array_equal(states["net[0, 1].w"], read(whole)["net[0, 1].w"]), "of one place")
+    _, states, _ = save(2, "on", "--load-state", fewer)
+    expect_equal(states, 2)
+    # One of them alone, not the first.
+    path = runs.folder / "one.safetensors"
+    write(path, {"net[1, 0].w": np.array([5, 6], np.float32),
+                 "net[1, 0].seen": np.array(40), "tail[0].w": np.array([7, 8], np.float32)})
+    _, states, _ = save(2, "set", "--load-state", path, executions=0)
+    expect(np.array_equal(states["net[0, 0].w"], [5, 6]) and states["net[0, 1].w"][0] == 2,
+           "the variable is set at all places, and no other")
+    expect(states["net[0, 0].seen"] == 0 and states["net[1, 0].seen"] == 40, "no param")
+    expect(np.array_equal(states["tail[0].w"], [7, 8]) and states["tail[1].w"][0] == 2, "no copies")
+    # Two that differ, also where the plan has but one of them.
+    write(path, {"net[0, 0].w": np.array([5, 6], np.float32),
+                 "net[1, 0].w": np.array([5, 7], np.float32)})
+    for count in (1, 2):
+        done = runs.run("--load-state", path, x=(1, 2), plan=f"copies{count}")
+        expect(done.returncode == 1 and f"{path}: `net[0, 0].w` and `net[1, 0].w` are copies of "
+               "one variable (`equal along`), and are given different values" in done.stderr,
+               done.stderr)
+    # What is no copy has to be a state of the plan.
+    for name in ("net[2, 0].seen", "net[0, 2].w", "net[0].w", "net[x, 0].w", "tail[2].w"):
+        write(path, {name: np.zeros(2, np.float32)})
+        done = runs.run("--load-state", path, x=(1, 2), plan="copies2")
+        expect(done.returncode == 1 and f"it has `{name}`, which is no state of the plan" in
+               done.stderr, done.stderr)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--cgc", required=True, type=pathlib.Path)
@@ -198,7 +292,8 @@ def main():
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         runs = Runs(args, pathlib.Path(folder))
-        for test in (goes_on, some_states, not_overwritten, named_otherwise, failed, outputs):
+        for test in (goes_on, some_states, not_overwritten, named_otherwise, failed, outputs,
+                     copies):
             test(runs)
     print(f"{expectations.checks} checks")
 

@@ -106,6 +106,22 @@ class States(unittest.TestCase):
             place["half"] = np.array([0x3F80, 0x4000], np.uint16)
             self.assertEqual(place["half"].tolist(), [1, 2])
 
+    def test_write_copies(self):
+        plan = cgraph.compile("""import std.tensor
+actor A() {
+  param w: f32[2] = ones()
+  state n: i64 = 0
+  method get(x: f32[2]) -> f32[2] { return w * x }
+}
+place a[d in 0..2] = A() on gpu[d] equal along d
+graph get(x: f32[2]) -> f32[2] { return a[0].get(x) + a[1].get(x) }
+""")
+        with cgraph.Engine(plan, processes=self.processes) as engine:
+            engine.state["a[1]"].update(w=np.array([2, 3], np.float32), n=7)
+            self.assertEqual(engine.state["a[0]"]["w"].tolist(), [2, 3])
+            self.assertEqual(engine.state["a[0]"]["n"].item(), 0)
+            self.assertEqual(engine.get(x=np.ones(2, np.float32)).tolist(), [4, 6])
+
     def test_booleans(self):
         plan = cgraph.compile("""import std.tensor
 actor A() {

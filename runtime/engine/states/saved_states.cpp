@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <optional>
+#include <set>
 #include <vector>
 
 #include <fmt/format.h>
@@ -14,31 +16,13 @@
 #include "runtime/files/write_safetensors.h"
 #include "runtime/plan/graph_index.h"
 #include "runtime/plan/kinds.h"
+#include "runtime/plan/state_names.h"
 
 namespace cgraph {
 namespace {
 
 std::string TypeText(plan::DType dtype, const std::vector<int64_t>& dims) {
   return fmt::format("{}[{}]", plan::DTypeName(dtype), fmt::join(dims, ", "));
-}
-
-// The states and objects that a file to be loaded may have. Objects have any number of bytes:
-// HasType() does not read their dims.
-std::vector<Engine::State> LoadableStates(const Engine& engine) {
-  std::vector<Engine::State> all = engine.States();
-  for (const auto& actor : engine.plan().actors) {
-    for (const auto& state : actor->states) {
-      if (state->name != kNativeObjectState) continue;
-      all.push_back({actor->name + "." + kNativeObjectState, plan::DType::u8, {}, 0});
-    }
-  }
-  return all;
-}
-
-bool HasType(const files::Safetensors::Entry& entry, const Engine::State& state) {
-  if (entry.dtype != state.dtype) return false;
-  return state.name.ends_with(kNativeObjectState) ? entry.dims.size() == 1
-                                                  : entry.dims == state.dims;
 }
 
 // Returns what to say of a name that is a state of the plan with a word behind it, as `net.w.m`: a
@@ -59,24 +43,33 @@ std::string SlotText(const std::string& path, const std::string& name,
 
 // Checks that everything in the file is a state or an object of the plan, before any is set.
 Status CheckFits(const std::string& path, const files::Safetensors& file, const Engine& engine) {
-  const std::vector<Engine::State> all = LoadableStates(engine);
+  const plan::StateNames states(engine.plan());
   std::vector<std::string> names;
-  for (const Engine::State& state : all) names.push_back(state.name);
+  for (const Engine::State& state : engine.States()) names.push_back(state.name);
+  std::set<std::string> objects;
+  for (const auto& actor : engine.plan().actors) {
+    for (const auto& state : actor->states) {
+      if (state->name == kNativeObjectState) objects.insert(actor->name + "." + state->name);
+    }
+  }
+  names.insert(names.end(), objects.begin(), objects.end());
   for (const auto& [name, entry] : file.entries()) {
-    const auto found = std::find(names.begin(), names.end(), name);
-    if (found == names.end()) {
+    const std::optional<size_t> number = states.Find(name);
+    if (!number && objects.count(name) == 0) {
       const std::string slot = SlotText(path, name, names);
       return {StatusCode::kInvalid,
               fmt::format("{}: it has `{}`, which is no state of the plan{}", path, name,
                           slot.empty() ? DidYouMeanHint(name, names) : slot)};
     }
-    const Engine::State& state = all[found - names.begin()];
-    if (HasType(entry, state)) continue;
-    const bool is_object = state.name.ends_with(kNativeObjectState);
+    const plan::State* const state = number ? states.states()[*number].state : nullptr;
+    const bool fits = state == nullptr  // an object has any number of bytes
+                          ? entry.dtype == plan::DType::u8 && entry.dims.size() == 1
+                          : entry.dtype == state->dtype && entry.dims == state->dims;
+    if (fits) continue;
     return {StatusCode::kInvalid,
             fmt::format("{}: `{}` is {} there, and {} in the plan", path, name,
                         TypeText(entry.dtype, entry.dims),
-                        is_object ? "u8[n]" : TypeText(state.dtype, state.dims))};
+                        state == nullptr ? "u8[n]" : TypeText(state->dtype, state->dims))};
   }
   return Status::Ok();
 }
@@ -109,10 +102,25 @@ std::vector<std::vector<ArenaBytes>> ReadStates(const plan::Plan& plan) {
   return read;
 }
 
-// Returns whether a load of the start graph fills a state that the file has, and nothing of `read`
+// Returns the names of the states that a file sets.
+std::set<std::string> StatesOf(const files::Safetensors& file, const plan::Plan& plan) {
+  const plan::StateNames states(plan);
+  std::set<size_t> variables;
+  for (const auto& [name, entry] : file.entries()) {
+    const std::optional<size_t> found = states.Find(name);
+    if (found) variables.insert(states.states()[*found].first);
+  }
+  std::set<std::string> names;
+  for (const auto& [actor, state, first] : states.states()) {
+    if (variables.count(first) > 0) names.insert(plan.actors[actor]->name + "." + state->name);
+  }
+  return names;
+}
+
+// Returns whether a load of the start graph fills a state that the file sets, and nothing of `read`
 // reads it there.
 bool FillsOnly(const plan::Plan& plan, const plan::Instruction& load,
-               const files::Safetensors& file, const std::vector<std::vector<ArenaBytes>>& read) {
+               const std::set<std::string>& set, const std::vector<std::vector<ArenaBytes>>& read) {
   const plan::Graph& start = *plan.start;
   const ArenaBytes filled = BytesOf(start, start.operands[load.first() + load.inputs()]);
   const plan::Arena& arena = start.arenas[filled.arena];
@@ -120,7 +128,7 @@ bool FillsOnly(const plan::Plan& plan, const plan::Instruction& load,
   const plan::Actor& actor = *plan.actors[arena.owner()];
   const auto is_filled = [&](const auto& state) {
     return state->offset == filled.begin && state->offset + state->bytes == filled.end &&
-           file.entries().count(actor.name + "." + state->name) > 0;
+           set.count(actor.name + "." + state->name) > 0;
   };
   const auto overlaps = [&](const ArenaBytes& other) {
     return other.begin < filled.end && filled.begin < other.end;
@@ -170,10 +178,11 @@ Result<std::vector<std::string>> LoadStates(const std::string& path, Engine& eng
 void LeaveOutLoads(const std::string& path, plan::Plan& plan) {
   const auto file = files::Safetensors::Open(path);
   if (!file.ok()) return;
+  const std::set<std::string> set = StatesOf(**file, plan);
   const std::vector<std::vector<ArenaBytes>> read = ReadStates(plan);
   std::vector<bool> is_read(plan.weights.size(), false);
   for (const plan::Instruction& each : plan.start->instructions) {
-    if (each.kind() != plan::Kind::load || FillsOnly(plan, each, **file, read)) continue;
+    if (each.kind() != plan::Kind::load || FillsOnly(plan, each, set, read)) continue;
     is_read[each.subject()] = true;
   }
   for (size_t i = 0; i < is_read.size(); ++i) {

@@ -1,8 +1,9 @@
 // States of an engine's actors as a .safetensors file: written after some execution, read before
 // others, by this engine or by a later one. A tensor of the file is named as its state:
 // "stage[0].w". What a place's object of native code keeps is "stage[0].native object", u8[n]; no
-// declared state has a space in its name. A file can also have metadata, names and texts, which say
-// where a run was.
+// declared state has a space in its name. Of copies of one variable, `net[0].w` and `net[1].w`, one
+// sets all, even where its place is not the plan's: a run may go on with more places or fewer. A
+// file can also have metadata, names and texts, which say where a run was.
 #ifndef CGRAPH_RUNTIME_ENGINE_STATES_SAVED_STATES_H_
 #define CGRAPH_RUNTIME_ENGINE_STATES_SAVED_STATES_H_
 

@@ -27,13 +27,13 @@ void StateStore::List(const plan::Plan& plan) {
     const plan::Actor& actor = *plan.actors[a];
     for (const auto& each : actor.states) {
       const plan::State& state = *each;
-      if (state.name == kNativeObjectState) {  // of no use to anybody else
-        objects_.push_back({actor.name, {a, state.offset}});
-        continue;
-      }
-      states_.push_back({actor.name + "." + state.name, state.dtype, state.dims, state.bytes});
-      places_.push_back({a, state.offset});
+      if (state.name == kNativeObjectState) objects_.push_back({actor.name, a, state.offset});
     }
+  }
+  names_.emplace(plan);
+  for (const auto& [actor, state, first] : names_->states()) {
+    states_.push_back(
+        {plan.actors[actor]->name + "." + state->name, state->dtype, state->dims, state->bytes});
   }
 }
 
@@ -68,26 +68,56 @@ Status StateStore::CheckWhole(const std::string& name) const {
 
 // Finds a state of so many bytes by its name.
 Result<size_t> StateStore::Find(std::string_view name, uint64_t bytes) const {
-  const auto found = std::find_if(states_.begin(), states_.end(),
-                                  [&](const Engine::State& state) { return state.name == name; });
-  if (found == states_.end()) {
+  const std::optional<size_t> found = names_->Find(name);
+  if (!found || states_[*found].name != name) {
     std::vector<std::string> names;
     for (const Engine::State& state : states_) names.push_back(state.name);
     return Status(StatusCode::kNotFound,
                   fmt::format("the plan has no state `{}`{}", name, DidYouMeanHint(name, names)));
   }
-  if (bytes != found->bytes) {
-    return Status(StatusCode::kInvalid,
-                  fmt::format("state `{}` has {} bytes, not {}", name, found->bytes, bytes));
-  }
-  return found - states_.begin();
+  if (bytes == states_[*found].bytes) return *found;
+  return Status(StatusCode::kInvalid, fmt::format("state `{}` has {} bytes, not {}", name,
+                                                  states_[*found].bytes, bytes));
 }
 
-// Checks what a state is set to, which has its size.
-Status StateStore::CheckElements(size_t state, std::span<const uint8_t> bytes) const {
+// Checks what a state is set to; `name`: of the tensor.
+Status StateStore::CheckBytes(size_t state, std::string_view name,
+                              std::span<const uint8_t> bytes) const {
+  if (bytes.size() != states_[state].bytes) {
+    return Status(StatusCode::kInvalid, fmt::format("state `{}` has {} bytes, not {}", name,
+                                                    states_[state].bytes, bytes.size()));
+  }
   if (plan::ValidElements(states_[state].dtype, bytes)) return Status::Ok();
-  return Status(StatusCode::kInvalid, fmt::format("state `{}` was given {}", states_[state].name,
-                                                  plan::kWrongBooleans));
+  return Status(StatusCode::kInvalid,
+                fmt::format("state `{}` was given {}", name, plan::kWrongBooleans));
+}
+
+// Checks two tensors of one variable. Where its copies are on devices of different kinds these have
+// rounded differently, and the first one counts.
+Status StateStore::CheckEqual(size_t variable, const Tensor& one, const Tensor& other) const {
+  if (one.bytes == other.bytes) return Status::Ok();
+  std::set<plan::DeviceKind> kinds;
+  for (const size_t copy : names_->CopiesOf(variable)) {
+    const uint32_t device = plan_->actors[names_->states()[copy].actor]->device;
+    kinds.insert(plan_->devices[device]->kind);
+  }
+  if (kinds.size() > 1) return Status::Ok();
+  return Status(StatusCode::kInvalid,
+                fmt::format("`{}` and `{}` are copies of one variable (`equal along`), and are "
+                            "given different values; give both the same, or one of them alone",
+                            one.name, other.name));
+}
+
+Status StateStore::CopyOut(size_t state, std::span<uint8_t> to) {
+  const auto& [actor, entry, first] = names_->states()[state];
+  return access_.CopyOut(actor, entry->offset, to);
+}
+
+Status StateStore::CopyIn(size_t state, std::span<const uint8_t> from) {
+  const auto& [actor, entry, first] = names_->states()[state];
+  CGRAPH_RETURN_IF_ERROR(access_.CopyIn(actor, entry->offset, from));
+  broken_.erase(states_[state].name);
+  return Status::Ok();
 }
 
 Status StateStore::Read(std::string_view name, std::span<uint8_t> to) {
@@ -97,8 +127,7 @@ Status StateStore::Read(std::string_view name, std::span<uint8_t> to) {
   if (!state.ok()) return state.status();
   CGRAPH_RETURN_IF_ERROR(idle.Await());
   CGRAPH_RETURN_IF_ERROR(CheckWhole(states_[*state].name));
-  const auto [actor, offset] = places_[*state];
-  return access_.CopyOut(actor, offset, to);
+  return CopyOut(*state, to);
 }
 
 Status StateStore::Write(std::string_view name, std::span<const uint8_t> from) {
@@ -106,12 +135,10 @@ Status StateStore::Write(std::string_view name, std::span<const uint8_t> from) {
   Submitter::Idle idle(submitter_);
   const auto state = Find(name, from.size());
   if (!state.ok()) return state.status();
-  CGRAPH_RETURN_IF_ERROR(CheckElements(*state, from));
+  CGRAPH_RETURN_IF_ERROR(CheckBytes(*state, name, from));
   if (ending_.has_ended()) return ending_.why();
   CGRAPH_RETURN_IF_ERROR(idle.Await());
-  const auto [actor, offset] = places_[*state];
-  CGRAPH_RETURN_IF_ERROR(access_.CopyIn(actor, offset, from));
-  broken_.erase(states_[*state].name);
+  for (const size_t copy : names_->CopiesOf(*state)) CGRAPH_RETURN_IF_ERROR(CopyIn(copy, from));
   return Status::Ok();
 }
 
@@ -126,8 +153,7 @@ Result<Engine::Snapshot> StateStore::TakeSnapshot() {
     auto& tensor = snapshot.tensors.emplace_back();
     tensor = {states_[s].name, states_[s].dtype, states_[s].dims, {}};
     tensor.bytes.resize(states_[s].bytes);
-    const auto [actor, offset] = places_[s];
-    CGRAPH_RETURN_IF_ERROR(access_.CopyOut(actor, offset, tensor.bytes));
+    CGRAPH_RETURN_IF_ERROR(CopyOut(s, tensor.bytes));
   }
   for (const Object& object : objects_) {
     CGRAPH_RETURN_IF_ERROR(CheckWhole(ObjectName(object.place_name)));
@@ -156,39 +182,42 @@ Result<std::vector<std::string>> StateStore::RestoreSnapshot(
   CGRAPH_RETURN_IF_ERROR(RestoreObjects(*all));
   for (const auto& [object, tensor] : all->objects) broken_.erase(ObjectName(object->place_name));
   for (const auto& [state, tensor] : all->states) {
-    const auto [actor, offset] = places_[state];
-    CGRAPH_RETURN_IF_ERROR(access_.CopyIn(actor, offset, tensor->bytes));
-    broken_.erase(states_[state].name);
+    CGRAPH_RETURN_IF_ERROR(CopyIn(state, tensor->bytes));
   }
   return std::move(all->absent);
 }
 
-// Finds for each tensor what it is to set, and what no tensor sets.
+// Finds for each state and object the tensor that sets it, and which no tensor sets.
 Result<StateStore::Restoring> StateStore::MatchTensors(std::span<const Tensor> tensors) {
   Restoring all;
   std::map<std::string_view, const Tensor*> given;
   for (const auto& tensor : tensors) given[tensor.name] = &tensor;
-  const auto take = [&](const std::string& name) -> const Tensor* {
-    const auto found = given.extract(name);
-    return found.empty() ? nullptr : found.mapped();
-  };
-  for (size_t s = 0; s < states_.size(); ++s) {
-    const auto* tensor = take(states_[s].name);
-    if (tensor == nullptr) {
-      all.absent.push_back(states_[s].name);
-    } else if (tensor->bytes.size() != states_[s].bytes) {
-      return Status(StatusCode::kInvalid,
-                    fmt::format("state `{}` has {} bytes, not {}", tensor->name, states_[s].bytes,
-                                tensor->bytes.size()));
-    } else {
-      CGRAPH_RETURN_IF_ERROR(CheckElements(s, tensor->bytes));
-      all.states.push_back({s, tensor});
+  std::vector<const Tensor*> of_variable(states_.size(), nullptr);  // by its first copy
+  for (auto at = given.begin(); at != given.end();) {
+    const auto& [name, tensor] = *at;
+    const std::optional<size_t> state = names_->Find(name);
+    if (!state) {
+      ++at;
+      continue;
     }
+    CGRAPH_RETURN_IF_ERROR(CheckBytes(*state, name, tensor->bytes));
+    const size_t variable = names_->states()[*state].first;
+    const Tensor*& found = of_variable[variable];
+    if (found == nullptr) found = tensor;
+    CGRAPH_RETURN_IF_ERROR(CheckEqual(variable, *found, *tensor));
+    at = given.erase(at);
+  }
+  for (size_t s = 0; s < states_.size(); ++s) {
+    const Tensor* const tensor = of_variable[names_->states()[s].first];
+    if (tensor == nullptr)
+      all.absent.push_back(states_[s].name);
+    else
+      all.states.push_back({s, tensor});
   }
   for (const Object& object : objects_) {
     const std::string name = ObjectName(object.place_name);
-    if (const auto* tensor = take(name)) {
-      all.objects.push_back({&object, tensor});
+    if (const auto found = given.extract(name)) {
+      all.objects.push_back({&object, found.mapped()});
       continue;
     }
     const auto stored = Do(object, Task::kLook);

@@ -1,12 +1,14 @@
 // StateStore: the states of actors, and what objects of native code keep, between executions. All
 // of them are of one moment: nothing is submitted while they are read or set. What is set is set
-// whole: objects come first, since a library may refuse the bytes; states are copies, which fail
-// where a device has failed, and then the engine is over.
+// whole: objects come first, since a library may refuse the bytes; to set states is to copy bytes,
+// which fails where a device has failed, and then the engine is over. States that are copies of one
+// variable are set together.
 #ifndef CGRAPH_RUNTIME_ENGINE_STATES_STATE_STORE_H_
 #define CGRAPH_RUNTIME_ENGINE_STATES_STATE_STORE_H_
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -20,6 +22,7 @@
 #include "runtime/engine/states/state_access.h"
 #include "runtime/engine/submitter.h"
 #include "runtime/plan/plan.h"
+#include "runtime/plan/state_names.h"
 
 namespace cgraph::engine {
 
@@ -45,14 +48,10 @@ class StateStore {
  private:
   using Tensor = Engine::Snapshot::Tensor;
   using Task = StateAccess::Task;
-  // Place: where bytes lie: the actor, and the offset in its states.
-  struct Place {
-    uint32_t actor = 0;
-    uint64_t offset = 0;
-  };
   struct Object {
     std::string place_name;  // "stage[0]"
-    Place number;            // by which the process that has it finds it
+    uint32_t actor;          // and the offset of its number there, by which the process that has it
+    uint64_t offset;         // finds it
   };
   // Restoring: where tensors of a snapshot go.
   struct Restoring {
@@ -62,22 +61,25 @@ class StateStore {
   };
 
   Status CheckWhole(const std::string& name) const;
-  Result<size_t> Find(std::string_view name, uint64_t bytes) const;
-  Status CheckElements(size_t state, std::span<const uint8_t> bytes) const;
+  Result<size_t> Find(std::string_view name, uint64_t bytes) const;  // a state of the plan's own
+  Status CheckBytes(size_t state, std::string_view name, std::span<const uint8_t> bytes) const;
+  Status CheckEqual(size_t variable, const Tensor& one, const Tensor& other) const;
+  Status CopyOut(size_t state, std::span<uint8_t> to);
+  Status CopyIn(size_t state, std::span<const uint8_t> from);
   Result<Restoring> MatchTensors(std::span<const Tensor> tensors);
   Status RestoreObjects(const Restoring& all);
   Status PutBack(const Restoring& all, size_t count,
                  const std::vector<std::vector<uint8_t>>& before, Status why);
   Result<native::StoredObject> Do(const Object& object, Task task,
                                   std::span<const uint8_t> bytes = {}) {
-    return access_.DoWithObject(object.number.actor, object.number.offset, task, bytes);
+    return access_.DoWithObject(object.actor, object.offset, task, bytes);
   }
 
   StateAccess& access_;
   Submitter& submitter_;
   Ending& ending_;
   std::vector<Engine::State> states_;
-  std::vector<Place> places_;  // of these
+  std::optional<plan::StateNames> names_;  // of these, in their order; made by List()
   std::vector<Object> objects_;
   const plan::Plan* plan_ = nullptr;
   std::map<std::string, std::string> broken_;  // why, by name; under the lock of submissions

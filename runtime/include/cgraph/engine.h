@@ -314,11 +314,12 @@ class Engine {
   };
   const std::vector<State>& States() const;
   // Copy a state's bytes out, as the executions up to now have left it, or in, for those that
-  // follow (states/saved_states.h: all states, as a file). Waits for executions that are in flight,
-  // those of other threads, too, and lets none begin meanwhile. kNotFound where there is no such
-  // state; kInvalid when its size differs, or what it is set to has booleans that are neither 0
-  // nor 1; kUnsupported where CheckCaller() says so; kFailed where `interrupted` ends the wait;
-  // kTimeout where another process does not answer within `timeout`, which ends the engine.
+  // follow, and into all its copies where it is `equal along` an index (states/saved_states.h: all
+  // states, as a file). Waits for executions that are in flight, those of other threads, too, and
+  // lets none begin meanwhile. kNotFound where there is no such state; kInvalid when its size
+  // differs, or what it is set to has booleans that are neither 0 nor 1; kUnsupported where
+  // CheckCaller() says so; kFailed where `interrupted` ends the wait; kTimeout where another process
+  // does not answer within `timeout`, which ends the engine.
   Status ReadState(std::string_view name, std::span<uint8_t> to);
   Status WriteState(std::string_view name, std::span<const uint8_t> from);
 
@@ -339,9 +340,11 @@ class Engine {
   // Waits, and fails, as above; kFailed where a library fails to save an object.
   Result<Snapshot> TakeSnapshot();
   // Sets all of these states and objects or none. Returns the names of the others, which keep their
-  // values. As above, and: kInvalid where a tensor is none of the plan's states and objects, or of
-  // another size, or an object cannot be restored; kFailed where a library refuses the bytes: then
-  // objects that were restored already are put back, and where that fails, too, the engine ends.
+  // values. Of copies of one variable (`equal along`) one sets all, even one of a place that the
+  // plan lacks. As above, and: kInvalid where a tensor is none of the plan's states and objects, or
+  // of another size, copies are given different values, or an object cannot be restored; kFailed
+  // where a library refuses the bytes: then objects that were restored already are put back, and
+  // where that fails, too, the engine ends.
   Result<std::vector<std::string>> RestoreSnapshot(std::span<const Snapshot::Tensor> tensors);
 
   // Returns kUnsupported inside a method that the engine calls, and inside what saves or restores

@@ -5,6 +5,7 @@
 #include "runtime/plan/check/check_internal.h"
 #include "runtime/plan/kinds.h"
 #include "runtime/plan/print.h"
+#include "runtime/plan/state_names.h"
 
 namespace cgraph::plan::check {
 namespace {
@@ -73,6 +74,10 @@ Status CheckActor(const Plan& plan, size_t id) {
     if (state == nullptr || !Known(state->dtype) || state->dims.size() > kMaxRank ||
         TensorBytes(state->dtype, state->dims, kMaxArenaBytes) != state->bytes) {
       return Invalid("actor `{}` has a state whose type and bytes do not agree", actor->name);
+    }
+    if (!state->copies.empty() && !IsAmong(actor->name, state->copies)) {
+      return Invalid("state `{}` of actor `{}` is said to be a copy of {}, which is another place",
+                     state->name, actor->name, state->copies);
     }
     if (!InRange(state->offset, state->bytes, actor->state_bytes)) {
       return Invalid("state `{}` of actor `{}` is outside the actor's {} bytes", state->name,

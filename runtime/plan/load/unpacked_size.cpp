@@ -140,6 +140,7 @@ void CountPlan(const wire::Plan& plan, Counter& counter) {
     counter.Each(actor.states(), [&](const wire::State& state) {
       counter.Text(state.name());
       counter.Flat(state.dims());
+      counter.Text(state.copies());
     });
   });
   counter.Each(plan.kernels(), [&](const wire::Kernel& kernel) { CountKernel(kernel, counter); });

@@ -88,8 +88,9 @@ class Listing {
     Line(1, "actor{} {}: {} on {}, {} bytes, layout {:016x}", id, actor.name, actor.class_name,
          DeviceName(plan_, actor.device), actor.state_bytes, actor.layout);
     for (const auto& state : actor.states) {
-      Line(2, "{}: {}[{}] at {}, {} bytes", state->name, DTypeName(state->dtype),
-           fmt::join(state->dims, ", "), state->offset, state->bytes);
+      Line(2, "{}: {}[{}] at {}, {} bytes{}", state->name, DTypeName(state->dtype),
+           fmt::join(state->dims, ", "), state->offset, state->bytes,
+           state->copies.empty() ? "" : ", a copy of " + state->copies);
     }
   }
 

@@ -518,6 +518,8 @@ const std::vector<Break>& Breaks() {
        [](auto& e, auto&, auto& g) { Are(g, e.x0).mutate_bytes(uint64_t{1} << 63); }},
       {"a state outside its block", "outside",
        [](auto&, auto& p, auto&) { p.actors[0]->states[1]->offset = 1 << 20; }},
+      {"a state that is a copy of another place's", "a copy of other[*], which is another place",
+       [](auto&, auto& p, auto&) { p.actors[0]->states[0]->copies = "other[*]"; }},
       {"a state arena that is larger than the block", "block",
        [](auto& e, auto&, auto& g) { Are(g, e.w).mutate_bytes(4096); }},
       {"no executions", "inflight", [](auto&, auto&, auto& g) { g.inflight = 0; }},

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <set>
-#include <tuple>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -11,6 +10,7 @@
 #include "compiler/elaborate/gradients/tape.h"
 #include "compiler/elaborate/ops/ops.h"
 #include "compiler/elaborate/report.h"
+#include "compiler/elaborate/values/make.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/SaveAndRestore.h"
 
@@ -21,8 +21,6 @@ using graph::DeviceId;
 using graph::StateId;
 using graph::ValueId;
 
-using Indices = std::vector<std::pair<std::string, int64_t>>;
-
 const graph::Instance& InstanceOf(const ElaborationContext& elaboration, StateId state) {
   return elaboration.module.instances[elaboration.module.states[state].instance];
 }
@@ -31,28 +29,19 @@ const InstanceDetails& DetailsOf(const ElaborationContext& elaboration, StateId 
   return elaboration.places.instances[elaboration.module.states[state].instance.index];
 }
 
-// Variable: what several params are copies of: a place's param, and the indices that tell it from
-// others.
-using Variable = std::tuple<program::PlaceId, std::string, Indices>;
+// Variable: what several states are copies of, by State::copies and their name.
+using Variable = std::pair<std::string, std::string>;
 
-Variable VariableOf(const ElaborationContext& elaboration, StateId state,
-                    const std::vector<std::string>& along) {
-  const InstanceDetails& details = DetailsOf(elaboration, state);
-  Indices others;
-  for (const auto& index : details.indices) {
-    if (!llvm::is_contained(along, index.first)) others.push_back(index);
-  }
-  return {details.place, elaboration.module.states[state].name, std::move(others)};
-}
+Variable VariableOf(const graph::State& state) { return {state.copies, state.name}; }
 
-// The declared copies of each variable.
+// The copies of each variable, params and the optimizer's slots of them.
 using Copies = std::map<Variable, std::vector<StateId>>;
 
-Copies DeclaredCopies(ElaborationContext& elaboration) {
+Copies DeclaredCopies(const graph::Module& module) {
   Copies copies;
-  for (StateId state : elaboration.places.params) {
-    const std::vector<std::string> along = AlongOf(elaboration, state);
-    if (!along.empty()) copies[VariableOf(elaboration, state, along)].push_back(state);
+  for (StateId id : module.states.Ids()) {
+    const graph::State& state = module.states[id];
+    if (!state.copies.empty()) copies[VariableOf(state)].push_back(id);
   }
   return copies;
 }
@@ -60,6 +49,22 @@ Copies DeclaredCopies(ElaborationContext& elaboration) {
 // Returns the param that a value is; invalid: it is none.
 StateId ParamOf(const ElaborationContext& elaboration, ValueId id) {
   return IsParam(elaboration, id) ? elaboration.builder->value(id).state : StateId();
+}
+
+// Returns whether native code has a part in a value: nobody knows what that gives.
+bool IsOfNativeCode(const graph::Graph& graph, ValueId id) {
+  std::set<ValueId> seen;
+  std::vector<ValueId> open = {id};
+  while (!open.empty()) {
+    const ValueId root = graph::RootOf(graph, open.back());
+    open.pop_back();
+    const graph::OpId producer = graph.values[root].producer;
+    if (!producer.valid() || !seen.insert(root).second) continue;
+    const graph::Op& op = graph.ops[producer];
+    if (op.effect) return true;
+    for (const graph::Use& use : op.operands) open.push_back(use.value);
+  }
+  return false;
 }
 
 // Returns for each state a text that is equal where what it begins with is.
@@ -124,12 +129,12 @@ class CopySummer {
     for (const auto& [param, gradient] : found_) {
       const StateId state = ParamOf(elaboration_, param);
       if (!state.valid()) continue;
-      const std::vector<std::string> along = AlongOf(elaboration_, state);
-      if (!along.empty()) copies[VariableOf(elaboration_, state, along)].push_back(param);
+      const graph::State& row = elaboration_.module.states[state];
+      if (!row.copies.empty()) copies[VariableOf(row)].push_back(param);
     }
     if (copies.empty()) return true;
     if (!Step(elaboration_, maker_.range(), elaboration_.places.params.size())) return false;
-    const Copies declared = DeclaredCopies(elaboration_);
+    const Copies declared = DeclaredCopies(elaboration_.module);
     for (const auto& [variable, params] : copies) {
       if (!CheckAll(declared.at(variable), params)) return false;
       const bool has =
@@ -358,13 +363,10 @@ class CopyFinder {
   void Suspect(StateId a, StateId b) {
     const graph::Instance &first = InstanceOf(elaboration_, a),
                           &second = InstanceOf(elaboration_, b);
-    const std::string& name = elaboration_.module.states[a].name;
-    if (first.device == second.device || name != elaboration_.module.states[b].name) return;
-    const std::vector<std::string> along = AlongOf(elaboration_, a);
-    if (!along.empty() &&
-        VariableOf(elaboration_, a, along) == VariableOf(elaboration_, b, along)) {
-      return;
-    }
+    const graph::State &one = elaboration_.module.states[a], &other = elaboration_.module.states[b];
+    const std::string& name = one.name;
+    if (first.device == second.device || name != other.name) return;
+    if (!one.copies.empty() && one.copies == other.copies) return;
     if (!reported_.insert({DetailsOf(elaboration_, a).actor, name}).second) return;
     const std::string index = Differing(a, b);
     suspects_.push_back(fmt::format("`{}` of {} and of {}{}", name, first.name, second.name,
@@ -425,21 +427,39 @@ std::vector<std::string> AlongOf(const ElaborationContext& elaboration, StateId 
   return along;
 }
 
+void NameCopies(ElaborationContext& elaboration) {
+  graph::Module& module = elaboration.module;
+  elaboration.budget.Charge(elaboration.places.params.size());
+  for (StateId param : elaboration.places.params) {
+    const std::vector<std::string> along = AlongOf(elaboration, param);
+    if (along.empty()) continue;
+    const InstanceDetails& details = DetailsOf(elaboration, param);
+    const program::Place& place = elaboration.program.places[details.place];
+    std::vector<std::string> indices;
+    for (const auto& [name, value] : details.indices) {
+      indices.push_back(llvm::is_contained(along, name) ? "*" : std::to_string(value));
+    }
+    const std::string copies = fmt::format("{}[{}]", place.name, fmt::join(indices, ", "));
+    module.states[param].copies = copies;
+    if (!details.training) continue;
+    for (const Value& slot : details.training->slots.at(param)) {
+      MapLeaves(elaboration, place.range, slot, [&](const Value& leaf) {
+        module.states[leaf.As<StateLeaf>()->state].copies = copies;
+        return leaf;
+      });
+    }
+  }
+}
+
 void NoteVariable(ElaborationContext& elaboration, graph::ValueId gradient, graph::ValueId of,
                   size_t call) {
   const graph::StateId id = elaboration.builder->value(of).state;
   if (!id.valid()) return;
-  const std::vector<std::string> along = AlongOf(elaboration, id);
-  if (along.empty()) return;
   const graph::State& state = elaboration.module.states[id];
-  const InstanceDetails& details = elaboration.places.instances[state.instance.index];
-  std::string variable =
-      fmt::format("{} {}.{} {}", call, elaboration.program.places[details.place].name, state.name,
-                  elaboration.builder->value(of).offset);
-  for (const auto& [index, value] : details.indices) {
-    if (!llvm::is_contained(along, index)) variable += fmt::format(" {}", value);
-  }
-  elaboration.tape->variables[gradient].insert(std::move(variable));
+  if (state.copies.empty()) return;
+  elaboration.tape->variables[gradient].insert(
+      fmt::format("{} {}.{} {}", call, state.copies, state.name,
+                  elaboration.builder->value(of).offset));
 }
 
 ValueNumbers NumberValues(ElaborationContext& elaboration) {
@@ -449,20 +469,53 @@ ValueNumbers NumberValues(ElaborationContext& elaboration) {
 }
 
 void WarnOfCopiesUpdatedApart(ElaborationContext& elaboration) {
-  if (elaboration.updates.empty()) return;
-  for (const auto& [variable, states] : DeclaredCopies(elaboration)) {
-    const auto updated = [&](StateId state) {
-      return elaboration.updates.count(elaboration.module.states[state].instance) != 0;
-    };
-    const auto one = llvm::find_if(states, updated);
-    const auto other = llvm::find_if_not(states, updated);
-    if (one == states.end() || other == states.end()) continue;
+  const graph::Module& module = elaboration.module;
+  const graph::Graph& graph = elaboration.builder->graph();
+  std::vector<ValueId> written(module.states.size());  // what states hold in the end
+  bool any = false;
+  for (ValueId id : graph.values.Ids()) {
+    const graph::Value& value = graph.values[id];
+    if (value.storage != graph::Value::kState || !value.producer.valid() || value.base.valid()) {
+      continue;
+    }
+    written[value.state.index] = id;
+    any |= !module.states[value.state].copies.empty();
+  }
+  if (!any) return;
+  // Copies begin equal.
+  std::vector<std::string> begins(module.states.size());
+  for (StateId id : module.states.Ids()) {
+    const graph::State& state = module.states[id];
+    begins[id.index] = state.copies.empty() ? fmt::format("{}", id.index)
+                                            : fmt::format("{}.{}", state.copies, state.name);
+  }
+  elaboration.budget.Charge(graph.ops.size());
+  const ValueNumbers numbers(graph, &begins);
+  for (const auto& [variable, states] : DeclaredCopies(module)) {
+    const auto is_written = [&](StateId state) { return written[state.index].valid(); };
+    const auto one = llvm::find_if(states, is_written);
+    if (one == states.end()) continue;
+    const auto other = llvm::find_if(states, [&](StateId state) {
+      return !is_written(state) ||
+             numbers[written[state.index]] != numbers[written[one->index]];
+    });
+    if (other == states.end()) continue;
+    const bool alone = !is_written(*other);
+    if (!alone && IsOfNativeCode(graph, written[other->index])) continue;
+    const StateId at = alone ? *one : *other;
+    const auto update = elaboration.updates.find(module.states[at].instance);
     Report(elaboration, Code::kW0509,
-           elaboration.updates.at(elaboration.module.states[*one].instance),
-           fmt::format("`{0}.{2}` and `{1}.{2}` are copies of one variable, and the graph updates "
-                       "the first alone: they drift apart; update_all() updates all places",
-                       InstanceOf(elaboration, *one).name, InstanceOf(elaboration, *other).name,
-                       elaboration.module.states[*one].name));
+           update != elaboration.updates.end()
+               ? update->second
+               : graph.ops[graph.values[written[at.index]].producer].range,
+           fmt::format("`{}.{}` and `{}.{}` are copies of one variable, and the graph {}: they "
+                       "drift apart; {}",
+                       InstanceOf(elaboration, *one).name, module.states[*one].name,
+                       InstanceOf(elaboration, *other).name, module.states[*other].name,
+                       alone ? "updates the first alone" : "gives each a value of its own",
+                       DetailsOf(elaboration, at).training
+                           ? "update_all() updates all places alike"
+                           : "set all of them, to the same value"));
     return;
   }
 }

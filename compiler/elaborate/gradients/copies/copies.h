@@ -36,6 +36,9 @@ ValueNumbers NumberValues(ElaborationContext& elaboration);
 // Warns where a graph updates some copies of a param and not the others (W0509).
 void WarnOfCopiesUpdatedApart(ElaborationContext& elaboration);
 
+// Gives each param that has copies, and the optimizer's slots of it, the name of the places of all.
+void NameCopies(ElaborationContext& elaboration);
+
 // Returns the indices of its place along which a param is a copy.
 std::vector<std::string> AlongOf(const ElaborationContext& elaboration, graph::StateId state);
 
