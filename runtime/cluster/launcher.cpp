@@ -163,11 +163,12 @@ Result<Wire*> Open(const Launch& launch) {
     const std::string made_for =
         functions == nullptr
             ? "no version of cgraph's wire"
-            : fmt::format("version {} of it, {}", functions->version, functions->made_by);
+            : fmt::format("version {} of it ({} bytes), {}", functions->version, functions->size,
+                          functions->made_by);
     return Status(StatusCode::kInvalid,
                   fmt::format("{} is of another build: it is made for {}, and this is version {} "
-                              "of cgraph's wire; install both from one build",
-                              path, made_for, CGRAPH_WIRE_VERSION));
+                              "of cgraph's wire ({} bytes); install both from one build",
+                              path, made_for, CGRAPH_WIRE_VERSION, sizeof(*functions)));
   }
   char error[512] = "";
   cgraph_wire* const wire = functions->connect(error, sizeof error);

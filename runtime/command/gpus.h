@@ -16,7 +16,8 @@ namespace cgraph::command {
 
 struct GpuPlacement {
   device::GpuMap gpus;
-  // For standard error, where gpus run on CPU threads though no map asks for it.
+  // For standard error: that gpus run on CPU threads though no map asks for it; later phases add
+  // what they have to say.
   std::vector<std::string> notes;
 };
 

@@ -1,4 +1,5 @@
-// The run from end to end, and the phases that it calls, in this order.
+// What a command line asks for, a run or a check of effects, and the phases of a run in the order in
+// which Execute() calls them.
 #ifndef CGRAPH_RUNTIME_COMMAND_PHASES_H_
 #define CGRAPH_RUNTIME_COMMAND_PHASES_H_
 
@@ -39,14 +40,14 @@ ExitCode CheckEffects(const Options& options, int argc, char** argv, Signals& si
 // been printed, and `exit_code` says which kind it was; cgc's own exit code is passed on.
 plan::PlanOrExit LoadPlan(const Options& options, Signals& signals);
 
+// Checks the flags that say something of rounds, or of executions that a graph which repeats does
+// not have.
+Problem CheckRepeats(const std::vector<const plan::Graph*>& graphs, const Options& options);
+
 // Checks the flags against the graphs that are to be executed, before anything runs. Inputs are
 // checked where they are read (inputs/).
 Problem CheckOptions(const plan::Plan& plan, const std::vector<const plan::Graph*>& graphs,
                      const Options& options, const cluster::Peers* machines);
-
-// Checks the flags that say something of rounds, or of executions that a graph which repeats does
-// not have.
-Problem CheckRepeats(const std::vector<const plan::Graph*>& graphs, const Options& options);
 
 // Executes a graph as often as asked, keeps `inflight` executions in progress, and measures.
 // `graph` is an index into the plan's; `training` says with which execution the run begins and

@@ -22,7 +22,7 @@
 #include "runtime/engine/options.h"
 #include "runtime/engine/ranks/ranks.h"
 #include "runtime/engine/report/reporter.h"
-#include "runtime/engine/rounds.h"
+#include "runtime/engine/round_receiver.h"
 #include "runtime/engine/states/state_access.h"
 #include "runtime/engine/states/state_store.h"
 #include "runtime/engine/submitter.h"

@@ -162,7 +162,7 @@ Result<Outputs> Rounds::Execute(uint32_t graph, bool carries) {
 
 Status Rounds::Fail(Status why) {
   const std::string& name = engine_->plan().graphs[graph_]->name;
-  const std::string where = begun_ && made_ == 0 && !before_ &&
+  const std::string where = made_ == 0 && !before_ &&
                                     engine_->plan().graphs[graph_]->repeat->before != plan::kNone
                                 ? fmt::format("before the first round of {}", name)
                                 : fmt::format("in round {} of {}", made_ + 1, name);

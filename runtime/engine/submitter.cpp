@@ -8,7 +8,7 @@
 #include "runtime/base/assert.h"
 #include "runtime/base/wait_point.h"
 #include "runtime/engine/inputs.h"
-#include "runtime/engine/rounds.h"
+#include "runtime/engine/round_receiver.h"
 
 namespace cgraph::engine {
 namespace {

@@ -24,7 +24,8 @@ struct Native {
   const bool checks_arguments;  // in every call
 };
 
-// Returns whether the kernel makes the object of a place, which only the start graph may do.
+// Returns whether the kernel makes the object of a place, None where its methods are functions of
+// Python's. Only the start graph may do that.
 bool MakesObject(const plan::Kernel& kernel);
 
 // Imports the modules of Python's that a kernel calls, or the object's class is of. kNotFound, with

@@ -31,8 +31,9 @@ inline uint64_t NsSince(Clock::time_point start) {
 // Returns the name that an --input has in a graph, `by` for `step.by` of the graph `step`; empty:
 // the graph has no such input.
 std::string NameIn(const plan::Graph& graph, const std::string& name);
-// Returns the options as they are for one graph of several: the inputs that it has, of which one
-// that names the graph comes first, by their names there.
+// Returns the options as one graph of several sees them, of --call, or the trained one and that of
+// --eval: the names of --input and --batch that it has, by their names there. An input that names
+// the graph wins over one that does not.
 Options OptionsOf(const plan::Graph& graph, const Options& options);
 
 class Calls {

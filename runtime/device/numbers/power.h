@@ -95,8 +95,8 @@ CGRAPH_INLINE constexpr T PowerOf(T x, T y) {
   return (y == 0) | (x == T(1)) ? T(1) : power;
 }
 
-// By squaring; the product wraps around. Negative powers are those that an integer has: of 1 and
-// -1.
+// By squaring; the product wraps around. Negative powers are those that an integer has, of 1 and
+// -1; the others are 0, that of 0 as well.
 template <typename T>
 constexpr T IntegerPowerOf(T x, T exponent) {
   // Narrow types are promoted to int, which must not overflow.

@@ -34,7 +34,7 @@
 #include "runtime/cluster/state_request.h"
 #include "runtime/cluster/supervision.h"
 #include "runtime/engine/ending.h"
-#include "runtime/engine/rounds.h"
+#include "runtime/engine/round_receiver.h"
 #include "runtime/execute/workers.h"
 #include "runtime/load/load.h"
 #include "runtime/load/loaded_plan.h"

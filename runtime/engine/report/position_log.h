@@ -38,8 +38,9 @@ class PositionLog {
                                   Time now) const {
     std::lock_guard lock(mutex_);
     const Seen* seen = nullptr;
-    if (slot == 0 && work_queue < of_work_queue_.size()) seen = &of_work_queue_[work_queue];
-    if (const auto found = of_queue_.find({work_queue, slot}); found != of_queue_.end()) {
+    if (slot == 0) {
+      if (work_queue < of_work_queue_.size()) seen = &of_work_queue_[work_queue];  // is reserved
+    } else if (const auto found = of_queue_.find({work_queue, slot}); found != of_queue_.end()) {
       seen = &found->second;
     }
     if (seen == nullptr || seen->since == Time() || !(seen->key == KeyOf(position))) return {};

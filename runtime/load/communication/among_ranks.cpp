@@ -82,7 +82,7 @@ class CommunicatorsAmongRanks {
   // communicator also fetches this rank's offer: whether it would join, and the id if it makes one.
   Status AddAnswer(uint32_t communicator, const std::vector<uint32_t>& members,
              const transport::CollectiveShape& shape) {
-    Known& known = known_[communicator];
+    Known& known = known_[communicator];  // at each rank: Agree() finds the ids by their places
     const auto own = std::find_if(members.begin(), members.end(),
                                   [&](uint32_t member) { return view_.IsHere(member); });
     if (own == members.end()) {

@@ -130,8 +130,8 @@ struct NativeCollectives::Layout {
       // A root that leaves its own output out has it at an offset of its own.
       const bool left = member.outputs.empty() && TraitsOf(found.kind).gets(rank, found.root);
       common = common && !left;
-      AddOffsets(found, member.inputs, &Member::inputs);
-      AddOffsets(found, member.outputs, &Member::outputs);
+      CompareOffsets(found, member, &Member::inputs);
+      CompareOffsets(found, member, &Member::outputs);
     }
   }
 
@@ -147,10 +147,11 @@ struct NativeCollectives::Layout {
     return static_cast<uint64_t>(address - arenas.BlockOf(graph.index, value).data());
   }
 
-  // Compares the values of one member with those of all that have such.
-  void AddOffsets(const Found& found, std::span<const uint32_t> values,
-                  std::span<const uint32_t> Member::*side) {
+  // Compares where the inputs, or the outputs, of one member lie with those of all that have such.
+  void CompareOffsets(const Found& found, const Member& member,
+                      std::span<const uint32_t> Member::*side) {
     const LoadedGraph& graph = *found.graph;
+    const std::span<const uint32_t> values = member.*side;
     for (uint32_t frame = 0; fits && frame < graph.frames.size(); ++frame) {
       for (size_t t = 0; t < values.size(); ++t) {
         const uint64_t offset = Offset(graph, values[t], frame);

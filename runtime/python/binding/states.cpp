@@ -36,8 +36,8 @@ void RaiseUnless(const Status& status, const EngineHandle& handle) {
   if (!status.ok()) handle.RaiseStatus(status, During::kSubmit);
 }
 
-// Says what makes the object of a place: "python:nets:Encoder", "libmine.so"; of a kernel that
-// makes one.
+// Says what makes the object of a place, of a kernel that makes one: "python:nets:Encoder",
+// "libmine.so"; nothing where the methods are functions of Python's, whose object is None.
 std::string MakerOf(const plan::Kernel& kernel) {
   if (kernel.library != kPythonLibrary) return kernel.library;
   for (const auto& attribute : kernel.body[0]->attributes) {
@@ -46,7 +46,7 @@ std::string MakerOf(const plan::Kernel& kernel) {
     if (!symbol || symbol->class_name.empty()) continue;
     return fmt::format("{}:{}:{}", kPythonLibrary, symbol->module, symbol->class_name);
   }
-  return "";  // its methods are functions
+  return "";
 }
 
 // Returns by place the names of its states, and what makes its object: empty, where it has none.

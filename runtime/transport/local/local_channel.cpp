@@ -64,8 +64,9 @@ bool LocalChannel::Receive(uint64_t n, std::span<const BufferSpan> spans) {
   const bool poison = slot.poison;  // read before the slot is given back below
   const uint32_t count = std::min(slot.count, static_cast<uint32_t>(spans.size()));
   for (uint32_t i = 0; i < count && !poison; ++i) {
-    // The sizes are equal on both sides: the checker compares types, and extents travel before the
-    // values that they measure.
+    // Both sizes are equal: the checker compares types, and extents travel before the values that
+    // they measure. A plan that is not proved may send other extents: then the lesser size guards
+    // memory.
     const uint64_t bytes = std::min(spans[i].bytes, slot.spans[i].bytes);
     device::CopyBytes(spans[i].data, slot.spans[i].data, bytes);
   }

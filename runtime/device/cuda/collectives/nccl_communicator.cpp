@@ -160,7 +160,7 @@ Status NcclCommunicator::Connect() {
   if (status.ok()) {
     status = Check(nccl_.ncclGroupStart(), kWhat);
     for (uint32_t rank : own_) {
-      if (status.ok()) status = CallConnect(rank, streams[rank], rooms[rank].data());
+      if (status.ok()) status = IssueFirstCalls(rank, streams[rank], rooms[rank].data());
     }
     const Status ended = Check(nccl_.ncclGroupEnd(), kWhat);
     if (status.ok()) status = ended;
@@ -201,7 +201,9 @@ Status NcclCommunicator::AwaitConnected(const std::vector<CUstream>& streams) {
   return Status::Ok();
 }
 
-Status NcclCommunicator::CallConnect(uint32_t rank, CUstream stream, std::byte* room) {
+// NCCL connects two ranks by their first message. All else is connected by any collective, since
+// OpenNccl() sets NCCL_RUNTIME_CONNECT=0.
+Status NcclCommunicator::IssueFirstCalls(uint32_t rank, CUstream stream, std::byte* room) {
   constexpr const char* kWhat = "connecting GPUs";
   CGRAPH_RETURN_IF_ERROR(gpus_[rank]->Check(gpus_[rank]->MakeCurrent(), kWhat));
   const NcclComm handle = ranks_[rank]->handle;

@@ -94,7 +94,7 @@ class NcclCommunicator : public device::Communicator {
   // Lets every rank communicate with every other once, so that issuing later has nothing to set up.
   Status Connect();
   Status AwaitConnected(const std::vector<CUstream>& streams);
-  Status CallConnect(uint32_t rank, CUstream stream, std::byte* room);
+  Status IssueFirstCalls(uint32_t rank, CUstream stream, std::byte* room);
   Status End();
   static void AbortRank(const Nccl& nccl, Gpu& gpu, Rank& rank);
   int Call(const device::Collect& collect, CUstream stream);

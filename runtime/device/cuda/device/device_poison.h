@@ -66,7 +66,8 @@ class PoisonTable {
 
 class DevicePoison {
  public:
-  // kUnsupported when the kernels of this library lack one that is needed here.
+  // kUnsupported when the kernels of this library lack one that is needed here; else the driver's
+  // error.
   static Result<std::unique_ptr<DevicePoison>> Make(std::shared_ptr<Gpu> gpu);
 
   Status Add(const device::GraphLayout& layout);

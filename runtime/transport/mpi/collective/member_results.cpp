@@ -28,7 +28,8 @@ MemberResults::MemberResults(const CollectiveShape& shape, const MemberRounds& r
 }
 
 // Returns what `reader`, a member here, needs of a tensor of `member`. Sizes are equal at all
-// members unless a plan tells them different extents; then some have less than others look for.
+// members unless a plan that is not proved tells them different extents; then some have less than
+// others look for.
 BufferSpan MemberResults::Source(uint32_t member, uint32_t reader, uint64_t n,
                                  uint32_t tensor) const {
   const MemberRound& round = rounds_.Of(member, n);
@@ -91,7 +92,7 @@ void MemberResults::ReduceSlice(uint32_t member, uint64_t n, uint32_t tensor) {
 }
 
 void MemberResults::TakeSlice(uint64_t n, const Section& section, const BufferSpan& from) {
-  const ByteRange slice = SliceHere(n, section.tensor, section.member);
+  const ByteRange slice = SliceHere(n, section.tensor, section.part);
   CopyToMembersHere(n, section.tensor, slice.begin, from.data, std::min(slice.bytes, from.bytes));
 }
 

@@ -40,7 +40,7 @@ uint64_t MessageLayout::Write(uint64_t round, bool poison, std::span<const Buffe
     ByteRange part;
     if (!poison) {
       const BufferSpan& value = values[sections_[i].tensor];
-      part = SectionRange(sections_[i].division, members_, sections_[i].member, value.bytes);
+      part = SectionRange(sections_[i].division, members_, sections_[i].part, value.bytes);
       part.bytes = std::min(part.bytes, most_of_[i]);
       device::CopyBytes(to + at, static_cast<const std::byte*>(value.data) + part.begin,
                         part.bytes);

@@ -20,10 +20,11 @@ RemoteMember::RemoteMember(const CollectiveShape& shape, std::span<const uint32_
   const std::vector<Section>& sections = inputs_.sections();
   for (size_t i = 0; i < sections.size(); ++i) {
     const auto first = section_of_.begin() + sections[i].tensor * members_;
-    if (sections[i].division == Division::kWhole)
-      std::fill_n(first, members_, i);
-    else
-      first[sections[i].member] = i;
+    if (sections[i].division == Division::kWhole) {
+      std::fill_n(first, members_, i);  // for every reader
+    } else {
+      first[sections[i].part] = i;
+    }
   }
 }
 

@@ -37,9 +37,10 @@ ByteRange SectionRange(Division division, uint32_t members, uint32_t member, uin
 // Returns the most bytes that a member's section has of inputs of at most `bytes`.
 uint64_t MostSectionBytes(Division division, uint32_t members, uint64_t bytes);
 
-// Section: some of a tensor in a message; `member`: the one that gets it, 0 where it is the whole.
+// Section: some of a tensor in a message; `part`: the member whose part of the division it is, 0
+// where it is the whole.
 struct Section {
-  uint32_t tensor = 0, member = 0;
+  uint32_t tensor = 0, part = 0;
   Division division = Division::kWhole;
 
   bool operator==(const Section&) const = default;

@@ -26,7 +26,7 @@ const std::vector<uint32_t> kRanks = {0, 0, 1, 2};  // of the four members
 
 std::vector<uint32_t> MembersOf(const std::vector<Section>& sections) {
   std::vector<uint32_t> members;
-  for (const Section& section : sections) members.push_back(section.member);
+  for (const Section& section : sections) members.push_back(section.part);
   return members;
 }
 

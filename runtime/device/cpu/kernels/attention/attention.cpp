@@ -283,7 +283,8 @@ class AttentionKernel final : public Kernel, Attention<C> {
 
 // The gradient walks twice over the keys that a block of queries sees: once for the greatest score
 // and the sum of each row, and back for the probabilities and what is made of them; the last tile
-// is still there then. What k and v get is added up for a whole head of theirs.
+// is still there then. What k and v get is added up for a whole head of theirs. Operands: q, k, v,
+// y, the gradient of y, the length; results: the gradients of q, k and v.
 template <typename C>
 class AttentionGradKernel final : public Kernel, Attention<C> {
  public:
@@ -319,6 +320,7 @@ class AttentionGradKernel final : public Kernel, Attention<C> {
         for (int64_t first = last; most > 0 && first >= 0; first -= kTileKeys) {
           AddTile(block, first, std::min(kTileKeys, most - first), first == last, k, v, e, d);
         }
+        // What k gets is made of queries that LoadQueries() has scaled.
         for (C& sum : q_sums_) sum *= this->scale_;
         Store(q_sums_.data(), this->q_, block.rows, e, out[0], row * e);
       });

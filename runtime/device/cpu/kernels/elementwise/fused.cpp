@@ -278,7 +278,7 @@ class Maker {
                  : place.kind == OperandRef::kInput   ? request_.inputs[place.index].dtype
                                                  : request_.outputs[0].dtype;
     type.rank = 1;
-    type.dims[0] = kTileBytes;
+    type.dims[0] = kTileBytes;  // at most: elements of a byte each
     type.dynamic[0] = true;
     return type;
   }

@@ -1,4 +1,4 @@
-#include "runtime/engine/rounds.h"
+#include "runtime/engine/round_receiver.h"
 
 #include <algorithm>
 #include <cstring>

@@ -1,6 +1,6 @@
 // Rounds at a rank that shares no memory with rank 0, which submits them.
-#ifndef CGRAPH_RUNTIME_ENGINE_ROUNDS_H_
-#define CGRAPH_RUNTIME_ENGINE_ROUNDS_H_
+#ifndef CGRAPH_RUNTIME_ENGINE_ROUND_RECEIVER_H_
+#define CGRAPH_RUNTIME_ENGINE_ROUND_RECEIVER_H_
 
 #include <cstdint>
 #include <string_view>
@@ -37,4 +37,4 @@ class RoundReceiver {
 
 }  // namespace cgraph::engine
 
-#endif  // CGRAPH_RUNTIME_ENGINE_ROUNDS_H_
+#endif  // CGRAPH_RUNTIME_ENGINE_ROUND_RECEIVER_H_
