@@ -52,7 +52,7 @@ int main(int argc, char** argv) {
   ExitCode code = kSuccess;
   std::chrono::nanoseconds timeout(0);
   try {
-    // Before there is a thread: OpenBLAS reads it while it is loaded (device/cpu/libraries/blas.cpp).
+    // Before there is a thread: OpenBLAS reads it while it is loaded (device/cpu/libraries/).
     setenv("OPENBLAS_NUM_THREADS", "1", 1);
     native::ReportCrashes();
     if (const auto rank = cluster::RankOf(argc, argv)) engine::ServeRank(*rank);

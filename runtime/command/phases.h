@@ -1,5 +1,5 @@
-// What a command line asks for, a run or a check of effects, and the phases of a run in the order in
-// which Execute() calls them.
+// What a command line asks for, a run or a check of effects, and the phases of a run in the order
+// in which Execute() calls them.
 #ifndef CGRAPH_RUNTIME_COMMAND_PHASES_H_
 #define CGRAPH_RUNTIME_COMMAND_PHASES_H_
 

@@ -221,7 +221,8 @@ def outputs(runs):
 def copies(runs):
     """Copies of one variable are set together, whichever of them a file has."""
     for count in (1, 2, 3):
-        runs.compile(f"copies{count}", COPIES, "gpu[2 * d + p]", "node[p].gpu[d]", "-D", f"DP={count}")
+        runs.compile(f"copies{count}", COPIES, "gpu[2 * d + p]", "node[p].gpu[d]",
+                     "-D", f"DP={count}")
 
     def save(count, name, *flags, executions=2):
         path = runs.folder / f"{name}.safetensors"

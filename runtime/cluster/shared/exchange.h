@@ -34,8 +34,8 @@ class Exchange {
   uint32_t count() const { return count_; }
 
   // Gives `own` and waits for those of all ranks; returns them, by rank: they stay as long as the
-  // heap. Every rank calls it as often and with as many bytes. kLost where it was interrupted; kTimeout, with who has not come
-  // and who waits, where not all come in time.
+  // heap. Every rank calls it as often and with as many bytes. kLost where it was interrupted;
+  // kTimeout, with who has not come and who waits, where not all come in time.
   Result<std::vector<std::span<const std::byte>>> All(std::span<const std::byte> own,
                                                       const std::string& what);
 

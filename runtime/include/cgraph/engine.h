@@ -318,8 +318,8 @@ class Engine {
   // states, as a file). Waits for executions that are in flight, those of other threads, too, and
   // lets none begin meanwhile. kNotFound where there is no such state; kInvalid when its size
   // differs, or what it is set to has booleans that are neither 0 nor 1; kUnsupported where
-  // CheckCaller() says so; kFailed where `interrupted` ends the wait; kTimeout where another process
-  // does not answer within `timeout`, which ends the engine.
+  // CheckCaller() says so; kFailed where `interrupted` ends the wait; kTimeout where another
+  // process does not answer within `timeout`, which ends the engine.
   Status ReadState(std::string_view name, std::span<uint8_t> to);
   Status WriteState(std::string_view name, std::span<const uint8_t> from);
 

@@ -135,9 +135,9 @@ const BufferSpan& LocalCollective::Output(uint32_t member, uint64_t n, uint32_t 
 }
 
 // The bytes of one member's part of a tensor: the least that every member has room for. Members'
-// sizes are equal unless a plan that is not proved tells them different extents. An eager copy has room for the bound,
-// so there the size of the member's own result is enough, and other members' memory is not touched
-// without need.
+// sizes are equal unless a plan that is not proved tells them different extents. An eager copy has
+// room for the bound, so there the size of the member's own result is enough, and other members'
+// memory is not touched without need.
 uint64_t LocalCollective::PartBytes(uint32_t member, uint64_t n, uint32_t tensor) const {
   const bool cut = traits_->divides();
   const bool joined = traits_->joins();
