@@ -224,9 +224,9 @@ def copies(runs):
         runs.compile(f"copies{count}", COPIES, "gpu[2 * d + p]", "node[p].gpu[d]",
                      "-D", f"DP={count}")
 
-    def save(count, name, *flags, executions=2):
+    def save(count, name, *flags, executions=2, quiet=True):
         path = runs.folder / f"{name}.safetensors"
-        done = runs.run("-q", "-n", str(executions), "--save-state", path, *flags, x=(1, 2),
+        done = runs.run(*["-q"] * quiet, "-n", str(executions), "--save-state", path, *flags, x=(1, 2),
                         plan=f"copies{count}")
         expect(done.returncode == 0, done.stderr)
         return path, read(path), done.stderr
@@ -271,11 +271,16 @@ def copies(runs):
     # Two that differ, also where the plan has but one of them.
     write(path, {"net[0, 0].w": np.array([5, 6], np.float32),
                  "net[1, 0].w": np.array([5, 7], np.float32)})
-    for count in (1, 2):
+    for count in (1, 3):
         done = runs.run("--load-state", path, x=(1, 2), plan=f"copies{count}")
         expect(done.returncode == 1 and f"{path}: `net[0, 0].w` and `net[1, 0].w` are copies of "
-               "one variable (`equal along`), and are given different values" in done.stderr,
-               done.stderr)
+               "one variable (`equal along`) and have different values, of which one is to be at "
+               "other places, too: leave one of them out" in done.stderr, done.stderr)
+    # At the places that they are of they go on as they were, and that they differ is said.
+    _, states, error = save(2, "drift", "--load-state", path, quiet=False, executions=0)
+    expect(states["net[0, 0].w"][1] == 6 and states["net[1, 0].w"][1] == 7, "as they were")
+    expect("note: `net[0, 0].w` and `net[1, 0].w` are copies of one variable (`equal along`) and "
+           "have drifted apart" in error, error)
     # What is no copy has to be a state of the plan.
     for name in ("net[2, 0].seen", "net[0, 2].w", "net[0].w", "net[x, 0].w", "tail[2].w"):
         write(path, {name: np.zeros(2, np.float32)})

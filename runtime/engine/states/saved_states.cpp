@@ -155,6 +155,25 @@ std::string NoteOf(const std::string& path, const std::vector<Engine::Snapshot::
       path, fmt::join(texts, "; those of "));
 }
 
+// Returns what to say of copies of one variable that are not equal. On devices of different kinds
+// they have been rounded differently. `snapshot` begins with all states.
+std::string NoteOfDrift(const plan::Plan& plan, const Engine::Snapshot& snapshot) {
+  const plan::StateNames names(plan);
+  const auto kind_of = [&](size_t state) {
+    return plan.devices[plan.actors[names.states()[state].actor]->device]->kind;
+  };
+  for (size_t s = 0; s < names.states().size(); ++s) {
+    const size_t first = names.states()[s].first;
+    const auto &one = snapshot.tensors[first], &other = snapshot.tensors[s];
+    if (one.bytes == other.bytes || kind_of(first) != kind_of(s)) continue;
+    return fmt::format(
+        "`{}` and `{}` are copies of one variable (`equal along`) and have drifted apart; a run "
+        "with other places does not take them",
+        one.name, other.name);
+  }
+  return "";
+}
+
 }  // namespace
 
 Result<std::vector<std::string>> LoadStates(const std::string& path, Engine& engine,
@@ -214,7 +233,9 @@ Result<std::string> AddStates(OutputFiles& files, const std::string& path, Engin
     tensors.push_back({name, dtype, dims, bytes});
   }
   CGRAPH_RETURN_IF_ERROR(files::AddSafetensors(files, path, tensors, metadata));
-  return NoteOf(path, snapshot->unsaved);
+  const std::string unsaved = NoteOf(path, snapshot->unsaved);
+  const std::string drift = NoteOfDrift(engine.plan(), *snapshot);
+  return unsaved.empty() || drift.empty() ? unsaved + drift : unsaved + "; " + drift;
 }
 
 }  // namespace cgraph

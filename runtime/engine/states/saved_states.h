@@ -2,8 +2,8 @@
 // others, by this engine or by a later one. A tensor of the file is named as its state:
 // "stage[0].w". What a place's object of native code keeps is "stage[0].native object", u8[n]; no
 // declared state has a space in its name. Of copies of one variable, `net[0].w` and `net[1].w`, one
-// sets all, even where its place is not the plan's: a run may go on with more places or fewer. A
-// file can also have metadata, names and texts, which say where a run was.
+// sets those that the file lacks, even where its place is not the plan's: a run may go on with more
+// places or fewer. A file can also have metadata, names and texts, which say where a run was.
 #ifndef CGRAPH_RUNTIME_ENGINE_STATES_SAVED_STATES_H_
 #define CGRAPH_RUNTIME_ENGINE_STATES_SAVED_STATES_H_
 
@@ -36,7 +36,8 @@ void LeaveOutLoads(const std::string& path, plan::Plan& plan);
 Result<StatesMetadata> ReadStatesMetadata(const std::string& path);
 
 // Writes all states and objects, of one moment, into a file, whole or not at all. Returns a
-// sentence about the objects that it does not have; empty where there are none. kNotFound with the
+// sentence about objects that it does not have, and copies that are not equal; empty where there
+// are none. kNotFound with the
 // system's reason; else what Engine::TakeSnapshot() returns.
 Result<std::string> SaveStates(const std::string& path, Engine& engine,
                                const StatesMetadata& metadata = {});

@@ -92,22 +92,6 @@ Status StateStore::CheckBytes(size_t state, std::string_view name,
                 fmt::format("state `{}` was given {}", name, plan::kWrongBooleans));
 }
 
-// Checks two tensors of one variable. Where its copies are on devices of different kinds these have
-// rounded differently, and the first one counts.
-Status StateStore::CheckEqual(size_t variable, const Tensor& one, const Tensor& other) const {
-  if (one.bytes == other.bytes) return Status::Ok();
-  std::set<plan::DeviceKind> kinds;
-  for (const size_t copy : names_->CopiesOf(variable)) {
-    const uint32_t device = plan_->actors[names_->states()[copy].actor]->device;
-    kinds.insert(plan_->devices[device]->kind);
-  }
-  if (kinds.size() > 1) return Status::Ok();
-  return Status(StatusCode::kInvalid,
-                fmt::format("`{}` and `{}` are copies of one variable (`equal along`), and are "
-                            "given different values; give both the same, or one of them alone",
-                            one.name, other.name));
-}
-
 Status StateStore::CopyOut(size_t state, std::span<uint8_t> to) {
   const auto& [actor, entry, first] = names_->states()[state];
   return access_.CopyOut(actor, entry->offset, to);
@@ -187,12 +171,19 @@ Result<std::vector<std::string>> StateStore::RestoreSnapshot(
   return std::move(all->absent);
 }
 
-// Finds for each state and object the tensor that sets it, and which no tensor sets.
+// Finds for each state and object the tensor that sets it, and which no tensor sets. A copy without
+// a tensor of its own gets that of another copy.
 Result<StateStore::Restoring> StateStore::MatchTensors(std::span<const Tensor> tensors) {
+  struct Variable {
+    const Tensor* first = nullptr;
+    const Tensor* differing = nullptr;  // from the first one
+    bool elsewhere = false;             // has a tensor of a place that the plan lacks
+  };
   Restoring all;
   std::map<std::string_view, const Tensor*> given;
   for (const auto& tensor : tensors) given[tensor.name] = &tensor;
-  std::vector<const Tensor*> of_variable(states_.size(), nullptr);  // by its first copy
+  std::vector<Variable> variables(states_.size());  // by the first copy
+  std::vector<const Tensor*> own(states_.size(), nullptr);
   for (auto at = given.begin(); at != given.end();) {
     const auto& [name, tensor] = *at;
     const std::optional<size_t> state = names_->Find(name);
@@ -201,14 +192,25 @@ Result<StateStore::Restoring> StateStore::MatchTensors(std::span<const Tensor> t
       continue;
     }
     CGRAPH_RETURN_IF_ERROR(CheckBytes(*state, name, tensor->bytes));
-    const size_t variable = names_->states()[*state].first;
-    const Tensor*& found = of_variable[variable];
-    if (found == nullptr) found = tensor;
-    CGRAPH_RETURN_IF_ERROR(CheckEqual(variable, *found, *tensor));
+    Variable& variable = variables[names_->states()[*state].first];
+    if (variable.first == nullptr) variable.first = tensor;
+    if (variable.first->bytes != tensor->bytes) variable.differing = tensor;
+    if (states_[*state].name == name)
+      own[*state] = tensor;
+    else
+      variable.elsewhere = true;
     at = given.erase(at);
   }
   for (size_t s = 0; s < states_.size(); ++s) {
-    const Tensor* const tensor = of_variable[names_->states()[s].first];
+    const Variable& variable = variables[names_->states()[s].first];
+    if (variable.differing != nullptr && (own[s] == nullptr || variable.elsewhere)) {
+      return Status(StatusCode::kInvalid,
+                    fmt::format("`{}` and `{}` are copies of one variable (`equal along`) and have "
+                                "different values, of which one is to be at other places, too: "
+                                "leave one of them out",
+                                variable.first->name, variable.differing->name));
+    }
+    const Tensor* const tensor = own[s] == nullptr ? variable.first : own[s];
     if (tensor == nullptr)
       all.absent.push_back(states_[s].name);
     else

@@ -63,7 +63,6 @@ class StateStore {
   Status CheckWhole(const std::string& name) const;
   Result<size_t> Find(std::string_view name, uint64_t bytes) const;  // a state of the plan's own
   Status CheckBytes(size_t state, std::string_view name, std::span<const uint8_t> bytes) const;
-  Status CheckEqual(size_t variable, const Tensor& one, const Tensor& other) const;
   Status CopyOut(size_t state, std::span<uint8_t> to);
   Status CopyIn(size_t state, std::span<const uint8_t> from);
   Result<Restoring> MatchTensors(std::span<const Tensor> tensors);

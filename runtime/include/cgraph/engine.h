@@ -340,11 +340,11 @@ class Engine {
   // Waits, and fails, as above; kFailed where a library fails to save an object.
   Result<Snapshot> TakeSnapshot();
   // Sets all of these states and objects or none. Returns the names of the others, which keep their
-  // values. Of copies of one variable (`equal along`) one sets all, even one of a place that the
-  // plan lacks. As above, and: kInvalid where a tensor is none of the plan's states and objects, or
-  // of another size, copies are given different values, or an object cannot be restored; kFailed
-  // where a library refuses the bytes: then objects that were restored already are put back, and
-  // where that fails, too, the engine ends.
+  // values. Of copies of one variable (`equal along`) one sets those that have no tensor, even one
+  // of a place that the plan lacks. As above, and: kInvalid where a tensor is none of the plan's
+  // states and objects, or of another size, which of different copies counts is not known, or an
+  // object cannot be restored; kFailed where a library refuses the bytes: then objects that were
+  // restored already are put back, and where that fails, too, the engine ends.
   Result<std::vector<std::string>> RestoreSnapshot(std::span<const Snapshot::Tensor> tensors);
 
   // Returns kUnsupported inside a method that the engine calls, and inside what saves or restores
