@@ -164,6 +164,7 @@ void ElaborateProgram(ElaborationContext& elaboration) {
   CheckTopologies(elaboration.program, elaboration.options, elaboration.diagnostics);
   if (elaboration.diagnostics.has_errors()) return;
   WarnOfNeverUpdated(elaboration);
+  WarnOfCopiesTrainedApart(elaboration);
   CheckSchedules(elaboration);
   CheckUncalledMethods(elaboration.program, elaboration.options, elaboration.called,
                        elaboration.diagnostics);

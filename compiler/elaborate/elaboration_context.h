@@ -51,6 +51,12 @@ struct Backtrace {
   std::vector<Call> calls;
 };
 
+// SuspectedCopies: params of a gradient that look like copies of one variable; by pairs.
+struct SuspectedCopies {
+  Range range;
+  std::vector<std::pair<graph::StateId, graph::StateId>> pairs = {};
+};
+
 // CalledKinds: the kinds of a schedule that are called, over all graphs that use it.
 struct CalledKinds {
   int64_t graphs = 0;
@@ -90,7 +96,7 @@ struct ElaborationContext {
   std::set<graph::StateId>* named_params = nullptr;
   // By StateId, equal where what states begin with is; empty: nothing has asked yet.
   std::vector<std::string> beginnings;
-  std::map<graph::InstanceId, Range> updates;  // calls of optimizers in the graph so far
+  std::vector<SuspectedCopies> suspects;
   // Calls of objects in the graph so far that have keys of their own: see program::Effect.
   std::map<graph::InstanceId, int64_t> object_calls;
   std::set<graph::InstanceId> updated;         // by any graph

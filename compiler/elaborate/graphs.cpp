@@ -113,7 +113,6 @@ bool HasErrors(const ElaborationContext& elaboration, size_t errors) {
 
 // Forgets what is known of the ops of another graph.
 void BeginOps(ElaborationContext& elaboration) {
-  elaboration.updates.clear();
   elaboration.object_calls.clear();
 }
 
@@ -479,7 +478,6 @@ void ElaborateRepeating(ElaborationContext& elaboration, const program::Graph& s
   repeat.before_yields = frame.result.has_value();
   AddRow(elaboration, source, frame);
   if (loop.asks_first) repeat.before_done = AddDone(elaboration, loop, frame);
-  WarnOfCopiesUpdatedApart(elaboration);
 
   BeginOps(elaboration);
   GraphBuilder builder(elaboration.module, round, elaboration.budget);
@@ -497,7 +495,6 @@ void ElaborateRepeating(ElaborationContext& elaboration, const program::Graph& s
   repeat.outputs = round.outputs.size();
   repeat.done = AddDone(elaboration, loop, inside);
   carrier.CarryOn(inside);
-  WarnOfCopiesUpdatedApart(elaboration);
   if (failed()) return;
 
   if (!FinishGraph(elaboration, source, before, /*has_schedule=*/false)) return;
@@ -540,7 +537,6 @@ void ElaborateGraph(ElaborationContext& elaboration, program::GraphId id) {
   Range range = frame.result_range.valid() ? frame.result_range : source.range;
   if (source.signature.result.valid()) AddOutputs(elaboration, result, "", range);
   if (HasErrors(elaboration, errors)) return;
-  WarnOfCopiesUpdatedApart(elaboration);
   if (FinishGraph(elaboration, source, graph, /*has_schedule=*/true)) {
     ReportUnreadRows(elaboration, graph);
     elaboration.module.graphs.push_back(std::move(graph));

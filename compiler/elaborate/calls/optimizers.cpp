@@ -54,7 +54,6 @@ class Update {
     MethodScope scope{MakeCall(elaboration_, id_, program::kUpdateMethod,
                                elaboration_.module.instances[id_].device, range_)};
     scope.first_node = TapeSize(elaboration_);
-    elaboration_.updates.emplace(id_, range_);
     elaboration_.updated.insert(id_);
     llvm::SaveAndRestore<MethodScope*> inside(elaboration_.method, &scope);
     for (size_t i = 0; i < layouts.size(); ++i) {

@@ -272,7 +272,7 @@ Value EvaluateGrad(ElaborationContext& elaboration, const program::CallBuiltin& 
   if (elaboration.method != nullptr) {
     if (!CheckWholeVariables(elaboration, found, call->of_range)) return Value();
   } else {
-    WarnOfUndeclaredCopies(elaboration, found, context.range);
+    FindUndeclaredCopies(elaboration, found, context.range);
     OpMaker maker(elaboration, context.range);
     if (!SumCopies(elaboration, maker, found)) return Value();
   }

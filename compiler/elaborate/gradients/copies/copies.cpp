@@ -51,22 +51,6 @@ StateId ParamOf(const ElaborationContext& elaboration, ValueId id) {
   return IsParam(elaboration, id) ? elaboration.builder->value(id).state : StateId();
 }
 
-// Returns whether native code has a part in a value: nobody knows what that gives.
-bool IsOfNativeCode(const graph::Graph& graph, ValueId id) {
-  std::set<ValueId> seen;
-  std::vector<ValueId> open = {id};
-  while (!open.empty()) {
-    const ValueId root = graph::RootOf(graph, open.back());
-    open.pop_back();
-    const graph::OpId producer = graph.values[root].producer;
-    if (!producer.valid() || !seen.insert(root).second) continue;
-    const graph::Op& op = graph.ops[producer];
-    if (op.effect) return true;
-    for (const graph::Use& use : op.operands) open.push_back(use.value);
-  }
-  return false;
-}
-
 // Returns for each state a text that is equal where what it begins with is.
 const std::vector<std::string>& BeginningsOf(ElaborationContext& elaboration) {
   if (elaboration.beginnings.empty()) {
@@ -293,7 +277,7 @@ class CopySummer {
 class CopyFinder {
  public:
   CopyFinder(ElaborationContext& elaboration, const FoundGradients& found, Range range)
-      : elaboration_(elaboration), range_(range) {
+      : elaboration_(elaboration), suspects_{range, {}} {
     for (const auto& [param, gradient] : found) {
       const StateId state = ParamOf(elaboration, param);
       if (state.valid()) params_.insert(state);
@@ -305,7 +289,7 @@ class CopyFinder {
     begins_ = BeginningsOf(elaboration_);
     FindByReaders();
     FindByBeginnings();
-    Warn();
+    if (!suspects_.pairs.empty()) elaboration_.suspects.push_back(std::move(suspects_));
   }
 
  private:
@@ -368,46 +352,165 @@ class CopyFinder {
     if (first.device == second.device || name != other.name) return;
     if (!one.copies.empty() && one.copies == other.copies) return;
     if (!reported_.insert({DetailsOf(elaboration_, a).actor, name}).second) return;
-    const std::string index = Differing(a, b);
-    suspects_.push_back(fmt::format("`{}` of {} and of {}{}", name, first.name, second.name,
-                                    index.empty() ? "" : " (equal along " + index + ")"));
-  }
-
-  // Warns of all at once: a gradient has one warning of a kind.
-  void Warn() {
-    constexpr size_t kMost = 4;
-    if (suspects_.empty()) return;
-    const size_t shown = std::min(suspects_.size(), kMost);
-    std::string list =
-        fmt::format("{}", fmt::join(suspects_.begin(), suspects_.begin() + shown, ", "));
-    if (suspects_.size() > shown) list += fmt::format(" and {} more", suspects_.size() - shown);
-    Report(
-        elaboration_, Code::kW0507, range_,
-        fmt::format("{} are copies of one variable, and are trained apart; `equal along` declares "
-                    "what is a copy",
-                    list));
-  }
-
-  // Returns the index in which two places of one array differ; empty where there is no one.
-  std::string Differing(StateId a, StateId b) const {
-    const InstanceDetails &first = DetailsOf(elaboration_, a), &second = DetailsOf(elaboration_, b);
-    if (first.place != second.place) return "";
-    std::string differing;
-    for (size_t i = 0; i < first.indices.size(); ++i) {
-      if (first.indices[i].second == second.indices[i].second) continue;
-      if (!differing.empty()) return "";
-      differing = first.indices[i].first;
-    }
-    return differing;
+    suspects_.pairs.push_back({a, b});
   }
 
   ElaborationContext& elaboration_;
-  const Range range_;
   std::set<StateId> params_;
   std::vector<std::string> begins_;  // by StateId: equal where the initial values are
   std::set<std::pair<program::ActorId, std::string>> reported_;
-  std::vector<std::string> suspects_;
+  SuspectedCopies suspects_;
 };
+
+// Returns the index in which two places of one array differ; empty where there is no one.
+std::string DifferingIndex(const ElaborationContext& elaboration, StateId a, StateId b) {
+  const InstanceDetails &first = DetailsOf(elaboration, a), &second = DetailsOf(elaboration, b);
+  if (first.place != second.place) return "";
+  std::string differing;
+  for (size_t i = 0; i < first.indices.size(); ++i) {
+    if (first.indices[i].second == second.indices[i].second) continue;
+    if (!differing.empty()) return "";
+    differing = first.indices[i].first;
+  }
+  return differing;
+}
+
+// GraphEnds: what states hold when a graph ends, by StateId.
+struct GraphEnds {
+  std::vector<ValueId> written;   // invalid: it keeps its value
+  std::vector<uint32_t> numbers;  // of states that are written; equal where what they hold is
+
+  bool Writes(StateId state) const { return written[state.index].valid(); }
+  bool Same(StateId a, StateId b) const {
+    return Writes(a) == Writes(b) && (!Writes(a) || numbers[a.index] == numbers[b.index]);
+  }
+};
+
+// Fills `written`; returns whether the graph writes a state that has copies.
+bool FindWritten(const graph::Module& module, const graph::Graph& graph, GraphEnds& ends) {
+  ends = {std::vector<ValueId>(module.states.size()), std::vector<uint32_t>(module.states.size())};
+  bool any = false;
+  for (ValueId id : graph.values.Ids()) {
+    const graph::Value& value = graph.values[id];
+    const bool holds = value.storage == graph::Value::kState && value.producer.valid() &&
+                       !value.base.valid();
+    if (!holds) continue;
+    ends.written[value.state.index] = id;
+    any |= !module.states[value.state].copies.empty();
+  }
+  return any;
+}
+
+// Returns for each state a text that is equal where states may be equal whenever a graph begins:
+// they have one name at places of one actor, and begin alike. Declared copies have one text.
+std::vector<std::string> BeginningClasses(ElaborationContext& elaboration,
+                                          const std::vector<StateId>& stands_for) {
+  const std::vector<std::string>& begins = BeginningsOf(elaboration);
+  std::vector<std::string> texts;
+  for (StateId id : elaboration.module.states.Ids()) {
+    const InstanceDetails& details = DetailsOf(elaboration, id);
+    const bool is_object = details.object == id;  // it begins with a number of its own
+    texts.push_back(fmt::format("{}.{} {}", details.actor.index, elaboration.module.states[id].name,
+                                is_object ? "" : begins[stands_for[id.index].index]));
+  }
+  return texts;
+}
+
+// Finds what states hold at the end of each graph, by refinement: those that begin alike are taken
+// for equal, then those are told apart that a graph leaves with different values, until none is
+// left. A momentum that each place has for itself stays equal so where the gradients are equal.
+// Nothing where no graph writes a copy, and nothing is suspected to be one.
+std::vector<GraphEnds> FindGraphEnds(ElaborationContext& elaboration) {
+  constexpr int kMostRounds = 8;  // then too many are taken for equal, and nobody is warned
+  const graph::Module& module = elaboration.module;
+  std::vector<GraphEnds> ends(module.graphs.size());
+  bool asked = !elaboration.suspects.empty();
+  for (size_t g = 0; g < ends.size(); ++g) asked |= FindWritten(module, module.graphs[g], ends[g]);
+  if (!asked) return {};
+  std::map<Variable, StateId> first;
+  std::vector<StateId> stands_for;  // by StateId: declared copies are never told apart
+  for (StateId id : module.states.Ids()) {
+    const graph::State& state = module.states[id];
+    stands_for.push_back(state.copies.empty()
+                             ? id
+                             : first.try_emplace(VariableOf(state), id).first->second);
+  }
+  std::vector<std::string> texts = BeginningClasses(elaboration, stands_for);
+  size_t count = 0;
+  for (int round = 0; round < kMostRounds; ++round) {
+    std::vector<std::string> keys = texts;
+    for (size_t g = 0; g < ends.size(); ++g) {
+      const graph::Graph& graph = module.graphs[g];
+      elaboration.budget.Charge(graph.ops.size() + module.states.size());
+      const ValueNumbers numbers(graph, &texts);
+      for (StateId id : module.states.Ids()) {
+        const bool writes = ends[g].Writes(id);
+        if (writes) ends[g].numbers[id.index] = numbers[ends[g].written[id.index]];
+        keys[id.index] += writes ? fmt::format(" {}", ends[g].numbers[id.index]) : " -";
+      }
+    }
+    std::map<std::string, size_t> classes;
+    for (StateId id : module.states.Ids()) {
+      const std::string& key = keys[stands_for[id.index].index];
+      texts[id.index] = std::to_string(classes.try_emplace(key, classes.size()).first->second);
+    }
+    if (classes.size() == count) break;
+    count = classes.size();
+  }
+  return ends;
+}
+
+// Warns where a graph leaves declared copies with different values.
+void WarnOfDeclared(ElaborationContext& elaboration, const graph::Graph& graph,
+                    const GraphEnds& ends) {
+  const graph::Module& module = elaboration.module;
+  for (const auto& [variable, states] : DeclaredCopies(module)) {
+    const auto one = llvm::find_if(states, [&](StateId state) { return ends.Writes(state); });
+    if (one == states.end()) continue;
+    const auto other =
+        llvm::find_if_not(states, [&](StateId state) { return ends.Same(*one, state); });
+    if (other == states.end()) continue;
+    const bool alone = !ends.Writes(*other);
+    const StateId at = alone ? *one : *other;
+    Report(elaboration, Code::kW0509,
+           graph.ops[graph.values[ends.written[at.index]].producer].range,
+           fmt::format("`{}.{}` and `{}.{}` are copies of one variable, and the graph {}: they "
+                       "drift apart; {}",
+                       InstanceOf(elaboration, *one).name, module.states[*one].name,
+                       InstanceOf(elaboration, *other).name, module.states[*other].name,
+                       alone ? "updates the first alone" : "gives each a value of its own",
+                       DetailsOf(elaboration, at).training
+                           ? "update_all() updates all places alike"
+                           : "set all of them, to the same value"));
+    return;
+  }
+}
+
+// Warns of all suspects of a gradient at once, but for those to which graphs give one value.
+void WarnOfSuspects(ElaborationContext& elaboration, const std::vector<GraphEnds>& ends) {
+  constexpr size_t kMost = 4;
+  for (const SuspectedCopies& suspects : elaboration.suspects) {
+    std::vector<std::string> texts;
+    std::set<std::string> along;
+    for (const auto& [a, b] : suspects.pairs) {
+      const auto writes = [&](const GraphEnds& graph) { return graph.Writes(a); };
+      const auto same = [&](const GraphEnds& graph) { return graph.Same(a, b); };
+      if (llvm::any_of(ends, writes) && llvm::all_of(ends, same)) continue;
+      texts.push_back(fmt::format("`{}` of {} and of {}", elaboration.module.states[a].name,
+                                  InstanceOf(elaboration, a).name,
+                                  InstanceOf(elaboration, b).name));
+      along.insert(DifferingIndex(elaboration, a, b));
+    }
+    if (texts.empty()) continue;
+    const size_t shown = std::min(texts.size(), kMost);
+    std::string list = fmt::format("{}", fmt::join(texts.begin(), texts.begin() + shown, ", "));
+    if (texts.size() > shown) list += fmt::format(" and {} more", texts.size() - shown);
+    Report(elaboration, Code::kW0507, suspects.range,
+           fmt::format("{} look like copies of one variable, and are trained apart; `equal along{}` "
+                       "declares copies (parts of one tensor need nothing)",
+                       list, along.size() == 1 && *along.begin() != "" ? " " + *along.begin() : ""));
+  }
+}
 
 }  // namespace
 
@@ -468,56 +571,12 @@ ValueNumbers NumberValues(ElaborationContext& elaboration) {
   return ValueNumbers(elaboration.builder->graph(), &begins);
 }
 
-void WarnOfCopiesUpdatedApart(ElaborationContext& elaboration) {
-  const graph::Module& module = elaboration.module;
-  const graph::Graph& graph = elaboration.builder->graph();
-  std::vector<ValueId> written(module.states.size());  // what states hold in the end
-  bool any = false;
-  for (ValueId id : graph.values.Ids()) {
-    const graph::Value& value = graph.values[id];
-    if (value.storage != graph::Value::kState || !value.producer.valid() || value.base.valid()) {
-      continue;
-    }
-    written[value.state.index] = id;
-    any |= !module.states[value.state].copies.empty();
+void WarnOfCopiesTrainedApart(ElaborationContext& elaboration) {
+  const std::vector<GraphEnds> ends = FindGraphEnds(elaboration);
+  for (size_t g = 0; g < ends.size(); ++g) {
+    WarnOfDeclared(elaboration, elaboration.module.graphs[g], ends[g]);
   }
-  if (!any) return;
-  // Copies begin equal.
-  std::vector<std::string> begins(module.states.size());
-  for (StateId id : module.states.Ids()) {
-    const graph::State& state = module.states[id];
-    begins[id.index] = state.copies.empty() ? fmt::format("{}", id.index)
-                                            : fmt::format("{}.{}", state.copies, state.name);
-  }
-  elaboration.budget.Charge(graph.ops.size());
-  const ValueNumbers numbers(graph, &begins);
-  for (const auto& [variable, states] : DeclaredCopies(module)) {
-    const auto is_written = [&](StateId state) { return written[state.index].valid(); };
-    const auto one = llvm::find_if(states, is_written);
-    if (one == states.end()) continue;
-    const auto other = llvm::find_if(states, [&](StateId state) {
-      return !is_written(state) ||
-             numbers[written[state.index]] != numbers[written[one->index]];
-    });
-    if (other == states.end()) continue;
-    const bool alone = !is_written(*other);
-    if (!alone && IsOfNativeCode(graph, written[other->index])) continue;
-    const StateId at = alone ? *one : *other;
-    const auto update = elaboration.updates.find(module.states[at].instance);
-    Report(elaboration, Code::kW0509,
-           update != elaboration.updates.end()
-               ? update->second
-               : graph.ops[graph.values[written[at.index]].producer].range,
-           fmt::format("`{}.{}` and `{}.{}` are copies of one variable, and the graph {}: they "
-                       "drift apart; {}",
-                       InstanceOf(elaboration, *one).name, module.states[*one].name,
-                       InstanceOf(elaboration, *other).name, module.states[*other].name,
-                       alone ? "updates the first alone" : "gives each a value of its own",
-                       DetailsOf(elaboration, at).training
-                           ? "update_all() updates all places alike"
-                           : "set all of them, to the same value"));
-    return;
-  }
+  WarnOfSuspects(elaboration, ends);
 }
 
 bool CheckWholeVariables(ElaborationContext& elaboration, const FoundGradients& found,
@@ -542,8 +601,8 @@ bool SumCopies(ElaborationContext& elaboration, OpMaker& maker, FoundGradients& 
   return CopySummer(elaboration, maker, found).Run();
 }
 
-void WarnOfUndeclaredCopies(ElaborationContext& elaboration, const FoundGradients& found,
-                            Range range) {
+void FindUndeclaredCopies(ElaborationContext& elaboration, const FoundGradients& found,
+                          Range range) {
   CopyFinder(elaboration, found, range).Run();
 }
 

@@ -22,9 +22,9 @@ bool SumCopies(ElaborationContext& elaboration, OpMaker& maker, FoundGradients& 
 // have a part of its gradient.
 bool CheckWholeVariables(ElaborationContext& elaboration, const FoundGradients& found, Range range);
 
-// Warns of params that are copies of one variable and are trained apart (W0507).
-void WarnOfUndeclaredCopies(ElaborationContext& elaboration, const FoundGradients& found,
-                            Range range);
+// Notes in `suspects` the params that look like copies of one variable and are not declared so.
+void FindUndeclaredCopies(ElaborationContext& elaboration, const FoundGradients& found,
+                          Range range);
 
 // Notes which variable a gradient is of, if that has copies. `call` tells calls of `grad` apart.
 void NoteVariable(ElaborationContext& elaboration, graph::ValueId gradient, graph::ValueId of,
@@ -33,8 +33,9 @@ void NoteVariable(ElaborationContext& elaboration, graph::ValueId gradient, grap
 // Returns the numbers of the graph's values so far, for which states hold what they begin with.
 ValueNumbers NumberValues(ElaborationContext& elaboration);
 
-// Warns where a graph updates some copies of a param and not the others (W0509).
-void WarnOfCopiesUpdatedApart(ElaborationContext& elaboration);
+// Warns where graphs leave copies of a param with different values (W0509), and of suspects that they
+// train apart (W0507).
+void WarnOfCopiesTrainedApart(ElaborationContext& elaboration);
 
 // Gives each param that has copies, and the optimizer's slots of it, the name of the places of all.
 void NameCopies(ElaborationContext& elaboration);

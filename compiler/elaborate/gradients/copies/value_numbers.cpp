@@ -1,6 +1,7 @@
 #include "compiler/elaborate/gradients/copies/value_numbers.h"
 
 #include "compiler/base/kernels.h"
+#include "llvm/ADT/STLExtras.h"
 
 namespace cgraph::elaborate {
 
@@ -27,6 +28,12 @@ void Append(std::string& key, const graph::Type& type) {
 // Appends what an op computes, but for its operands.
 void Append(std::string& key, const graph::Op& op) {
   Append(key, op.kernel);
+  if (op.collective) {
+    Append(key, static_cast<int64_t>(op.collective->kind));
+    Append(key, op.collective->reduction ? static_cast<int64_t>(*op.collective->reduction) : -1);
+    Append(key, static_cast<int64_t>(op.collective->root));
+    Append(key, static_cast<int64_t>(op.collective->participants.size()));
+  }
   for (const graph::Attribute& attribute : op.attributes) {
     Append(key, attribute.name);
     Append(key, static_cast<int64_t>(attribute.value.index()));
@@ -49,7 +56,7 @@ void Append(std::string& key, const graph::Op& op) {
 }  // namespace
 
 ValueNumbers::ValueNumbers(const graph::Graph& graph, const std::vector<std::string>* states)
-    : graph_(graph), numbers_(graph.values.size()) {
+    : graph_(graph), starts_(states == nullptr), numbers_(graph.values.size()) {
   for (ValueId id : graph.values.Ids()) {
     const graph::Value& value = graph.values[id];
     if (!value.producer.valid() && !value.base.valid()) NumberLeaf(id, states);
@@ -97,12 +104,16 @@ void ValueNumbers::NumberResults(OpId id) {
     return;
   }
   std::string key;
-  if (op.collective || op.effect) {
+  if (op.effect && starts_) {
     key = "once";
     Append(key, static_cast<int64_t>(id.index));
   } else {
     Append(key, op);
-    for (const graph::Use& use : op.operands) Append(key, numbers_[use.value.index]);
+    std::vector<uint32_t> operands;
+    for (const graph::Use& use : op.operands) operands.push_back(numbers_[use.value.index]);
+    const bool commutes = !op.collective && (op.kernel == "add" || op.kernel == "multiply");
+    if (commutes) llvm::sort(operands);
+    for (const uint32_t number : operands) Append(key, number);
   }
   const bool same = op.collective && (op.collective->kind == CollectiveKind::kAllReduce ||
                                       op.collective->kind == CollectiveKind::kAllGather);

@@ -1,5 +1,6 @@
 // ValueNumbers: numbers that are equal where values of a graph must be equal: ops of equal operands
-// make equal results, and an all_reduce gives every participant the same.
+// make equal results, and an all_reduce gives every participant the same. Native code is taken for
+// a function of its operands, but in the start graph, where nothing says that it is one.
 #ifndef CGRAPH_COMPILER_ELABORATE_GRADIENTS_COPIES_VALUE_NUMBERS_H_
 #define CGRAPH_COMPILER_ELABORATE_GRADIENTS_COPIES_VALUE_NUMBERS_H_
 
@@ -29,6 +30,7 @@ class ValueNumbers {
   uint32_t Intern(const std::string& key);
 
   const graph::Graph& graph_;
+  const bool starts_;              // it is the start graph
   std::vector<uint32_t> numbers_;  // by ValueId
   std::map<std::string, uint32_t> interned_;
 };
