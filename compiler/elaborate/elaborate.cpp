@@ -145,11 +145,14 @@ void WarnOfNeverUpdated(ElaborationContext& elaboration) {
     const bool is_copy = !elaboration.program.places[details.place].along.empty();
     if (is_copy && updated.count(details.place) != 0) continue;
     if (!reported.insert(details.place).second) continue;  // once for an array
-    const std::string& name = elaboration.module.instances[id].name;
-    Report(elaboration, Code::kW0510, elaboration.program.places[details.place].trained->range,
-           fmt::format("no graph updates `{0}`, which is `trained by` an optimizer; "
-                       "{0}.update(grad(loss, of: {0}), rate: r) does",
-                       name));
+    const program::Place& place = elaboration.program.places[details.place];
+    Report(elaboration, Code::kW0510, place.trained->range,
+           fmt::format("no graph updates `{0}`, which is `trained by` an optimizer; {1}grad(loss, "
+                       "of: {2}), rate: r) does",
+                       elaboration.module.instances[id].name,
+                       details.indices.empty() ? place.name + ".update("
+                                               : fmt::format("update_all({}, ", place.name),
+                       place.name));
   }
 }
 

@@ -322,6 +322,28 @@ std::vector<graph::ValueId> Alone(ElaborationContext& elaboration, const Traits&
   return values;
 }
 
+// Warns of a sum of gradients of one variable, of which `grad` has made each the sum already.
+void WarnOfSummedTwice(ElaborationContext& elaboration, const CollectiveCall& call,
+                       const Participants& found) {
+  if (elaboration.tape == nullptr || call.reduction != Reduction::kSum) return;
+  const auto& variables = elaboration.tape->variables;
+  for (size_t t = 0; t < found.tensors[0].size(); ++t) {
+    const auto first = variables.find(found.tensors[0][t].value);
+    const bool are_copies =
+        first != variables.end() && llvm::all_of(found.tensors, [&](const auto& tensors) {
+          const auto other = variables.find(tensors[t].value);
+          return other != variables.end() && other->second == first->second;
+        });
+    if (!are_copies) continue;
+    Report(elaboration, Code::kW0514, call.range,
+           fmt::format("these are the gradients of one variable, whose copies are declared `equal "
+                       "along` an index, so `grad` has given each the sum over all {0}; `{1}` adds "
+                       "them once more, which is {0} times as much: leave it out",
+                       found.devices.size(), TraitsOf(call.kind).name));
+    return;
+  }
+}
+
 }  // namespace
 
 std::optional<graph::OpId> EmitCollective(ElaborationContext& elaboration,
@@ -376,6 +398,7 @@ Value CallCollective(ElaborationContext& elaboration, const program::CallCollect
     return ResultsOf(elaboration, context.range, traits, found,
                      Alone(elaboration, traits, found, context.range));
   }
+  WarnOfSummedTwice(elaboration, call, found);
   if (!PutPartsInFront(elaboration, call, *axes, found)) return Value();
   const std::optional<graph::OpId> id = EmitCollective(elaboration, call, found);
   if (!id) return Value();

@@ -138,9 +138,10 @@ class CopySummer {
       if (asked) continue;
       Report(elaboration_, Code::kE0906, maker_.range(),
              fmt::format("`{0}.{2}` and `{1}.{2}` are copies of one variable, and `of:` has the "
-                         "first and not the other",
+                         "first and not the other: write `of: {3}`, and take one of the result",
                          InstanceOf(elaboration_, first).name, InstanceOf(elaboration_, other).name,
-                         elaboration_.module.states[other].name));
+                         elaboration_.module.states[other].name,
+                         elaboration_.program.places[DetailsOf(elaboration_, other).place].name));
       return false;
     }
     return true;
