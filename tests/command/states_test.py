@@ -226,8 +226,8 @@ def copies(runs):
 
     def save(count, name, *flags, executions=2, quiet=True):
         path = runs.folder / f"{name}.safetensors"
-        done = runs.run(*["-q"] * quiet, "-n", str(executions), "--save-state", path, *flags, x=(1, 2),
-                        plan=f"copies{count}")
+        done = runs.run(*["-q"] * quiet, "-n", str(executions), "--save-state", path, *flags,
+                        x=(1, 2), plan=f"copies{count}")
         expect(done.returncode == 0, done.stderr)
         return path, read(path), done.stderr
 

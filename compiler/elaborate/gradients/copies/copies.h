@@ -11,6 +11,20 @@
 
 namespace cgraph::elaborate {
 
+// Variable: what several states are copies of, by State::copies and their name.
+using Variable = std::pair<std::string, std::string>;
+inline Variable VariableOf(const graph::State& state) { return {state.copies, state.name}; }
+
+// The declared copies of each variable, params and the optimizer's slots of them.
+using Copies = std::map<Variable, std::vector<graph::StateId>>;
+Copies DeclaredCopies(const graph::Module& module);
+
+const graph::Instance& InstanceOf(const ElaborationContext& elaboration, graph::StateId state);
+const InstanceDetails& DetailsOf(const ElaborationContext& elaboration, graph::StateId state);
+
+// Returns for each state a text that is equal where what it begins with is.
+const std::vector<std::string>& BeginningsOf(ElaborationContext& elaboration);
+
 // Gradients by the value that they are of; nothing where the loss does not depend on it.
 using FoundGradients = std::map<graph::ValueId, std::optional<Tensor>>;
 
@@ -33,8 +47,8 @@ void NoteVariable(ElaborationContext& elaboration, graph::ValueId gradient, grap
 // Returns the numbers of the graph's values so far, for which states hold what they begin with.
 ValueNumbers NumberValues(ElaborationContext& elaboration);
 
-// Warns where graphs leave copies of a param with different values (W0509), and of suspects that they
-// train apart (W0507).
+// Warns where graphs leave copies of a param with different values (W0509), and of suspects that
+// they train apart (W0507).
 void WarnOfCopiesTrainedApart(ElaborationContext& elaboration);
 
 // Gives each param that has copies, and the optimizer's slots of it, the name of the places of all.
