@@ -107,7 +107,7 @@ std::vector<GraphEnds> FindGraphEnds(ElaborationContext& elaboration) {
         state.copies.empty() ? id : first.try_emplace(VariableOf(state), id).first->second);
   }
   std::vector<std::string> texts = BeginningClasses(elaboration, stands_for);
-  size_t count = 0;
+  size_t count = std::set<std::string>(texts.begin(), texts.end()).size();
   for (int round = 0; round < kMostRounds; ++round) {
     std::vector<std::string> keys = texts;
     for (size_t g = 0; g < ends.size(); ++g) {
