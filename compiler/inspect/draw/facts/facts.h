@@ -47,10 +47,11 @@ std::map<double, std::string> ShadesOf(const plan::Plan& plan, const plan::Graph
 // Which micro-batch an operation works for: the part of the graph's inputs on which its data
 // depends.
 //
-// A pipeline cuts an input into equal rows, x[0], x[1], ..., or takes a list of inputs, xs[0],
-// xs[1], ...; what is computed of part k, forwards or backwards, is of micro-batch k. State is not
-// followed: a weight belongs to all of them. Parts are micro-batches only where one method of one
-// actor is called for several of them; where each part has actors of its own they are shards.
+// A pipeline cuts an input into equal rows, x[0], x[1], ..., or by `split`, or takes a list of
+// inputs, xs[0], xs[1], ...; what is computed of part k, forwards or backwards, is of micro-batch k.
+// State is not followed: a weight belongs to all of them. Parts are micro-batches only where one
+// method of one actor is called for several of them; where each part has actors of its own they are
+// shards.
 //
 // By instruction; kNone for what depends on no part or on several, and everywhere in a graph
 // without micro-batches.

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "compiler/base/byte_intervals.h"
+#include "compiler/base/kernels.h"
 #include "runtime/plan/graph_index.h"
 
 namespace cgraph {
@@ -54,7 +55,7 @@ uint32_t ElementOf(const std::string& name) {
 class MicroBatchFinder {
  public:
   MicroBatchFinder(const plan::Plan& plan, const plan::Graph& graph)
-      : graph_(graph), index_(plan, graph), sources_(graph.buffers.size()),
+      : plan_(plan), graph_(graph), index_(plan, graph), sources_(graph.buffers.size()),
         found_(graph.instructions.size()) {}
 
   std::vector<uint32_t> Find() {
@@ -100,6 +101,13 @@ class MicroBatchFinder {
     std::map<uint32_t, size_t> received;  // by transfer: how many of its values
     for (uint32_t i : instructions) {
       const plan::Instruction& at = graph_.instructions[i];
+      if (SplitsInput(i)) {
+        const uint32_t first = at.first() + at.inputs();
+        for (uint32_t k = 0; k < at.outputs(); ++k) {
+          Write(graph_.operands[first + k], PartSource(k));
+        }
+        continue;  // the call itself works for all parts
+      }
       const Source copied = at.kind() == plan::Kind::copy && at.inputs() == 1
                                 ? Read(graph_.operands[at.first()])
                                 : found_[i];
@@ -115,6 +123,16 @@ class MicroBatchFinder {
         found_[i] = Combined(found_[i], source);
       });
     }
+  }
+
+  // Returns whether a call outside of methods cuts a whole input into equal parts. What a method
+  // splits, such as queries, keys and values, are no micro-batches.
+  bool SplitsInput(uint32_t i) const {
+    const plan::Instruction& at = graph_.instructions[i];
+    if (at.kind() != plan::Kind::call || found_[i].kind != Source::kInput) return false;
+    const bool in_method =
+        at.call() != plan::kNone && graph_.calls[at.call()].place() != plan::kNone;
+    return !in_method && plan_.kernels[at.subject()]->name == kSplitKernel;
   }
 
   // Returns the source of the next value that a transfer brings: they come in the order in which
@@ -206,6 +224,7 @@ class MicroBatchFinder {
     return numbers;
   }
 
+  const plan::Plan& plan_;
   const plan::Graph& graph_;
   const plan::GraphIndex index_;
   std::vector<ByteIntervals<Source>> sources_;  // by buffer
