@@ -620,7 +620,7 @@ def usage(cgc):
     for status, words, line in [
             (2, "name a command: compile, check", ""),
             (2, "`cgc check g.cgraph`", "g.cgraph"), (2, "did you mean `check`?", "chekc g.cgraph"),
-            (2, "name a FILE", "check"), (2, "name one FILE", "compile g.cgraph g.cgraph"),
+            (2, "name a FILE", "check"), (2, "FILE is given 2 times", "compile g.cgraph g.cgraph"),
             (2, "there is no flag `--inflght`", "check g.cgraph --inflght 2"),
             (2, "--inflight 0: expected a number from 1 to 1024", "check g.cgraph --inflight 0"),
             (2, "--workers 0: expected a number from 1 to 1024", "simulate g.cgraph --workers 0"),
