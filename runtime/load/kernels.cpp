@@ -1,10 +1,12 @@
 #include "runtime/load/kernels.h"
 
 #include <algorithm>
+#include <set>
 
 #include <fmt/format.h>
 
 #include "runtime/base/kinds/native.h"
+#include "runtime/base/text.h"
 #include "runtime/plan/kinds.h"
 #include "runtime/plan/print.h"
 
@@ -82,7 +84,13 @@ Result<device::Executable*> Kernels::For(const plan::Graph& graph, uint32_t inst
     return Status(StatusCode::kInvalid, "objects of native code are made by the start graph alone");
   }
   auto made = Make(at, device, place, types);
-  if (!made.ok()) return OfCall(graph, at, made.status());
+  if (!made.ok()) {
+    Status status = made.status();
+    if (at.kind() == plan::Kind::load) {
+      status = Status(status.code(), status.message() + AlsoLoadedBy(graph, at));
+    }
+    return OfCall(graph, at, status);
+  }
   return Keep(std::move(made), key);
 }
 
@@ -93,6 +101,30 @@ Status Kernels::OfCall(const plan::Graph& graph, const plan::Instruction& at,
   return Status(status.code(),
                 fmt::format("{}{}: {}", plan::CallName(*plan_, graph, at.call()),
                             site.empty() ? "" : " (" + site + ")", status.message()));
+}
+
+std::string Kernels::AlsoLoadedBy(const plan::Graph& graph, const plan::Instruction& load) {
+  const plan::WeightFile& slice = *plan_->weights[load.subject()];
+  const bool has_file = weights_.Open(slice).ok();
+  std::set<uint32_t> calls;
+  for (const plan::Instruction& at : graph.instructions) {
+    if (at.kind() != plan::Kind::load || at.call() == plan::kNone || at.call() == load.call()) {
+      continue;
+    }
+    const plan::WeightFile& other = *plan_->weights[at.subject()];
+    if (other.name != slice.name || (has_file && other.tensor != slice.tensor)) continue;
+    // Of a checkpoint in several files one may be there.
+    if (has_file || !weights_.Open(other).ok()) calls.insert(at.call());
+  }
+  if (calls.empty()) return "";
+  const std::string site = plan::SiteText(*plan_, graph.calls[*calls.begin()].site());
+  return fmt::format("; {}{} is also loaded by {}{}{}",
+                     has_file ? fmt::format("`{}` of ", slice.tensor) : "", slice.name,
+                     plan::CallName(*plan_, graph, *calls.begin()),
+                     site.empty() ? "" : " (" + site + ")",
+                     calls.size() == 1
+                         ? ""
+                         : " and " + Counted(calls.size() - 1, "other state"));
 }
 
 Result<std::unique_ptr<device::Executable>> Kernels::Make(

@@ -58,6 +58,9 @@ class Kernels {
 
   // Returns the error with the name and source position of its call before the message.
   Status OfCall(const plan::Graph& graph, const plan::Instruction& at, const Status& status) const;
+  // Names the other states whose loads fail as this one does, for want of the file or of its
+  // tensor: "; w.safetensors is also loaded by b.state w"; none: empty.
+  std::string AlsoLoadedBy(const plan::Graph& graph, const plan::Instruction& load);
   Status ImportModules(const plan::Graph& graph, plan::Range program);
   // `place`: of the call, as "stage[2]"; none: empty.
   Result<std::unique_ptr<device::Executable>> Make(const plan::Instruction& at, uint32_t device,

@@ -567,6 +567,14 @@ def sources(run):
         source.write_text(whole.replace("  method", f"  {more}\n  method").replace("{ return w",
                                                                                   "{ return w + v"))
         says(run("sub/weights.cgraph", *kept, status=3)[1], "cannot read ./w.safetensors")
+        says(run("sub/weights.cgraph", "--weights", ".", status=3)[1], "a.state w (",
+             "; w.safetensors is also loaded by a.state v (sub/weights.cgraph:3:")
+    source.write_text(whole.replace('"w")', '"W")') +
+                      "place b[i in 0..2] = A() on cpu[i]\n"
+                      "graph more() -> (f32[2], f32[2]) { return (b[0].get(), b[1].get()) }\n")
+    says(run("sub/weights.cgraph", "--call", "g", status=1)[1],
+         "; `W` of w.safetensors is also loaded by b[0].state w (sub/weights.cgraph:2:19) and 1 "
+         "other state")
     source.write_text(whole.replace('"w")', '"W")'))
     says(run("sub/weights.cgraph", status=1)[1], "a.state w (sub/weights.cgraph:2:19): ",
          "has no tensor `W` (did you mean `w`?)")
