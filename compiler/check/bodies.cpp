@@ -172,7 +172,8 @@ void PlaceBody(Checker& checker, PlaceId id) {
   for (size_t i = 0; i < decl->indices.size(); ++i) {
     const syntax::Index& written = decl->indices[i];
     ExprId range = ResolveIndexRange(scope, written.range);
-    LocalId local = DeclareLocal(scope, written.name, StaticType::Of(StaticType::kInt), false);
+    LocalId local =
+        DeclareLocal(scope, written.name, StaticType::Of(StaticType::kInt), LocalKind::kFixed);
     place.indices[i] = {written.name.text, local, range};
   }
   const syntax::Expr& actor = module->file.exprs[decl->actor];

@@ -98,8 +98,8 @@ Value Visit(Scope& scope, const syntax::Comprehension& node, Range range) {
     row.list = list.id;
     row.tuple_pattern = clause.tuple_pattern;
     row.pattern = DeclarePattern(scope, clause.pattern, clause.tuple_pattern,
-                                 scope.Written(clause.list).range, ElementOf(scope, list), false,
-                                 MendOfPattern(list.type));
+                                 scope.Written(clause.list).range, ElementOf(scope, list),
+                                 LocalKind::kFixed, MendOfPattern(list.type));
     lists.push_back(list.type);
     if (clause.condition.valid()) row.condition = ResolveCondition(scope, clause.condition).id;
     resolved.clauses.push_back(std::move(row));

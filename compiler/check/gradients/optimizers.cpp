@@ -106,7 +106,7 @@ void ResolveOptimizerSignature(Checker& checker, OptimizerId id) {
   ResolveGenerics(scope, decl->generics);
   for (const Parameter& parameter : optimizer.parameters) {
     DeclareLocal(scope, {parameter.name, parameter.range},
-                 scopes.parameters->Declared(parameter.type), false);
+                 scopes.parameters->Declared(parameter.type), LocalKind::kFixed);
   }
   if (scopes.written != nullptr) {
     optimizer.signature.parameters = ResolveParameters(scope, scopes.written->parameters);

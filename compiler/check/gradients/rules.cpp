@@ -155,7 +155,7 @@ Gradient ResolveGradient(Scope& scope, const syntax::Gradient& written) {
   gradient.range = written.range;
   scope.names.OpenBlock();
   for (const syntax::Name& name : written.names) {
-    const LocalId local = DeclareLocal(scope, name, StaticType(), false);
+    const LocalId local = DeclareLocal(scope, name, StaticType(), LocalKind::kFixed);
     const bool is_last = &name == &written.names.back();
     (is_last ? gradient.gy : gradient.y) = local;
   }

@@ -30,7 +30,8 @@ class RuleReader {
     schedule_.parameters = ResolveParameters(scope_, decl_.parameters);
     ResolveDefaults(scope_, decl_.parameters, schedule_.parameters);
     schedule_.index =
-        DeclareLocal(scope_, {"index", decl_.name.range}, StaticType::Of(StaticType::kInt), false);
+        DeclareLocal(scope_, {"index", decl_.name.range}, StaticType::Of(StaticType::kInt),
+                     LocalKind::kFixed);
     if (!Fits()) return;
     // Keys and conditions are resolved last: the names that they introduce may not be used in
     // bounds.

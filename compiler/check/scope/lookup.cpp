@@ -92,7 +92,8 @@ std::optional<Value> ResolveCallVariable(Scope& scope, const std::string& name, 
   const Found found = FindName(scope.checker, scope.module, name, range);
   const bool is_const = found.symbol && std::holds_alternative<ConstId>(found.symbol->node);
   if (found.reported || is_const) return std::nullopt;
-  const LocalId id = DeclareLocal(scope, {name, range}, StaticType::Of(StaticType::kInt), false);
+  const LocalId id =
+      DeclareLocal(scope, {name, range}, StaticType::Of(StaticType::kInt), LocalKind::kFixed);
   scope.call_variables->push_back(id);
   scope.names.Use(id);
   return scope.Make(LocalRef{id}, range, StaticType::Of(StaticType::kInt));

@@ -111,11 +111,20 @@ struct Scope {
 //
 // No local name may hide another of the same body: a second `let h` in a loop would look like an
 // assignment and be none.
-program::LocalId DeclareLocal(Scope& scope, const syntax::Name& name, StaticType type, bool is_var);
+enum class LocalKind : uint8_t {
+  kFixed,  // a parameter, an index, a loop variable
+  kLet,
+  kVar
+};
+program::LocalId DeclareLocal(Scope& scope, const syntax::Name& name, StaticType type,
+                              LocalKind kind);
 
 std::vector<program::LocalId> DeclarePattern(Scope& scope, const std::vector<syntax::Name>& names,
                                              bool tuple, Range range, const StaticType& type,
-                                             bool is_var, const char* mend = "");
+                                             LocalKind kind, const char* mend = "");
+
+// Returns whether a local is a parameter of this declaration, or of its actor or optimizer.
+bool IsParameter(const Scope& scope, program::LocalId id);
 
 // Its parameters come first, its states are in scope.
 void InheritActor(Scope& scope, program::ActorId actor);

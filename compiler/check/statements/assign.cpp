@@ -16,16 +16,6 @@ using namespace program;
 
 namespace {
 
-bool IsParameter(const Scope& scope, LocalId id) {
-  const auto is = [&](const Parameter& parameter) { return parameter.local == id; };
-  if (scope.signature && llvm::any_of(scope.signature->parameters, is)) return true;
-  if (scope.optimizer.valid()) {
-    const Optimizer& optimizer = scope.program.optimizers[scope.optimizer];
-    return id.index < optimizer.parameters.size();
-  }
-  return scope.actor.valid() && llvm::any_of(scope.program.actors[scope.actor].parameters, is);
-}
-
 bool ResolveTargetName(Scope& scope, const syntax::Expr& expr, Assign& assign) {
   const auto* name = std::get_if<syntax::NameExpr>(&expr.node);
   const auto* field = std::get_if<syntax::FieldExpr>(&expr.node);
@@ -47,7 +37,7 @@ bool ResolveTargetName(Scope& scope, const syntax::Expr& expr, Assign& assign) {
     ReportUnknownName(scope, name->name, expr.range,
                       "; `let` declares a name, `var` one that is assigned again");
     // Later statements use the name as if it were declared, so that only this fault is reported.
-    DeclareLocal(scope, {name->name, expr.range}, StaticType(), /*is_var=*/true);
+    DeclareLocal(scope, {name->name, expr.range}, StaticType(), LocalKind::kVar);
     return false;
   }
   Value target = ResolveName(scope, name->name, expr.range);

@@ -37,7 +37,8 @@ Bind ResolveBinding(Scope& scope, const syntax::Pattern& pattern, syntax::TypeId
         hint.kind == StaticType::kTensor && known.kind != StaticType::kTensor && known.known();
     known = constant ? StaticType() : hint;
   }
-  bind.pattern = DeclarePattern(scope, pattern.names, pattern.tuple, pattern.range, known, is_var);
+  bind.pattern = DeclarePattern(scope, pattern.names, pattern.tuple, pattern.range, known,
+                                is_var ? LocalKind::kVar : LocalKind::kLet);
   return bind;
 }
 
@@ -65,7 +66,8 @@ std::optional<Statement> VisitStatement(Scope& scope, const syntax::For& node, R
   loop.tuple_pattern = node.pattern.tuple;
   scope.names.OpenBlock();
   loop.pattern = DeclarePattern(scope, node.pattern.names, node.pattern.tuple, node.pattern.range,
-                                ElementOf(scope, list), false, MendOfPattern(list.type));
+                                ElementOf(scope, list), LocalKind::kFixed,
+                                MendOfPattern(list.type));
   loop.body = ResolveBlock(scope, node.body);
   scope.names.CloseBlock();
   return Statement{std::move(loop), range};

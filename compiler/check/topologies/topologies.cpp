@@ -67,7 +67,7 @@ class PartReader {
     for (const syntax::Index& index : written.indices) {
       const ExprId range = ResolveIndexRange(scope_, index.range);
       const LocalId local =
-          DeclareLocal(scope_, index.name, StaticType::Of(StaticType::kInt), /*is_var=*/false);
+          DeclareLocal(scope_, index.name, StaticType::Of(StaticType::kInt), LocalKind::kFixed);
       part.indices.push_back({index.name.text, local, range});
     }
     if (const auto* device = std::get_if<syntax::DevicePart>(&written.node)) {

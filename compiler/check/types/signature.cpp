@@ -75,7 +75,7 @@ std::vector<Parameter> ResolveParameters(Scope& scope,
     Parameter row;
     row.name = parameter.name.text;
     row.range = parameter.name.range;
-    row.local = DeclareLocal(scope, parameter.name, StaticType(), false);
+    row.local = DeclareLocal(scope, parameter.name, StaticType(), LocalKind::kFixed);
     resolved.push_back(std::move(row));
   }
   // Integers come first: they may be dimensions of any other parameter, also of an earlier one.
