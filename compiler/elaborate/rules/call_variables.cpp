@@ -110,7 +110,16 @@ std::optional<int64_t> CallVariables::Find(const graph::Call& call, const std::s
 }
 
 void CallVariables::ReportMissing(const graph::Call& call, const std::string& name, Range rule) {
-  // Nested loops may share a name, and so may a loop and an index of the place.
+  // Nested loops may share a name, by which rules find the inner one; and so may a loop and an
+  // index of the place.
+  graph::Call found = call;
+  for (size_t i = found.indices.size(); i-- > 0;) {
+    if (!llvm::is_contained(llvm::drop_begin(found.index_names, i + 1), found.index_names[i])) {
+      continue;
+    }
+    found.indices.erase(found.indices.begin() + static_cast<std::ptrdiff_t>(i));
+    found.index_names.erase(found.index_names.begin() + static_cast<std::ptrdiff_t>(i));
+  }
   std::vector<std::string> names;
   const auto add = [&names](const std::string& each) {
     if (!llvm::is_contained(names, each)) names.push_back(each);
@@ -126,7 +135,7 @@ void CallVariables::ReportMissing(const graph::Call& call, const std::string& na
       use_.per.value.valid() && rule == elaboration_.program.exprs[use_.per.value].range;
   const char* const mend = counts ? "" : "; `with` says what a variable is called here";
   Report(elaboration_, Code::kE0533, use_.range,
-         fmt::format("{} has no variable `{}`, which {}: {}{}", CallText(call), name,
+         fmt::format("{} has no variable `{}`, which {}: {}{}", CallText(found), name,
                      counts ? "counts its micro-batches"
                             : fmt::format("the rules of `{}` name", schedule_.name),
                      has, near.empty() ? mend : fmt::format(" (did you mean `{}`?)", near)))
