@@ -25,7 +25,8 @@ class CommonMistakes : Stumble {
            DeviceWithColon() || ReportTypeHabit(failure_, errors_) || ParametersMissing() ||
            ResultWithOtherSign() || BodyAfterAssign() || PlaceWithoutDevice() ||
            BoundOfMemory() || PreferenceOfOne() || AttributeWithoutValue() || Generator() ||
-           TypeWithOtherSign() || Lambda() || SeveralValues() || Import() ||
+           CommaBetweenLoops() || TypeWithOtherSign() || Lambda() || SeveralValues() ||
+           Import() ||
            ResourceWithBracketsTwice() || AttributeAfterBody() || StatementInFile() ||
            TypeParameters() || PlacesWithoutIndex() || PlaceOnSeveralDevices() ||
            AttributeWithSign() || ClauseOfStates() || RoundsWithoutLimit();
@@ -392,6 +393,37 @@ class CommonMistakes : Stumble {
     return type() == Lexer::FOR && rule_ == Grammar::RuleArguments && EndsOperand(TypeAt(-1)) &&
            Say("a comprehension has brackets of its own: [f(x) for x in xs] is a list, "
                "(f(x) for x in xs) a tuple");
+  }
+
+  // `[f(a, b) for a in xs, b in ys]`, `[f(a, b) for a in xs, for b in ys]`
+  bool CommaBetweenLoops() {
+    if (type() != Lexer::COMMA || !InComprehension()) return false;
+    const bool again = TypeAt(1) == Lexer::FOR;
+    if (!again && !(IsName(TypeAt(1)) && TypeAt(2) == Lexer::IN)) return false;
+    return SayWithFix("the loops of a comprehension stand without commas, the outer one first: "
+                      "[f(a, b) for a in xs for b in ys] is one list; "
+                      "[[f(a, b) for b in ys] for a in xs] is a list of lists",
+                      now().begin, now().end, again ? "" : " for");
+  }
+  // Returns whether a `for` stands before, inside the same brackets.
+  bool InComprehension() const {
+    int closed = 0;
+    for (ptrdiff_t offset = -1; closed >= 0; --offset) {
+      switch (TypeAt(offset)) {
+        case Lexer::RBRACKET:
+        case Lexer::RPAREN: ++closed; break;
+        case Lexer::LBRACKET:
+        case Lexer::LPAREN: --closed; break;
+        case Lexer::FOR:
+          if (closed == 0) return true;
+          break;
+        case Lexer::LBRACE:
+        case Lexer::RBRACE:
+        case antlr4::Token::EOF: return false;
+        default: break;
+      }
+    }
+    return false;
   }
 
   // `type W: (up: f32)`, `type W { up: f32 }`, `type W = { up: f32 }`, `type W<d> = f32[d]`
