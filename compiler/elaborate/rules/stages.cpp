@@ -4,6 +4,7 @@
 #include "compiler/elaborate/rules/stages.h"
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 #include <set>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "compiler/elaborate/elaboration_context.h"
 #include "compiler/elaborate/report.h"
 #include "compiler/graph/names.h"
+#include "llvm/ADT/STLExtras.h"
 #include "runtime/base/text.h"
 
 namespace cgraph::elaborate {
@@ -43,6 +45,20 @@ class StageCount {
     return parameter_;
   }
 
+  // Warns where `along` counts copies, which pass nothing on, instead of stages; returns whether
+  // it did.
+  bool CheckAlong(const program::Using& use) {
+    const int64_t first = positions_.begin()->second;
+    const bool one = llvm::all_of(positions_, [&](const auto& at) { return at.second == first; });
+    if (use.along.empty() || one || PassOn()) return false;
+    Report(elaboration_, Code::kW0504, use.range,
+           fmt::format("`along: {0}` takes copies for stages: no call that the rules name reads "
+                       "what one with another `{0}` made; {1}",
+                       use.along, MendOfAlong(use.along)))
+        .AddNote(elaboration_.program.exprs[where_].range, "the rule");
+    return true;
+  }
+
   void Check(int64_t stages, Range use) {
     std::set<int64_t> counted;
     for (const auto& [device, position] : positions_) counted.insert(position);
@@ -56,6 +72,49 @@ class StageCount {
   }
 
  private:
+  // Returns whether a call that the rules name reads what such a call at another position made,
+  // maybe by way of other calls.
+  bool PassOn() const {
+    struct Positions {
+      int64_t least = std::numeric_limits<int64_t>::max();
+      int64_t most = std::numeric_limits<int64_t>::min();
+    };
+    std::vector<Positions> made(graph_.calls.size());  // where what a call makes comes from
+    const auto own = [&](CallId id) -> const int64_t* {
+      if (rules_.calls[id.index].kind == graph::kNoKind) return nullptr;
+      const auto found = positions_.find(graph_.calls[id].device);
+      return found == positions_.end() ? nullptr : &found->second;
+    };
+    for (const graph::Op& op : graph_.ops) {
+      const int64_t* const here = own(op.call);
+      Positions& of_call = made[op.call.index];
+      for (const graph::Use& use : op.operands) {
+        const CallId maker = graph::MakerOf(graph_, use.value);
+        if (!maker.valid() || maker == op.call) continue;
+        const Positions& read = made[maker.index];
+        of_call.least = std::min(of_call.least, read.least);
+        of_call.most = std::max(of_call.most, read.most);
+        if (here != nullptr && (read.least < *here || read.most > *here)) return true;
+      }
+      if (here != nullptr) of_call = {*here, *here};
+    }
+    return false;
+  }
+
+  // Names the index that counts stages instead, where the places have one other alone.
+  std::string MendOfAlong(const std::string& along) const {
+    std::set<std::string> others;
+    for (CallId id : graph_.calls.Ids()) {
+      const graph::InstanceId instance = graph_.calls[id].instance;
+      if (rules_.calls[id.index].kind == graph::kNoKind || !instance.valid()) continue;
+      for (const auto& [name, value] : elaboration_.places.instances[instance.index].indices) {
+        if (name != along) others.insert(name);
+      }
+    }
+    return others.size() == 1 ? fmt::format("`along: {}` counts stages", *others.begin())
+                              : "name the index of the places that counts stages";
+  }
+
   void LookAtKeys(const program::SortRule& rule) {
     for (program::ExprId key : rule.keys) Look(key);
   }
@@ -188,6 +247,7 @@ void CheckStages(ElaborationContext& elaboration, const program::Using& use,
   if (parameter == nullptr) return;
   const std::optional<Value>& value = frame.locals[parameter->local.index];
   const int64_t* const stages = value ? value->As<int64_t>() : nullptr;
+  if (count.CheckAlong(use)) return;
   if (stages != nullptr) count.Check(*stages, use.range);
 }
 
