@@ -397,7 +397,8 @@ class CommonMistakes : Stumble {
 
   // `[f(a, b) for a in xs, b in ys]`, `[f(a, b) for a in xs, for b in ys]`
   bool CommaBetweenLoops() {
-    if (type() != Lexer::COMMA || !InComprehension()) return false;
+    // Before `in`, `for a, b in pairs`, several names are meant.
+    if (type() != Lexer::COMMA || Expects(Lexer::IN) || !InComprehension()) return false;
     const bool again = TypeAt(1) == Lexer::FOR;
     if (!again && !(IsName(TypeAt(1)) && TypeAt(2) == Lexer::IN)) return false;
     return SayWithFix("the loops of a comprehension stand without commas, the outer one first: "
