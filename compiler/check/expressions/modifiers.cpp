@@ -22,6 +22,11 @@ Value ResolveVia(Scope& scope, const syntax::Modified& node, Range range) {
     return base;
   }
   if (!route) return base;
+  WarnOfOverriddenVia(scope, base.id, *route);
+  if (const auto* local = std::get_if<LocalRef>(&scope.program.exprs[base.id].node)) {
+    const auto let = scope.routed_lets.find(local->local);
+    if (let != scope.routed_lets.end() && let->second.overridden++ == 0) let->second.by = range;
+  }
   return scope.Make(Via{base.id, *route}, range, base.type);
 }
 

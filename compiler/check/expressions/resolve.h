@@ -41,6 +41,12 @@ const char* MendOfPattern(const StaticType& list);
 // The transport that a `via` names.
 std::optional<program::Route> ResolveRoute(Scope& scope, syntax::ExprId id);
 
+// Warns where `base` has a `via` of its own, which the one around it, `nearer`, overrides. The `via`
+// at a collective says how that goes, and stays.
+void WarnOfOverriddenVia(Scope& scope, program::ExprId base, const program::Route& nearer);
+// The same of a `let` each of whose uses has a `via`.
+void WarnOfOverriddenLets(Scope& scope);
+
 // ---- devices: cpu[i], gpu[i], node[j].gpu[i]
 
 // Whether the name is cpu, gpu or node and nothing nearer.

@@ -48,4 +48,37 @@ std::optional<Route> ResolveRoute(Scope& scope, syntax::ExprId id) {
   return std::nullopt;
 }
 
+namespace {
+
+std::string NameOf(const Scope& scope, const Route& route) {
+  return route.declared.valid() ? scope.program.transports[route.declared].name
+                                : TransportName(route.transport).str();
+}
+
+}  // namespace
+
+void WarnOfOverriddenVia(Scope& scope, ExprId base, const Route& nearer) {
+  const auto* via = std::get_if<Via>(&scope.program.exprs[base].node);
+  if (via == nullptr) return;
+  if (std::holds_alternative<CallCollective>(scope.program.exprs[via->base].node)) return;
+  scope
+      .Report(Code::kW0602, via->route.range,
+              fmt::format("`via {}` has no effect: the `via {}` around it wins; leave one of them "
+                          "out",
+                          NameOf(scope, via->route), NameOf(scope, nearer)))
+      .AddNote(nearer.range, "it goes this way");
+}
+
+void WarnOfOverriddenLets(Scope& scope) {
+  for (const auto& [local, let] : scope.routed_lets) {
+    if (let.overridden == 0 || scope.names.Uses(local) != let.overridden) continue;
+    scope
+        .Report(Code::kW0602, let.route.range,
+                fmt::format("`via {}` has no effect: each use of `{}` has a `via` of its own, which "
+                            "wins; leave this one out",
+                            NameOf(scope, let.route), scope.names.row(local).name))
+        .AddNote(let.by, let.overridden == 1 ? "the use" : "the first of them");
+  }
+}
+
 }  // namespace cgraph::check

@@ -37,7 +37,7 @@ class LocalNames {
   void ListTo(std::vector<std::string>& names) const;
 
   void Use(program::LocalId id) {
-    used_.insert(id);
+    ++used_[id];
     if (watch_ != nullptr) watch_->insert(id);
   }
   // Adds to `used` what is used from now on; null ends it.
@@ -45,6 +45,11 @@ class LocalNames {
   // Returns those rows of `among` that were used since the last call.
   std::vector<program::LocalId> TakeUsed(const std::vector<program::LocalId>& among);
   bool IsUsed(program::LocalId id) const { return used_.count(id) != 0; }
+  // Returns how often a row was used.
+  size_t Uses(program::LocalId id) const {
+    const auto found = used_.find(id);
+    return found == used_.end() ? 0 : found->second;
+  }
 
   // Hides the rows that exist now: only rows made from then on may be read, since a default or an
   // attribute stands outside of its declaration.
@@ -58,7 +63,7 @@ class LocalNames {
   // The former meaning of each name, to be restored at the end of its block.
   std::vector<std::pair<std::string, std::optional<program::LocalId>>> undo_;
   std::vector<size_t> blocks_;  // the size of undo_ where each began
-  std::set<program::LocalId> used_;
+  std::map<program::LocalId, size_t> used_;  // how often
   std::set<program::LocalId>* watch_ = nullptr;
   size_t hidden_below_ = 0;
 };

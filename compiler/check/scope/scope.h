@@ -88,6 +88,14 @@ struct Scope {
   // not found.
   std::optional<std::map<std::string, std::vector<DeclaredName>>> declared_in_body;
 
+  // RoutedLet: the `via` of a `let` of one name, and the uses of that name with one of their own.
+  struct RoutedLet {
+    program::Route route;
+    size_t overridden = 0;
+    Range by;  // the first of them
+  };
+  std::map<program::LocalId, RoutedLet> routed_lets;
+
   const syntax::Expr& Written(syntax::ExprId id) const { return module.file.exprs[id]; }
   // True in a graph, and in a fn, which a graph may call.
   bool MayUsePlaces() const { return site == Site::kGraph || site == Site::kFn; }

@@ -50,6 +50,12 @@ std::optional<Statement> VisitStatement(Scope& scope, const syntax::Let& node, R
       scope.Report(
           Code::kE0422, scope.Written(node.via).range,
           "values travel between places, in graphs; a `via` inside an actor means nothing");
+    } else if (bind.via) {
+      WarnOfOverriddenVia(scope, bind.value, *bind.via);
+      const bool of_collective =
+          std::holds_alternative<CallCollective>(scope.program.exprs[bind.value].node);
+      const bool one = !bind.tuple_pattern && bind.pattern.size() == 1;
+      if (one && !of_collective) scope.routed_lets[bind.pattern[0]] = {*bind.via, 0, Range()};
     }
   }
   return Statement{std::move(bind), range};
@@ -212,6 +218,7 @@ std::vector<StatementId> ResolveBody(Scope& scope,
                                      const syntax::Name& name) {
   scope.body = &statements;
   std::vector<StatementId> resolved = ResolveBlock(scope, statements);
+  WarnOfOverriddenLets(scope);
   const syntax::Repeat* loop = RepeatOf(scope.module, statements);
   if (loop != nullptr && scope.site == Site::kGraph) {
     CheckYields(scope, statements, *loop);
