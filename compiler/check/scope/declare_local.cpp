@@ -1,8 +1,10 @@
 #include "compiler/check/scope/scope.h"
 
+#include <algorithm>
+#include <cstddef>
+
 #include <fmt/format.h>
 
-#include "compiler/check/scope/scope.h"
 #include "llvm/ADT/STLExtras.h"
 #include "runtime/base/text.h"
 
@@ -104,7 +106,11 @@ std::vector<LocalId> DeclarePattern(Scope& scope, const std::vector<syntax::Name
   std::vector<LocalId> locals;
   for (size_t i = 0; i < names.size(); ++i) {
     const bool is_var = kind == LocalKind::kVar;
-    locals.push_back(DeclareLocal(scope, names[i], is_var ? StaticType() : parts[i], kind));
+    // A name that stands twice in one pattern was meant to be two.
+    const bool again = std::any_of(names.begin(), names.begin() + static_cast<ptrdiff_t>(i),
+                                   [&](const auto& name) { return name.text == names[i].text; });
+    locals.push_back(DeclareLocal(scope, names[i], is_var ? StaticType() : parts[i],
+                                  again && !is_var ? LocalKind::kFixed : kind));
   }
   return locals;
 }
