@@ -97,8 +97,9 @@ def bounded():
     yield Program("concat", "let loss = mean(square(concat([x, x * 2.0], dim: 1)) * 0.5)",
                   bounds=rows, x=real(6, 3))
     for dim in (0, 1):
-        yield Program(f"stack at {dim}", f"let loss = sum(sin(stack([x, x * 2.0], dim: {dim})) * w)",
-                      bounds=rows, x=real(6, 3), w=real(3))
+        yield Program(f"stack at {dim}",
+                      f"let loss = sum(sin(stack([x, x * 2.0], dim: {dim})) * w)", bounds=rows,
+                      x=real(6, 3), w=real(3))
     yield Program("same", "let loss = mean(x * same(x, y, dim: 0))", bounds=more, x=real(6, 3),
                   y=real(6, 3))
     yield Program("update", "let loss = mean(square(update(w, x, at: [1, 0])))", bounds=rows,

@@ -41,8 +41,8 @@ const char* MendOfPattern(const StaticType& list);
 // The transport that a `via` names.
 std::optional<program::Route> ResolveRoute(Scope& scope, syntax::ExprId id);
 
-// Warns where `base` has a `via` of its own, which the one around it, `nearer`, overrides. The `via`
-// at a collective says how that goes, and stays.
+// Warns where `base` has a `via` of its own, which the one around it, `nearer`, overrides. That of
+// a collective says how the collective goes, and stays.
 void WarnOfOverriddenVia(Scope& scope, program::ExprId base, const program::Route& nearer);
 // The same of a `let` each of whose uses has a `via`.
 void WarnOfOverriddenLets(Scope& scope);

@@ -74,8 +74,8 @@ void WarnOfOverriddenLets(Scope& scope) {
     if (let.overridden == 0 || scope.names.Uses(local) != let.overridden) continue;
     scope
         .Report(Code::kW0602, let.route.range,
-                fmt::format("`via {}` has no effect: each use of `{}` has a `via` of its own, which "
-                            "wins; leave this one out",
+                fmt::format("`via {}` has no effect: each use of `{}` has a `via` of its own, "
+                            "which wins; leave this one out",
                             NameOf(scope, let.route), scope.names.row(local).name))
         .AddNote(let.by, let.overridden == 1 ? "the use" : "the first of them");
   }

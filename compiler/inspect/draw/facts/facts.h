@@ -48,8 +48,8 @@ std::map<double, std::string> ShadesOf(const plan::Plan& plan, const plan::Graph
 // depends.
 //
 // A pipeline cuts an input into equal rows, x[0], x[1], ..., or by `split`, or takes a list of
-// inputs, xs[0], xs[1], ...; what is computed of part k, forwards or backwards, is of micro-batch k.
-// State is not followed: a weight belongs to all of them. Parts are micro-batches only where one
+// inputs, xs[0], xs[1], ...; what is computed of part k, forwards or backwards, is of micro-batch
+// k. State is not followed: a weight belongs to all of them. Parts are micro-batches only where one
 // method of one actor is called for several of them; where each part has actors of its own they are
 // shards.
 //
