@@ -254,6 +254,7 @@ struct Schedule {
   std::vector<Parameter> parameters;
   Table<LocalId, Local> locals;    // the parameters, `index`, what comprehensions bind, variables
   LocalId index;                   // the device's position among those that are covered
+  bool uses_index = false;         // in any rule
   std::vector<LocalId> variables;  // of the calls: in keys and conditions only
   Table<KindId, Kind> kinds;
   std::vector<SortRule> rankings;  // of each kind at most one

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <queue>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -33,6 +34,8 @@ class RuleReader {
         DeclareLocal(scope_, {"index", decl_.name.range}, StaticType::Of(StaticType::kInt),
                      LocalKind::kFixed);
     if (!Fits()) return;
+    std::set<LocalId> used;
+    scope_.names.Watch(&used);
     // Keys and conditions are resolved last: the names that they introduce may not be used in
     // bounds.
     for (bool keys : {false, true}) {
@@ -46,6 +49,8 @@ class RuleReader {
       schedule_.limits[limit].condition = ResolveCondition(scope_, condition).id;
       schedule_.limits[limit].variables = scope_.names.TakeUsed(schedule_.variables);
     }
+    scope_.names.Watch(nullptr);
+    schedule_.uses_index = used.count(schedule_.index) != 0;
     Rank();
   }
 

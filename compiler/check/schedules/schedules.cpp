@@ -39,6 +39,13 @@ class UsingReader {
     for (const Kind& kind : schedule().kinds) use_.methods.Add({{{}, kind.name, written_.range}});
     use_.variables.resize(schedule().variables.size());
     ReadPlacing(module_, written_);
+    // A flag's schedule takes the graph's `along`, which another schedule may need.
+    if (use_.along.empty() || schedule().uses_index) return;
+    Report(Code::kW0515, written_.range,
+           fmt::format("`along: {}` has no effect: it says what `index` is, and no rule of `{}` "
+                       "names that; leave it out",
+                       use_.along, schedule().name))
+        .AddNote(schedule().range, "the schedule");
   }
 
   // Reads `along: p` and `per: m`, unless they are known: no parameters of the schedule, they say
