@@ -69,6 +69,19 @@ def saved(path, name):
         return struct.unpack("<q", file.read(8))[0]
 
 
+def write(path, **tensors):
+    """Writes vectors of f32 as a .safetensors file."""
+    header, data = {}, b""
+    for name, values in tensors.items():
+        more = np.array(values, np.float32).tobytes()
+        header[name] = {"dtype": "F32", "shape": [len(values)],
+                        "data_offsets": [len(data), len(data) + len(more)]}
+        data += more
+    text = json.dumps(header).encode()
+    with open(path, "wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text + data)
+
+
 class States(unittest.TestCase):
     processes = None
 
@@ -279,6 +292,47 @@ graph get() -> bool[2] { return a.get() }
                     engine.load_state(path + "s")
                 with self.assertRaises(cgraph.Error):
                     engine.save_state(os.path.join(folder, "absent", "states.safetensors"))
+
+    def test_made_of_a_file(self):
+        """Engine(load_state=) needs no weight files of states that the file sets, others it does."""
+        with tempfile.TemporaryDirectory() as folder:
+            def path(name):
+                return os.path.join(folder, f"{name}.safetensors")
+
+            program = ("import std.tensor\nactor A(file: str) {\n"
+                       "  state w: f32[2] = load(file, \"w\")\n  state n: i64 = 5\n"
+                       "  method f() -> f32[2] { return w * cast<f32>(n) }\n}\n"
+                       "place a = A(\"a.safetensors\") on cpu[0]\n"
+                       "place b = A(\"b.safetensors\") on cpu[1]\n"
+                       "graph f() -> f32[2] { return a.f() + b.f() }\n")
+            plan = cgraph.compile(program)
+
+            def engine(**given):
+                return cgraph.Engine(plan, weights=folder, processes=self.processes, **given)
+
+            write(path("a"), w=[1, 2])
+            write(path("b"), w=[10, 20])
+            with engine() as made:
+                self.assertEqual(made.absent_states, [])
+                made.state["a"]["n"] = 7
+                made.save_state(path("all"))
+            write(path("some"), **{"a.w": [3, 4]})
+            os.remove(path("a"))
+            with engine(load_state=path("some")) as made:
+                self.assertEqual(made.absent_states, ["a.n", "b.w", "b.n"])
+                self.assertEqual(made.f().tolist(), [65, 120])
+            os.remove(path("b"))
+            with engine(load_state=os.fsencode(path("all"))) as made:
+                self.assertEqual(made.absent_states, [])
+                self.assertEqual(made.f().tolist(), [57, 114])
+            with self.assertRaisesRegex(cgraph.PlanError, "b.safetensors"):
+                engine(load_state=path("some"))
+            with self.assertRaisesRegex(cgraph.FileNotFoundError, "no.safetensors") as raised:
+                engine(load_state=path("no"))
+            self.assertEqual(raised.exception.filename, path("no"))
+            write(path("wrong"), **{"a.w": [1, 2], "b.w": [1, 2], "c.w": [1, 2]})
+            with self.assertRaisesRegex(cgraph.InputError, "`c.w`, which is no state of the plan"):
+                engine(load_state=path("wrong"))
 
     def test_metadata(self):
         """What a file says beside its states: texts, for the program that goes on with them."""

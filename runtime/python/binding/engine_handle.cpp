@@ -20,6 +20,7 @@
 #include "runtime/cluster/shared/control.h"
 #include "runtime/engine/ranks/machines.h"
 #include "runtime/engine/ranks/serve.h"
+#include "runtime/engine/states/saved_states.h"
 #include "runtime/native/library.h"
 #include "runtime/native/running_call.h"
 #include "runtime/plan/device_map.h"
@@ -38,6 +39,7 @@ namespace {
 struct LoadArguments {
   EngineOptions options;
   std::string device_map;
+  std::string states;  // a file that sets states before anything is executed; empty: none
 };
 
 Status AddToOptions(const std::string& device_map, plan::Plan& plan, EngineOptions& options) {
@@ -130,6 +132,7 @@ Result<std::unique_ptr<Engine>> LoadPlan(const PlanHandle& handle, const LoadArg
   auto plan = plan::FromBytes(handle.Bytes());
   if (!plan.ok()) return plan.status();
   CGRAPH_RETURN_IF_ERROR(CheckLauncher(**plan));
+  if (!arguments.states.empty()) LeaveOutLoads(arguments.states, **plan);
   EngineOptions options = arguments.options;
   CGRAPH_RETURN_IF_ERROR(AddToOptions(arguments.device_map, **plan, options));
   options.timed_out = [timed_out](const Status& status) {
@@ -373,14 +376,15 @@ void BindEngine(nb::module_& module) {
       .def_static(
           "load",
           [](const PlanHandle& plan, const nb::dict& given, const std::string& device_map,
-             const std::string& rank_program, const std::vector<std::string>& rank_arguments) {
+             const std::string& states, const std::string& rank_program,
+             const std::vector<std::string>& rank_arguments) {
             EngineOptions options = OptionsOf(given);
             options.rank_program = rank_program;
             options.rank_arguments = rank_arguments;
-            return Load(plan, {std::move(options), device_map});
+            return Load(plan, {std::move(options), device_map, states});
           },
           nb::arg("plan"), nb::arg("options"), nb::kw_only(), nb::arg("device_map"),
-          nb::arg("rank_program"), nb::arg("rank_arguments"))
+          nb::arg("states"), nb::arg("rank_program"), nb::arg("rank_arguments"))
       .def("close", &EngineHandle::Close)
       .def_prop_ro("usable", &EngineHandle::usable)
       .def("stats", &StatsOf)

@@ -235,6 +235,7 @@ class Graph:
 class Engine:
     plan: Plan
     graphs: dict[str, Graph]
+    absent_states: list[str]
     def __init__(
         self,
         plan: Plan | _Path,
@@ -257,6 +258,7 @@ class Engine:
         profile: bool = ...,
         check_arguments: bool = ...,
         results: Literal["host", "device"] = ...,
+        load_state: _Path | None = ...,
     ) -> None: ...
     def close(self) -> None: ...
     def stats(self) -> dict[str, Any]: ...

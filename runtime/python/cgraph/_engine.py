@@ -10,7 +10,7 @@ import weakref
 
 from cgraph import _arguments, _commands, _options, _runtime
 from cgraph._plan import Plan, load
-from cgraph._states import States, of_objects
+from cgraph._states import States, of_objects, read_metadata
 from cgraph.errors import (Error, InputError, PlanError, PlanFileNotFoundError, absent_file,
                            of_absent_file)
 
@@ -54,11 +54,15 @@ class Engine:
         has not written its arguments; else after a place's first, second, fourth, eighth, ... one.
     results: "host", this machine's memory; or "device": a result that a GPU of this process makes
         stays in its memory.
+    load_state: the path of a file that load_state() takes, whose values the states have from the
+        beginning. The weight files of states that it sets are not needed. `absent_states` names
+        those that it lacks.
     """
 
     def __init__(self, plan, *, weights=None, libraries=(), device_map=None, processes=None,
                  workers=None, timeout=DEFAULT_TIMEOUT, inflight=None, proved=True,
-                 require_gpus=False, profile=False, check_arguments=False, results="host"):
+                 require_gpus=False, profile=False, check_arguments=False, results="host",
+                 load_state=None):
         options = _options.read(
             {"workers": workers, "processes": processes, "timeout": timeout, "inflight": inflight,
              "proved": proved, "require_gpus": require_gpus, "profile": profile,
@@ -76,12 +80,16 @@ class Engine:
         self._submitters = {}
         self._measures = profile
         self.plan = plan
+        self.absent_states = []
+        if load_state is not None:
+            read_metadata(load_state)  # a file that is none is refused before weights are read
         options["weights"] = weights = _options.weights(weights, plan.folder)
         options["libraries"] = libraries = [_library(each) for each in libraries]
         rank_program, rank_arguments = _rank_program(libraries, processes)
         try:
             self._runtime = _runtime.Engine.load(
                 plan._runtime, options, device_map=device_map,
+                states="" if load_state is None else os.fsdecode(load_state),
                 rank_program=rank_program, rank_arguments=rank_arguments)
         except Error as error:
             files = [os.path.join(weights, name) for name in plan._runtime.weights()]
@@ -91,6 +99,12 @@ class Engine:
         if note:
             import warnings
             warnings.warn(_arguments.of_engine(note), RuntimeWarning, stacklevel=2)
+        if load_state is not None:
+            try:
+                self.absent_states = self.load_state(load_state)
+            except BaseException:
+                self._runtime.close()
+                raise
         self.graphs = {}
         for name, info in plan.graphs.items():
             graph = _runtime.make_graph(self._runtime, plan._runtime, info._index, info.signature,
