@@ -77,11 +77,16 @@ class Stage:
             return x
         elif what == "write":
             np.asarray(x)[0] = 1
+        elif what == "buffer":
+            (ctypes.c_float * 3).from_buffer(x)[0] = 1
+        elif what == "memory":
+            memoryview(x)[0] = 1
         return np.array(x)
 
     def wrong(self, x, what):
         x = np.array(x)
-        return {"dtype": x.astype(np.float64), "shape": x[:2], "rank": x.reshape(1, 3),
+        return {"dtype": x.astype(np.float64), "torch": TensorOf(x.astype(np.float64)),
+                "short": x.astype(np.int16), "shape": x[:2], "rank": x.reshape(1, 3),
                 "nothing": None, "text": "text", "number": 1.0, "tuple": (x, x), "complex": x * 1j,
                 }[what]
 
@@ -180,6 +185,16 @@ class Drawn:
 
     def draw(self, w):
         return self.number
+
+
+class TensorOf:
+    """Has DLPack and no buffer, as PyTorch's tensors do."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def __dlpack__(self):
+        return self.array.__dlpack__()
 
 
 class Unmade:

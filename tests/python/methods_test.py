@@ -99,8 +99,10 @@ graph learn(x: f32[3]) -> f32[3] {
 }
 graph read() -> f32[3] { return keeper.read() }
 """
-KEEPS = ("view", "array", "capsule", "cycle", "use", "argument", "write", "nothing")
-WRONGS = ("dtype", "shape", "rank", "nothing", "text", "number", "tuple", "complex")
+KEEPS = ("view", "array", "capsule", "cycle", "use", "argument", "write", "buffer", "memory",
+         "nothing")
+WRONGS = ("dtype", "torch", "short", "shape", "rank", "nothing", "text", "number", "tuple",
+          "complex")
 ENDS = ("raise", "exit", "interrupt", "bare", "holding", "text", "long", "_exit", "wait")
 for graph, names in (("keep", KEEPS), ("wrong", WRONGS), ("ends", ENDS)):
     for name in names:
@@ -218,10 +220,16 @@ class Base:
             self.fails(f"keep_{name}", "made of `x` without a copy is still held", "s[1].keep")
         np.testing.assert_array_equal(self.engine.keep_cycle(X), X)
         np.testing.assert_array_equal(self.engine.keep_argument(X), X)
-        self.fails("keep_write", "read-only")
+        for name in ("write", "buffer", "memory"):
+            self.fails(f"keep_{name}", "; arguments are read-only, and states that the "
+                       "method does not declare as written: `@cgraph.writes(\"x\")` above")
 
     def test_results_that_do_not_fit(self):
-        said = {"dtype": "is f64[3] and was declared as f32[3]", "shape": "is f32[2] and was",
+        said = {"dtype": "is f64[3] and was declared as f32[3]; return y.astype(numpy.float32)",
+                "torch": "is f64[3] and was declared as f32[3]; return y.astype(numpy.float32), of "
+                         "PyTorch y.to(torch.float32)",
+                "short": "of the form \"h\", which tensors here lack; return y.astype(numpy.",
+                "shape": "is f32[2] and was",
                 "rank": "is f32[1, 3] and was", 
                 "nothing": "it returned nothing (a `return` is missing?), and f32[3] is declared",
                 "text": "of the type `str`", "number": "is a number and was declared as f32[3]",

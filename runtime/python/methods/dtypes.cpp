@@ -2,17 +2,23 @@
 
 #include <cstring>
 
+#include <fmt/format.h>
+
 #include "runtime/device/numbers/half.h"
 
 namespace cgraph::methods {
 namespace {
 
 constexpr DType kDTypes[] = {
-    {"bool", {CGRAPH_DLBOOL, 8, 1}, "?"},  {"i8", {kDLInt, 8, 1}, "b"},
-    {"u8", {kDLUInt, 8, 1}, "B"},          {"i32", {kDLInt, 32, 1}, "i"},
-    {"i64", {kDLInt, 64, 1}, "l"},         {"f16", {kDLFloat, 16, 1}, "e"},
-    {"bf16", {kDLBfloat, 16, 1}, nullptr}, {"f32", {kDLFloat, 32, 1}, "f"},
-    {"f64", {kDLFloat, 64, 1}, "d"},
+    {"bool", {CGRAPH_DLBOOL, 8, 1}, "?", "bool"},
+    {"i8", {kDLInt, 8, 1}, "b", "int8"},
+    {"u8", {kDLUInt, 8, 1}, "B", "uint8"},
+    {"i32", {kDLInt, 32, 1}, "i", "int32"},
+    {"i64", {kDLInt, 64, 1}, "l", "int64"},
+    {"f16", {kDLFloat, 16, 1}, "e", "float16"},
+    {"bf16", {kDLBfloat, 16, 1}, nullptr, "bfloat16"},
+    {"f32", {kDLFloat, 32, 1}, "f", "float32"},
+    {"f64", {kDLFloat, 64, 1}, "d", "float64"},
 };
 
 template <typename T>
@@ -86,6 +92,17 @@ const DType* FindTypeText(std::string_view text) {
     if (dtype.format != nullptr && TypeTextOf(dtype) == text) return &dtype;
   }
   return nullptr;
+}
+
+std::string NumpyConversion(DLDataType to) {
+  // An array of ml_dtypes' gives no buffer, and its bits are taken.
+  if (to.code == kDLBfloat) return "y.astype(ml_dtypes.bfloat16).view(numpy.uint16)";
+  return fmt::format("y.astype(numpy.{}{})", FindDType(to)->long_name,
+                     to.code == CGRAPH_DLBOOL ? "_" : "");
+}
+
+std::string TorchConversion(DLDataType to) {
+  return fmt::format("y.to(torch.{})", FindDType(to)->long_name);
 }
 
 PyObject* ReadNumber(const void* element, DLDataType type) {

@@ -14,7 +14,8 @@ namespace cgraph::methods {
 struct DType {
   const char* name;
   DLDataType type;
-  const char* format;  // by the buffer protocol; null of bf16, which it lacks
+  const char* format;    // by the buffer protocol; null of bf16, which it lacks
+  const char* long_name;  // of NumPy and PyTorch
 };
 
 // Returns null where tensors of ours have no such type.
@@ -24,6 +25,10 @@ const DType* FindFormat(const char* format, Py_ssize_t item_bytes);
 // The same by array interfaces: "<f4", "|b1". Empty of bf16, which they lack.
 std::string TypeTextOf(const DType& dtype);
 const DType* FindTypeText(std::string_view text);
+// What to return instead of a result `y` of another type: "y.astype(numpy.float32)", and of
+// PyTorch, which has no `astype`, "y.to(torch.float32)".
+std::string NumpyConversion(DLDataType to);
+std::string TorchConversion(DLDataType to);
 
 // Returns an element as a number of Python's; null with an error set.
 PyObject* ReadNumber(const void* element, DLDataType type);

@@ -393,6 +393,11 @@ def _described(error, before):
     if isinstance(error, (TypeError, AttributeError)) and "cgraph.View" in said:
         said += ("; the arguments of a method are views: torch.from_dlpack(x) is a tensor of one, "
                  "numpy.asarray(x) an array")
+    if isinstance(error, (ValueError, TypeError, BufferError)) and (
+            "read-only" in said or "not writable" in said):
+        said += ("; arguments are read-only, and states that the method does not declare as "
+                 "written: `@cgraph.writes(\"x\")` above the method gives it a copy of `x`, and "
+                 "`writes w` behind its declaration lets it write the state `w`")
     if "tensors that require gradient" in said:
         said += ("; with `grad by auto` the arguments of a method are tensors of PyTorch's, and x "
                  "stands where torch.from_dlpack(x) would")

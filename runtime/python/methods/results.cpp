@@ -1,6 +1,7 @@
 #include "runtime/python/methods/call.h"
 
 #include <cstring>
+#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
@@ -27,8 +28,8 @@ char* Copy(const Source& from, size_t d, const char* at, char* to) {
   return to;
 }
 
-std::string CopyTensor(const Source& from, const DLTensor& to) {
-  std::string misfit = Misfit(from, to);
+std::string CopyTensor(const Source& from, const DLTensor& to, bool has_buffer) {
+  std::string misfit = Misfit(from, to, has_buffer);
   if (!misfit.empty()) return misfit;
   // One that is as long and in no other order is copied at once: rows of rows are one row.
   const bool dense = from.IsDense();
@@ -64,12 +65,15 @@ std::string CopyBuffer(PyObject* value, const DLTensor& to) {
   }
   std::string problem;
   if (dtype == nullptr && !bits_of_bf16) {
-    problem = fmt::format("has elements of the form \"{}\", which tensors here lack",
-                          buffer.format == nullptr ? "" : buffer.format);
+    const std::string_view form = buffer.format == nullptr ? "" : buffer.format;
+    const bool is_complex = form.find('Z') != form.npos;
+    problem = fmt::format("has elements of the form \"{}\", which tensors here lack{}{}", form,
+                          is_complex ? "" : "; return ",
+                          is_complex ? "" : NumpyConversion(to.dtype));
   } else if (buffer.suboffsets != nullptr) {
     problem = "does not lie in one piece of memory";
   } else {
-    problem = CopyTensor(from, to);
+    problem = CopyTensor(from, to, true);
   }
   PyBuffer_Release(&buffer);
   return problem;
@@ -90,7 +94,7 @@ std::string CopyDLPack(PyObject* value, const DLTensor& to) {
         "memory; return y.cpu()",
         device, tensor.device.device_id);
   }
-  return CopyTensor(Source::Of(tensor), to);
+  return CopyTensor(Source::Of(tensor), to, false);
 }
 
 std::string CopyResult(PyObject* value, const DLTensor& to) {

@@ -51,16 +51,21 @@ std::string TypeName(PyObject* value) {
   return text != nullptr ? text : "something";
 }
 
-std::string Misfit(const Source& from, const DLTensor& to) {
+std::string Misfit(const Source& from, const DLTensor& to, bool has_buffer) {
   const auto rank = static_cast<size_t>(to.ndim);
   const bool same_type =
       from.type.code == to.dtype.code && from.type.bits == to.dtype.bits && from.type.lanes == 1;
   bool fits = same_type && from.shape.size() == rank;
   for (size_t d = 0; fits && d < rank; ++d) fits = from.shape[d] == to.shape[d];
   if (fits) return "";
-  return fmt::format("is {} and was declared as {}",
+  const std::string numpy = NumpyConversion(to.dtype);
+  const std::string mend =
+      same_type    ? ""
+      : has_buffer ? fmt::format("; return {}", numpy)
+                   : fmt::format("; return {}, of PyTorch {}", numpy, TorchConversion(to.dtype));
+  return fmt::format("is {} and was declared as {}{}",
                      TypeText(from.type, from.shape.data(), from.shape.size()),
-                     TypeText(to.dtype, to.shape, rank));
+                     TypeText(to.dtype, to.shape, rank), mend);
 }
 
 // Returns a tensor of PyTorch's that is the negative of its memory as one that is what lies there,

@@ -27,8 +27,9 @@ struct Source {
 std::string TypeText(DLDataType type, const int64_t* shape, size_t rank);
 // The name of a value's type, as "ndarray".
 std::string TypeName(PyObject* value);
-// Returns an empty text where the source's type and extents are those of the result, or the two.
-std::string Misfit(const Source& from, const DLTensor& to);
+// Returns an empty text where the source's type and extents are those of the result, or the two,
+// and what to return instead. `has_buffer`: the source is no tensor of PyTorch's.
+std::string Misfit(const Source& from, const DLTensor& to, bool has_buffer = false);
 
 // A capsule of the value, of `__dlpack__` with these keywords (or null); a tensor of PyTorch's that
 // has a history of gradients leaves it behind. Null with an error set.

@@ -162,7 +162,7 @@ int GetBuffer(PyObject* self, Py_buffer* buffer, int flags) {
     return -1;
   }
   if ((flags & PyBUF_WRITABLE) != 0 && !view->is_writable) {
-    PyErr_SetString(PyExc_BufferError, "an argument, or a state that is only read, is not written");
+    PyErr_SetString(PyExc_BufferError, "the argument, or state, is read-only");
     return -1;
   }
   Py_INCREF(self);
