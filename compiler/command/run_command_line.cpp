@@ -25,14 +25,21 @@ std::string UnknownFlag(const CLI::App& command, const std::vector<std::string>&
     for (const std::string& name : option->get_lnames()) flags.push_back("--" + name);
     for (const std::string& name : option->get_snames()) flags.push_back("-" + name);
   }
+  SourceNames names;
   for (const std::string& word : words) {
+    if (word.ends_with(".cgraph")) names = ReadSourceNames(word);
+  }
+  const bool defines = std::find(flags.begin(), flags.end(), "-D") != flags.end();
+  for (size_t i = 0; i < words.size(); ++i) {
+    const std::string& word = words[i];
     const std::string flag = word.substr(0, word.find('='));
     const bool known = std::find(flags.begin(), flags.end(), flag) != flags.end();
     if (flag[0] != '-' || known) continue;
-    const std::string foreign = ForeignFlagHint(flag);
+    const std::string named = defines ? NamedFlagHint(words, i, names.consts, "-D") : "";
+    const std::string foreign = named.empty() ? ForeignFlagHint(flag) : named;
     if (foreign.empty() && !flag.starts_with("--")) continue;
     return fmt::format("there is no flag `{}`{}", flag,
-                       foreign.empty() ? DidYouMeanHint(flag, flags) : foreign);
+                       foreign.empty() ? NearFlagHint(flag, flags) : foreign);
   }
   return "";
 }

@@ -1,10 +1,14 @@
 #include "runtime/base/usage_text.h"
 
-#include <fmt/format.h>
-
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
 #include <regex>
 #include <vector>
 
+#include <fmt/format.h>
+
+#include "runtime/base/read_file.h"
 #include "runtime/base/text.h"
 
 namespace cgraph {
@@ -54,7 +58,9 @@ const Form kForms[] = {
     {"A subcommand is required", [](const std::smatch&) { return std::string("name a command"); }},
     {"(\\S+): At Most 1 required but received (\\d+)",
      [](const std::smatch& m) {
-       return fmt::format("{} is given {} times; give it once", m[1].str(), m[2].str());
+       const std::string name = m[1];
+       if (!name.starts_with('-')) return fmt::format("name one {}, and not {}", name, m[2].str());
+       return fmt::format("{} is given {} times; give it once", name, m[2].str());
      }},
     {"Could not convert: (\\S+) = (.*)",
      [](const std::smatch& m) {
@@ -129,6 +135,82 @@ std::string ForeignFlagHint(std::string_view flag) {
   if (!level && flag != "--opt-level" && flag != "--optimize") return "";
   return "; there are no levels of optimisation, and cgc --effort N says how long `auto` looks for "
          "an order";
+}
+
+std::string NearFlagHint(std::string_view flag, std::span<const std::string> flags) {
+  const auto bare = [](std::string_view word) {
+    std::string name(word.substr(std::min(word.find_first_not_of('-'), word.size())));
+    std::transform(name.begin(), name.end(), name.begin(),
+                   [](unsigned char c) { return std::tolower(c); });
+    return name;
+  };
+  const std::string near = DidYouMean(flag, flags);
+  const std::string given = bare(flag), meant = bare(near);
+  const size_t most = given.size() <= 2 ? 0 : given.size() <= 6 ? 1 : given.size() <= 10 ? 2 : 3;
+  const bool is_near = meant.starts_with(given) || EditDistance(given, meant) <= most;
+  return near.empty() || !is_near ? "" : fmt::format(" (did you mean `{}`?)", near);
+}
+
+namespace {
+
+// Words and single other characters of a source, without spaces and comments.
+std::vector<std::string_view> TokensOf(std::string_view text) {
+  const auto is_of_word = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
+  };
+  std::vector<std::string_view> tokens;
+  for (size_t at = 0, end = 0; at < text.size(); at = end) {
+    end = at + 1;
+    if (std::isspace(static_cast<unsigned char>(text[at])) != 0) continue;
+    if (text.substr(at).starts_with("//")) {
+      end = std::min(text.find('\n', at), text.size());
+      continue;
+    }
+    while (is_of_word(text[at]) && end < text.size() && is_of_word(text[end])) ++end;
+    tokens.push_back(text.substr(at, end - at));
+  }
+  return tokens;
+}
+
+}  // namespace
+
+SourceNames ReadSourceNames(const std::string& path) {
+  constexpr int64_t kMost = 1 << 20;
+  std::error_code error;
+  std::string text;
+  if (!std::filesystem::is_regular_file(path, error) || ReadFile(path, kMost, text)) return {};
+  const std::vector<std::string_view> tokens = TokensOf(text);
+  SourceNames names;
+  for (size_t i = 0; i + 2 < tokens.size(); ++i) {
+    if (tokens[i] == "const") names.consts.emplace_back(tokens[i + 1]);
+    if (tokens[i] != "graph" || tokens[i + 2] != "(") continue;
+    int depth = 0;
+    for (size_t j = i + 2; j + 2 < tokens.size(); ++j) {
+      const std::string_view token = tokens[j];
+      depth += (token == "(" || token == "[") - (token == ")" || token == "]");
+      if (depth == 0) break;
+      const bool is_before_name = depth == 1 && (token == "(" || token == ",");
+      if (is_before_name && tokens[j + 2] == ":") names.inputs.emplace_back(tokens[j + 1]);
+    }
+  }
+  return names;
+}
+
+std::string NamedFlagHint(std::span<const std::string> words, size_t at,
+                          std::span<const std::string> names, const char* flag) {
+  const std::string& word = words[at];
+  if (!word.starts_with("--")) return "";
+  const size_t equals = std::min(word.find('='), word.size());
+  std::string name = word.substr(2, equals - 2);
+  std::replace(name.begin(), name.end(), '-', '_');
+  if (std::find(names.begin(), names.end(), name) == names.end()) return "";
+  const bool is_next = equals == word.size() && at + 1 < words.size() &&
+                       !words[at + 1].starts_with("--") && !words[at + 1].ends_with(".cgraph") &&
+                       !words[at + 1].ends_with(".cgplan");
+  const std::string value = equals < word.size() ? word.substr(equals + 1)
+                            : is_next            ? words[at + 1]
+                                                 : "VALUE";
+  return fmt::format(" (did you mean `{} {}={}`?)", flag, name, value);
 }
 
 std::string SourceForPlanText(std::string_view path) {

@@ -29,6 +29,8 @@
 #include "runtime/command/outcome/wait_graph.h"
 #include "runtime/command/training_flags.h"
 #include "runtime/engine/engine.h"
+#include "runtime/plan/check.h"
+#include "runtime/plan/load.h"
 
 namespace cgraph::command {
 namespace {
@@ -452,6 +454,25 @@ std::string WithEquals(const std::string& word, int argc, char** argv) {
   return "";
 }
 
+// Suggests `--input rate=0.1` for `--rate 0.1`, and `-D N=8` for `--N 8`, where the file of the
+// command line has such an input or const; empty for other words.
+std::string ProgramHint(const std::string& word, const std::vector<std::string>& words) {
+  SourceNames names;
+  for (const std::string& file : words) {
+    if (file.ends_with(".cgraph")) names = ReadSourceNames(file);
+    std::error_code error;
+    if (!file.ends_with(".cgplan") || !std::filesystem::is_regular_file(file, error)) continue;
+    const auto plan = plan::ReadFile(file);
+    if (!plan.ok() || !plan::CheckPlan(**plan).ok()) continue;
+    for (const auto& graph : (*plan)->graphs) {
+      for (const auto& port : graph->inputs) names.inputs.push_back(port->name);
+    }
+  }
+  const auto at = static_cast<size_t>(std::find(words.begin(), words.end(), word) - words.begin());
+  const std::string input = NamedFlagHint(words, at, names.inputs, "--input");
+  return input.empty() ? NamedFlagHint(words, at, names.consts, "-D") : input;
+}
+
 std::string Hint(const CLI::App& app, const std::vector<std::string>& unknown, int argc,
                  char** argv) {
   for (const std::string& word : unknown) {
@@ -460,13 +481,15 @@ std::string Hint(const CLI::App& app, const std::vector<std::string>& unknown, i
       if (!equals.empty()) return equals;
       return fmt::format("unexpected argument `{}`: cgrun takes one FILE", word);
     }
+    const std::string named = ProgramHint(word, {argv + 1, argv + argc});
+    if (!named.empty()) return fmt::format("unknown flag `{}`{}", word, named);
     const std::string foreign = ForeignFlagHint(word.substr(0, word.find('=')));
     if (!foreign.empty()) return fmt::format("unknown flag `{}`{}", word, foreign);
     std::vector<std::string> flags;
     for (const CLI::Option* option : app.get_options()) {
       for (const std::string& name : option->get_lnames()) flags.push_back("--" + name);
     }
-    const std::string hint = DidYouMeanHint(word.substr(0, word.find('=')), flags);
+    const std::string hint = NearFlagHint(word.substr(0, word.find('=')), flags);
     return fmt::format("unknown flag `{}`{}", word,
                        hint.empty() ? "; `cgrun --help` lists them" : hint);
   }

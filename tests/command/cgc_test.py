@@ -127,17 +127,6 @@ graph g(x: u8[2, 3, 2]) -> [[u8[2]; 3]; 2] {
     drawn = cgc("viz", "-q", "mesh.cgraph", "--what", "timeline", "--color-by", "micro-batch")[0]
     says(drawn, "mb 0", "mb 2")
     expect("mb 3" not in drawn, "a micro-batch of the second replica")
-    # So are the parts that `split` makes.
-    cgc.write("split.cgraph", """import std.nn
-import std.tensor
-actor A() { method f(x: f32[2]) -> f32[2] { return relu(x) } }
-place a[s in 0..2] = A() on cpu[s]
-graph g(x: f32[6]) -> [f32[2]; 3] {
-  return [a[1].f(a[0].f(part)) for part in split(x, parts: 3, dim: 0)]
-}
-""")
-    drawn = cgc("viz", "-q", "split.cgraph", "--what", "timeline")[0]
-    says(drawn, "a[0].f mb 0", "a[0].f mb 2", "a[1].f mb 1")
 
 
 def examples(cgc):
@@ -620,8 +609,14 @@ def usage(cgc):
     for status, words, line in [
             (2, "name a command: compile, check", ""),
             (2, "`cgc check g.cgraph`", "g.cgraph"), (2, "did you mean `check`?", "chekc g.cgraph"),
-            (2, "name a FILE", "check"), (2, "FILE is given 2 times", "compile g.cgraph g.cgraph"),
-            (2, "there is no flag `--inflght`", "check g.cgraph --inflght 2"),
+            (2, "name a FILE", "check"),
+            (2, "name one FILE, and not 2", "compile g.cgraph g.cgraph"),
+            (2, "--schedule is given 2 times; give it once",
+             "check g.cgraph --schedule auto --schedule auto"),
+            (2, "there is no flag `--inflght` (did you mean `--inflight`?)",
+             "check g.cgraph --inflght 2"),
+            (2, "there is no flag `--N` (did you mean `-D N=3`?)", "check g.cgraph --N 3"),
+            (2, "there is no flag `--N`\n", "fmt g.cgraph --N 3"),
             (2, "--inflight 0: expected a number from 1 to 1024", "check g.cgraph --inflight 0"),
             (2, "--workers 0: expected a number from 1 to 1024", "simulate g.cgraph --workers 0"),
             (2, "--cores", "simulate g.cgraph --cores 2"),

@@ -241,6 +241,28 @@ def usage(run):
     }.items():
         file = ["program.cgplan"] if arguments else []
         says(run(*file, *arguments, status=2)[1], words)
+    # An input or const as if it were a flag; no flag that only looks alike.
+    (run.folder / "rates.cgraph").write_text(
+        "const N = 2  // const LOG = 3, graph f(loss: f32)\n"
+        "graph step(x: f32[N], pair: (rat: f32, b: f32), learning_rate: f32) -> f32[N] {\n"
+        "  return x * learning_rate * pair.b\n}\n"
+        "graph other(rate: f32) -> f32 { return rate }\n")
+    subprocess.run([run.cgc, "compile", "-q", "rates.cgraph"], cwd=run.folder, check=True)
+    for words, meant in {
+            "FILE --rate 0.1": "--input rate=0.1", "--rate 0.1 FILE": "--input rate=0.1",
+            "FILE --rate=[1,2] -q": "--input rate=[1,2]", "FILE --rate -q": "--input rate=-q",
+            "--rate FILE": "--input rate=VALUE", "FILE --x --every": "--input x=VALUE",
+            "FILE --learning-rate 1": "--input learning_rate=1", "FILE --rat 0.1": None,
+            "FILE --loss 1": None, "FILE --lr 1": None, "FILE --decay 1": None,
+            "FILE --trce f": "--trace", "FILE --timeuot 2": "--timeout", "FILE --N 8": "-D N=8",
+            "FILE --LOG 8": "--log"}.items():
+        for file in ("rates.cgraph", "rates.cgplan"):
+            if file.endswith("plan") and meant and meant.startswith("-D"):
+                meant = None
+            flag = next(word for word in words.split() if word.startswith("--"))
+            told = run(*words.replace("FILE", file).split(), status=2)[1]
+            hint = f" (did you mean `{meant}`?)" if meant else "; `cgrun --help` lists them"
+            expect(told == f"cgrun: error: unknown flag `{flag}`{hint}\n", told)
     says(run("program.cgplan", status=2)[1], "pick one with --graph: add, count")
     for file in ("program.cgplan", "program.cgraph"):
         says(run(file, "--graph", "coutn", "--input", "x=1", status=2)[1], "coutn",
