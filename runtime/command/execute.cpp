@@ -239,7 +239,7 @@ ExitCode Execute(const Options& options, cluster::Peers* machines, Signals& sign
   // Until executions run there is nothing to tear down.
   const auto end_early = [&options, machines] {
     const ExitCode code = Fail(options, kInterrupted, "interrupted before the first execution");
-    SayUnwritten(options);
+    SayUnwritten(options, code);
     SayEnds(machines);
     std::fflush(stdout);
     std::_Exit(code);
@@ -251,7 +251,7 @@ ExitCode Execute(const Options& options, cluster::Peers* machines, Signals& sign
   plan::PlanOrExit loaded = LoadPlan(options, signals);
   if (loaded.plan == nullptr) {
     signals.OnReport(nullptr);
-    SayUnwritten(options);
+    SayUnwritten(options, loaded.exit_code);
     return loaded.exit_code;
   }
   signals.OnInterrupt(end_early);  // a compilation had its own
@@ -263,7 +263,7 @@ ExitCode Execute(const Options& options, cluster::Peers* machines, Signals& sign
   };
   const auto fail_to_load = [&](const Problem& problem) {
     const ExitCode code = fail(problem);
-    SayNothingRan(options);
+    SayNothingRan(options, code);
     return code;
   };
   progress.Begin("looking for GPUs and reading inputs");
@@ -271,7 +271,7 @@ ExitCode Execute(const Options& options, cluster::Peers* machines, Signals& sign
   GpuPlacement placement;
   if (Problem problem = Prepare(*loaded.plan, options, machines, placement, work); !problem.ok()) {
     const ExitCode code = fail(problem);
-    SayUnwritten(options);
+    SayUnwritten(options, code);
     return code;
   }
   const bool sliced = work.inputs.is_batched();

@@ -263,6 +263,18 @@ def usage(run):
             told = run(*words.replace("FILE", file).split(), status=2)[1]
             hint = f" (did you mean `{meant}`?)" if meant else "; `cgrun --help` lists them"
             expect(told == f"cgrun: error: unknown flag `{flag}`{hint}\n", told)
+    # What a refused command line would have written is not missed.
+    for words in (["--graph", "add"], ["--graph", "none"], ["-D", "NONE=1", "--graph", "add"],
+                  ["--graph", "add", "--input", "x=[1]", "--trace", "p.json"],
+                  ["--graph", "add", "--input", "x=[1]", "--output", "result=p.json"],
+                  ["--graph", "add", "--input", "x=[1]", "--output", "none=y.npy"],
+                  ["--graph", "add", "--input", "x=[1]", "--device-map", "gpu[7]=cpu:0"]):
+        told = run("program.cgraph", "--profile", "p.json", "--save-state", "s.safetensors", *words,
+                   status=2)[1]
+        expect("error: " in told and " not written" not in told, told)
+    (run.folder / "wrong.cgraph").write_text("graph g() {\n")
+    says(run("wrong.cgraph", "--profile", "p.json", "--trace", "p.json", status=1)[1],
+         "note: p.json is not written, as nothing was measured")
     says(run("program.cgplan", status=2)[1], "pick one with --graph: add, count")
     for file in ("program.cgplan", "program.cgraph"):
         says(run(file, "--graph", "coutn", "--input", "x=1", status=2)[1], "coutn",
@@ -534,8 +546,7 @@ def traces_of_failed_runs(run):
                           cwd=run.folder, capture_output=True, text=True)
     expect(done.returncode == 0, done.stderr)
     (run.folder / "f.json").unlink()
-    says(run("fails.cgraph", "--input", "j=1", "--trace", "f.json", status=2)[1],
-         "note: f.json is not written, as nothing was measured")
+    run("fails.cgraph", "--input", "j=1", "--trace", "f.json", status=2)
     expect(not (run.folder / "f.json").exists(), "a trace of nothing")
     # A kernel that does not return: another thread writes what there is.
     run.graph("nap", "--input", "ms=60000", "--timeout", "0.3", "--trace", "f.json", status=1)

@@ -87,8 +87,8 @@ ExitCode ReportFailures(const Options& options, const Measurements& measured) {
 
 // Returns "profile.json and trace.json", those that were asked for; else nothing.
 std::string MeasurementFiles(const Options& options) {
-  const bool both = !options.profile.empty() && !options.trace.empty();
-  return options.profile + (both ? " and " : "") + options.trace;
+  if (options.profile.empty() || options.profile == options.trace) return options.trace;
+  return options.profile + (options.trace.empty() ? "" : " and " + options.trace);
 }
 
 Status AddMeasurements(OutputFiles& files, const Options& options, const Measured& run,
@@ -141,7 +141,7 @@ void SayOfFailedRun(const Options& options, std::string_view ended) {
 // Writes the measurements of a run without results: the time before it failed is what is looked at.
 void WriteMeasurements(const Options& options, const Measured* run, std::string_view ended) {
   if (MeasurementFiles(options).empty()) return;
-  if (run == nullptr) return SayUnwritten(options);
+  if (run == nullptr) return SayUnwritten(options, kFailure);
   OutputFiles files;
   Status written = AddMeasurements(files, options, *run, ended);
   if (written.ok()) written = files.Commit();
@@ -321,16 +321,17 @@ ExitCode Conclude(const Options& options, const Outcome& outcome,
   return code;
 }
 
-void SayNothingRan(const Options& options) {
-  SayUnwritten(options);
+void SayNothingRan(const Options& options, ExitCode code) {
+  if (code == kUsage) return;
+  SayUnwritten(options, code);
   SayOfLostResults(options, OutputFilesOf(options), "no execution was begun", 0);
 }
 
-void SayUnwritten(const Options& options) {
+void SayUnwritten(const Options& options, ExitCode code) {
   const std::string files = MeasurementFiles(options);
-  if (options.quiet || files.empty()) return;
-  SayNote(options, fmt::format("{} not written, as nothing was measured",
-                  files + (options.profile.empty() || options.trace.empty() ? " is" : " are")));
+  if (options.quiet || files.empty() || code == kUsage) return;
+  SayNote(options, fmt::format("{} {} not written, as nothing was measured", files,
+                               files == options.profile || files == options.trace ? "is" : "are"));
 }
 
 void SayStats(const Engine& engine, const Options& options, const std::string& one_process) {

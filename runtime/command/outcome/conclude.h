@@ -27,10 +27,11 @@ struct Measured {
 ExitCode Conclude(const Options& options, const Outcome& outcome,
                   const std::function<bool()>& interrupted, const Measured* run);
 
-// Says that measurements were asked for and are not written, since nothing ran.
-void SayUnwritten(const Options& options);
+// Says that measurements were asked for and are not written, since nothing ran. Says nothing where
+// the command line is refused (`code` is kUsage): nothing of it was to be written.
+void SayUnwritten(const Options& options, ExitCode code);
 // Says the same of results, too, of a run that fails while the plan is loaded or states are set.
-void SayNothingRan(const Options& options);
+void SayNothingRan(const Options& options, ExitCode code);
 
 // Prints what -v says of the engine. `one_process`: why one serves several GPUs, where it does.
 void SayStats(const Engine& engine, const Options& options, const std::string& one_process);
