@@ -769,7 +769,7 @@ def deadlines(run):
     # The report is drawn where that is asked for, but for states that are not initialised.
     _, error = run.graph("nap", "--input", "ms=1000000000", "--timeout", "1", "--wait-graph",
                          "w.dot", status=1)
-    says(error, "what has work left is ", "which is inside a.nap of execution 0 of `nap`",
+    says(error, "what has work left is ", "which is inside a.nap of execution 1 of `nap`",
          "note: w.dot shows who waits for whom")
     says((run.folder / "w.dot").read_text(), "digraph waits {", "a.nap", "peripheries=2")
     says(run.graph("nap", "--input", "ms=1", "--wait-graph", "w.txt", status=2)[1],

@@ -37,7 +37,7 @@ graph two(x: f32[4]) -> [f32[4]; 2] {
 }
 """
 STATES = 2  # kernels that initialise states
-OPERATIONS = re.compile(r"execution 0 of `\w+`.*; (\d+) of (\d+) issued operations are over\b")
+OPERATIONS = re.compile(r"execution 1 of `\w+`.*; (\d+) of (\d+) issued operations are over\b")
 
 class Runs:
     def __init__(self, options, folder):

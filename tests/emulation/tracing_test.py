@@ -119,7 +119,7 @@ def drawn(runner):
     subprocess.run([*draw, "--trace", trace], check=True)
     svg = picture.read_text()
     says(svg, "g: measured, ", "gpu[0] compute", "gpu[1] compute", "gpu[0] comm", "gpu[0] copy",
-         "#1: of the second execution")
+         "#2: of the second execution")
     for call in CALLS:
         expect(svg.count(f"<title>{call}: ") == EXECUTIONS, f"bars of {call}")
     says(svg, "<title>copy x to gpu[0]: ", "<title>receive ", "pale: waits for the other end")

@@ -94,7 +94,7 @@ class TimelineDrawer {
                                            TimeText(simulation_.lower_bound()));
     const std::string title =
         fmt::format("{}: {}, {}", graph_.name, times, BubbleText(simulation_)) +
-        (simulation_.executions > 1 ? "; #1: of the second execution" : "");
+        (simulation_.executions > 1 ? "; #2: of the second execution" : "");
     return SvgPage(title, width_ > 0 ? width_ : axis_.left() + axis_.width() + kSvgRight,
                    legend_top + legend.height + 10,
                    rows_ + grid + svg_ + legend.svg, width_ > 0);
@@ -151,9 +151,9 @@ class TimelineDrawer {
     return names;
   }
 
-  // " #1", where there are several.
+  // " #1" of the first execution, where there are several.
   std::string ExecutionText(const Bar& bar) const {
-    return simulation_.executions > 1 ? fmt::format(" #{}", bar.execution) : "";
+    return simulation_.executions > 1 ? fmt::format(" #{}", bar.execution + 1) : "";
   }
 
   void AddRow(uint32_t lane, double y) {
@@ -224,7 +224,7 @@ class TimelineDrawer {
     told.insert(std::min(told.find('\n'), told.size()),
                 (count > 1 ? fmt::format(" and {} more", count - 1) : "") + ": " + times);
     if (simulation_.executions > 1) {
-      told += fmt::format("\nexecution {}", bar.execution);
+      told += fmt::format("\nexecution {}", bar.execution + 1);
     }
     std::string content;
     if (bar.active > bar.start) {

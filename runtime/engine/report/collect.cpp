@@ -265,7 +265,8 @@ class Collector {
     if (position.round < lag || frame.words->empty.load(std::memory_order_relaxed)) {
       return fmt::format("an empty execution of `{}`", loaded.plan->name);
     }
-    return fmt::format("execution {} of `{}`", position.round - lag, loaded.plan->name);
+    // Messages count executions from 1.
+    return fmt::format("execution {} of `{}`", position.round - lag + 1, loaded.plan->name);
   }
 
   // Says what was issued to a queue, and what of it is over. Where a queue does not know which of

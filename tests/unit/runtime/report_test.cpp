@@ -230,10 +230,10 @@ TEST_CASE("an engine that stands still reports the cause, since when, and what w
     return std::regex_search(text, std::regex(pattern));
   };
   CHECK(says("^nothing has moved for 0.6 s\n"
-             "everything waits for gpu\\[0\\] compute, which is inside a0\\.pause of execution 0 "
+             "everything waits for gpu\\[0\\] compute, which is inside a0\\.pause of execution 1 "
              "of `slow`, for [0-9]+\\.[0-9] s, [a-z.]+:7:"));
   CHECK(says("gpu\\[0\\] compute: call sleep of a0\\.pause \\([a-z.]+:7:[0-9]+\\) is running\n"
-             "    execution 0 of `slow`, for [0-9]+\\.[0-9] s; before that: call add of "
+             "    execution 1 of `slow`, for [0-9]+\\.[0-9] s; before that: call add of "
              "a0\\.pause"));
   CHECK(says("gpu\\[1\\] comm: receive `moved` of a0\\.pause from gpu\\[0\\] .* waits for "
              "gpu\\[0\\] comm to send it, behind what gpu\\[0\\] compute does\n"));
