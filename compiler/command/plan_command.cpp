@@ -58,7 +58,10 @@ ExitCode RunPlan(const PlanFlags& flags) {
   }
   // The text speaks of lanes and values, so it needs a plan whose numbers can be followed.
   Status status = plan::CheckPlan(**loaded);
-  if (status.ok()) status = WriteOutput(flags.out, Printable(plan::ToText(**loaded)));
+  if (!status.ok()) {
+    return ReportStatus({status.code(), fmt::format("{}: {}", flags.plan, status.message())});
+  }
+  status = WriteOutput(flags.out, Printable(plan::ToText(**loaded)));
   return status.ok() ? kSuccess : ReportStatus(status);
 }
 

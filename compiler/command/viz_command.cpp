@@ -85,7 +85,10 @@ ExitCode RunViz(const VizFlags& flags) {
   if (!loaded.plan) return loaded.exit_code;
   const std::string name = flags.compile.graphs.empty() ? "" : flags.compile.graphs[0];
   Result<uint32_t> graph = plan::FindGraph(*loaded.plan, name);
-  if (!graph.ok() && loaded.plan->graphs.empty()) return ReportStatus(graph.status());
+  if (!graph.ok() && loaded.plan->graphs.empty()) {
+    return ReportStatus(
+        {graph.status().code(), fmt::format("{}: {}", flags.file, graph.status().message())});
+  }
   if (!graph.ok()) return UsageError(graph.status().message());
   WarnOfUnfitTimes(*loaded.plan, *profile, flags.profile);
   Status status = DealToWorkers(*loaded.plan, flags.file, flags.threads);

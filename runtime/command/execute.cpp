@@ -127,7 +127,9 @@ Problem Prepare(plan::Plan& plan, const Options& options, cluster::Peers* machin
                 GpuPlacement& placement, Work& work) {
   // The engine checks the plan again; this check comes first because its ports are read before
   // there is an engine.
-  if (Status checked = plan::CheckPlan(plan); !checked.ok()) return ProblemOf(checked);
+  if (Status checked = plan::CheckPlan(plan); !checked.ok()) {
+    return ProblemOfPlan(options, checked);
+  }
   if (machines != nullptr) {
     if (Problem refused = CheckMachineFlags(options); !refused.ok()) return refused;
     if (Problem refused = CheckProcessCount(plan, *machines); !refused.ok()) return refused;
@@ -142,7 +144,8 @@ Problem Prepare(plan::Plan& plan, const Options& options, cluster::Peers* machin
     const char* const flag = options.calls.empty() ? "--graph" : "--call";
     const Result<uint32_t> found = plan::FindGraph(plan, name, flag);
     if (!found.ok()) {
-      return {plan.graphs.empty() ? kFailure : kUsage, found.status().message()};
+      if (plan.graphs.empty()) return ProblemOfPlan(options, found.status());
+      return {kUsage, found.status().message()};
     }
     if (plan::IsBefore(plan, *found)) {
       return {kUsage, fmt::format("--graph {}: it stands before the rounds of another graph, which "
@@ -292,7 +295,9 @@ ExitCode Execute(const Options& options, cluster::Peers* machines, Signals& sign
       LoadChosen(std::move(loaded.plan), engine_options, processes);
   if (!made.ok()) {
     if (made.status().code() == StatusCode::kTimeout) Say(WriteWaitGraph(options, nullptr));
-    return fail_to_load(ProblemOf(made.status()));
+    const bool is_of_plan = made.status().code() == StatusCode::kInvalid;
+    return fail_to_load(is_of_plan ? ProblemOfPlan(options, made.status())
+                                   : ProblemOf(made.status()));
   }
   Engine& engine = **made;
   running = &engine;

@@ -38,6 +38,12 @@ struct Problem {
 inline Problem ProblemOf(const Status& status) {
   return {ExitCodeOf(status.code()), status.message()};
 }
+// The same of what is wrong with a plan, which is called as its file.
+inline Problem ProblemOfPlan(const Options& options, const Status& status) {
+  Problem problem = ProblemOf(status);
+  if (!options.is_source()) problem.message = options.file + ": " + problem.message;
+  return problem;
+}
 
 }  // namespace cgraph::command
 

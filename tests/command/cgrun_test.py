@@ -1092,10 +1092,48 @@ def inflight(run):
     says(error, "graph add is compiled for 1 execution in flight")
 
 
+def damaged(run):
+    """What is wrong with a plan names its file, whoever reads it."""
+    def cgc(*words):
+        return subprocess.run([run.cgc, *words], cwd=run.folder, capture_output=True, text=True)
+
+    whole = (run.folder / "program.cgplan").read_bytes()
+    text = cgc("plan", "--json", "program.cgplan").stdout
+
+    def changed(change):
+        plan = json.loads(text)
+        change(plan)
+        (run.folder / "bad.json").write_text(json.dumps(plan))
+        made = cgc("plan", "--from-json", "bad.json", "-o", "bad.cgplan")
+        expect(made.returncode == 0, made.stderr)
+        return (run.folder / "bad.cgplan").read_bytes()
+
+    def unproved(plan):
+        for instruction in plan["graphs"][0]["instructions"]:
+            instruction["certificate_position"] = 0
+
+    for data, said, printed in (
+            (whole[:100], "the plan is damaged", True), (b"no plan", "not a plan", True),
+            (changed(lambda plan: plan["graphs"][0].update(inflight=0)), "inflight is 0", True),
+            (changed(lambda plan: plan["lanes"][0].update(device=99)), "lane 0 has a device", True),
+            (changed(lambda plan: plan["graphs"].clear()), "the plan has no graph", False),
+            (changed(unproved), "the plan is not proved", False)):
+        (run.folder / "bad.cgplan").write_bytes(data)
+        told = run("bad.cgplan", "--graph", "add", "--input", "x=[1]", status=1)[1]
+        expect(told.startswith("cgrun: error: bad.cgplan: ") and said in told, told)
+        for command in (["plan", "bad.cgplan"], ["simulate", "bad.cgplan"],
+                        ["viz", "bad.cgplan", "--graph", "add", "-o", "bad.svg"]):
+            done = cgc(*command)
+            expect(done.returncode == 1 or not printed, done.stderr)
+            if done.returncode == 1:
+                expect(done.stderr.startswith("cgc: error: bad.cgplan: "), done.stderr)
+        says(cgc("verify", "bad.cgplan").stderr, "bad.cgplan: ")
+
+
 TESTS = [literals_and_text, halves, kernels, files, usage, failures_as_json, batches, repeats,
          traces, long_traces, sources, reports_while_loading, interrupts, deadlines, device_maps,
          more_workers_than_cores, lost_output, whole_files, inflight, slow_files, many_failures,
-         meant_otherwise, printed_as_numpy]
+         meant_otherwise, printed_as_numpy, damaged]
 
 
 def main():

@@ -210,6 +210,15 @@ class AbsentFiles(unittest.TestCase):
                     format="dot", output="no/a.dot")
         self.absent(cgraph.Error, "no.json", "no.json", plan.simulate, profile="no.json")
 
+    def test_damaged_plans(self):
+        cgraph.compile(support.PROGRAM).save("damaged.cgplan")
+        whole = pathlib.Path("damaged.cgplan").read_bytes()
+        for data in (whole[:100], b"no plan"):
+            pathlib.Path("damaged.cgplan").write_bytes(data)
+            for read in (cgraph.load, cgraph.Engine):
+                with self.assertRaisesRegex(cgraph.PlanError, "^damaged.cgplan: (not a|the) plan "):
+                    read("damaged.cgplan")
+
     def test_others_stay(self):
         """What is there and wrong is no file that is absent."""
         for function, given in ((cgraph.load, "."), (cgraph.compile, "."),

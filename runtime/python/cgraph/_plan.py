@@ -249,7 +249,10 @@ def load(path):
                                     f"{_runtime.near_plan_hint(path)}", path) from error
     except OSError as error:
         raise PlanError(f"cannot read {path}: {error.strerror}") from error
-    return Plan(data, os.path.dirname(path) or ".")
+    try:
+        return Plan(data, os.path.dirname(path) or ".")
+    except PlanError as error:
+        raise PlanError(f"{path}: {error}") from None
 
 
 def _is_text(source):
