@@ -59,7 +59,7 @@ ExitCode RunCompile(const CompileCommandFlags& flags) {
     done = CompileAndReport(*options, flags.output, json);
   });
   if (!done.plan) return done.exit_code;
-  WarnOfUnfitTimes(*done.plan, *profile, flags.profile);
+  WarnOfUnfitTimes(*done.plan, *profile, flags.profile, flags.output);
   if (LosesFiles(done.read, written)) return kUsage;  // an import, which was not known before
   if (Status status = plan::WriteFile(*done.plan, out.str().str()); !status.ok()) {
     return ReportStatus(status);

@@ -54,7 +54,7 @@ ExitCode RunSimulate(const SimulateFlags& flags) {
   if (!loaded.plan) return loaded.exit_code;
   Result<std::vector<uint32_t>> graphs = ChosenGraphs(*loaded.plan, flags.compile.graphs);
   if (!graphs.ok()) return UsageError(graphs.status().message());
-  WarnOfUnfitTimes(*loaded.plan, *profile, flags.profile);
+  WarnOfUnfitTimes(*loaded.plan, *profile, flags.profile, flags.output);
   Status status = DealToWorkers(*loaded.plan, flags.file, flags.threads);
   if (!status.ok()) return ReportStatus(status);
 

@@ -90,7 +90,7 @@ ExitCode RunViz(const VizFlags& flags) {
         {graph.status().code(), fmt::format("{}: {}", flags.file, graph.status().message())});
   }
   if (!graph.ok()) return UsageError(graph.status().message());
-  WarnOfUnfitTimes(*loaded.plan, *profile, flags.profile);
+  WarnOfUnfitTimes(*loaded.plan, *profile, flags.profile, flags.output);
   Status status = DealToWorkers(*loaded.plan, flags.file, flags.threads);
   if (!status.ok()) return ReportStatus(status);
 

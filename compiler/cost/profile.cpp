@@ -49,16 +49,40 @@ size_t Depth(llvm::StringRef text) {
   return most;
 }
 
+// Reads the machine on which a profile was measured. False: it has another form.
+bool ReadMachine(const llvm::json::Object& entries, Hardware& machine) {
+  for (const auto& [name, entry] : entries) {
+    const auto text = entry.getAsString();
+    const auto number = entry.getAsUINT64();
+    const llvm::json::Array* const texts = entry.getAsArray();
+    if (name == "cpu" && text) {
+      machine.cpu = text->str();
+    } else if (name == "cores" && number) {
+      machine.cores = *number;
+    } else if (name == "gpus" && texts) {
+      for (const llvm::json::Value& each : *texts) {
+        const auto gpu = each.getAsString();
+        if (!gpu) return false;
+        machine.gpus.push_back(gpu->str());
+      }
+    } else {
+      return false;
+    }
+  }
+  return true;
+}
+
 // Reads what a profile says of the program that was measured.
 llvm::Error ReadMeasured(const llvm::json::Value& value, Profile& profile) {
   const auto refuse = [] {
-    return Refuse("`measured` is an object with the texts `consts` and the lists of numbers "
-                  "`flops`, as `cgrun --profile` writes it; it can be left out");
+    return Refuse("`measured` is an object with the texts `consts`, the lists of numbers `flops` "
+                  "and the `machine`, as `cgrun --profile` writes it; it can be left out");
   };
   const llvm::json::Object* measured = value.getAsObject();
   if (!measured) return refuse();
   for (const auto& [key, part] : *measured) {
     const llvm::json::Object* entries = part.getAsObject();
+    if (entries && key == "machine" && ReadMachine(*entries, profile.machine)) continue;
     if (!entries || (key != "consts" && key != "flops")) return refuse();
     for (const auto& [name, entry] : *entries) {
       if (key == "consts") {

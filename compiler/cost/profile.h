@@ -9,7 +9,8 @@
 //
 // A profile of a run also says what was measured, {"measured": {"consts": {"T": "1"}, "flops":
 // {"Stage.forward": [4096]}}}: the values of the program's consts, and the operations of one call,
-// several numbers where calls had different shapes.
+// several numbers where calls had different shapes; and where, {"machine": {"cpu": "AMD EPYC",
+// "cores": 8, "gpus": ["NVIDIA H200"]}}.
 #ifndef CGRAPH_COMPILER_COST_PROFILE_H_
 #define CGRAPH_COMPILER_COST_PROFILE_H_
 
@@ -21,6 +22,7 @@
 
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
+#include "runtime/base/hardware.h"
 
 namespace cgraph {
 
@@ -30,6 +32,7 @@ struct Profile {
   // Of the program that was measured; empty: the profile does not say it.
   std::map<std::string, std::string> consts;
   std::map<std::string, std::vector<uint64_t>> call_flops;  // by the names of `call_ps`
+  Hardware machine;  // that it was measured on
 
   // The time of one call, by "place.method", else "Actor.method", else "method"; `place` and
   // `actor` are empty for an op outside a method. The default is not looked at.

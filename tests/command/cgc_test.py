@@ -447,8 +447,9 @@ def compile_flags(cgc):
     says(cgc("simulate", "g.cgraph", "--profile", "profile.json")[1],
          "cgc: warning: profile.json: no graph of the plan calls `A.ff` (did you mean `A.f`?)")
     # What a profile says of the program that was measured is read strictly.
-    for measured in ('[]', '{"flops": {"A.f": 1}}', '{"flops": {"A.f": [-1]}}',
-                     '{"consts": {"T": 1}}', '{"shapes": {}}'):
+    for measured in ('{"machine": []}', '{"machine": {"cores": "2"}}', '{"machine": {"os": "x"}}',
+                     '{"machine": {"gpus": [1]}}', '[]', '{"flops": {"A.f": 1}}',
+                     '{"flops": {"A.f": [-1]}}', '{"consts": {"T": 1}}', '{"shapes": {}}'):
         cgc.write("profile.json", f'{{"default": 0, "unit": "us", "measured": {measured}}}')
         says(cgc("simulate", "g.cgraph", "--profile", "profile.json", status=1)[1],
              "cgc: error: profile.json: `measured` is an object with the texts `consts`")

@@ -443,6 +443,25 @@ def repeats(run):
         told = subprocess.run([run.cgc, "simulate", "shaped.cgraph", *flags, "--profile",
                                "shaped.json"], cwd=run.folder, capture_output=True, text=True)
         expect(told.returncode == 0 and told.stderr == warning, f"{flags}: {told.stderr}")
+    # Where it was measured, and a note where that was another machine.
+    profile = json.loads((run.folder / "shaped.json").read_text())
+    machine = profile["measured"]["machine"]
+    expect(machine["cores"] == len(os.sched_getaffinity(0)) and "gpus" not in machine, machine)
+    here = f"{machine['cpu']}, {machine['cores']} core{'s' * (machine['cores'] != 1)}"
+    for changed, there in (({"cores": 1000}, f"{machine['cpu']}, 1000 cores"),
+                           ({"cpu": "Z80", "gpus": ["VGA"]}, f"Z80, {here.split(', ')[-1]}, VGA"),
+                           ({}, None)):
+        profile["measured"]["machine"] = machine | changed
+        (run.folder / "there.json").write_text(json.dumps(profile))
+        for command in (["compile"], ["simulate"], ["viz", "-o", "there.svg"]):
+            for flags in ([], ["-q"]):
+                told = subprocess.run([run.cgc, *command, "shaped.cgraph", *flags, "--profile",
+                                       "there.json"], cwd=run.folder, capture_output=True, text=True)
+                note = (f"cgc: note: there.json: measured on another machine ({there}) than this "
+                        f"one ({here}); for times of this one measure here with `cgrun --profile`")
+                expect(told.returncode == 0, told.stderr)
+                expect((note in told.stderr) == (there is not None and not flags), told.stderr)
+                expect(there or "note: there.json" not in told.stderr, told.stderr)
     says(run.graph("add", "--input", "x=[1]", "-v")[1], "worker", "0 allocations after the start")
     told = json.loads(out)
     expect(told["latency_ns"] is None and told["errors"] == 1, "a failed run has no latency")

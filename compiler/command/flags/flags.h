@@ -77,9 +77,10 @@ void AddProfileFlag(CLI::App& command, std::string& path);
 Result<std::optional<Profile>> ReadProfile(const std::string& path);
 
 // Warns of times for calls that no graph of the plan makes, nor its start, which are most often
-// misspelt names, and of times that were measured of calls with other shapes.
+// misspelt names, and of times that were measured of calls with other shapes. Notes, unless
+// `output` is quiet, that they were measured on another machine.
 void WarnOfUnfitTimes(const plan::Plan& plan, const std::optional<Profile>& profile,
-                      const std::string& path);
+                      const std::string& path, const OutputFlags& output);
 
 // --workers and --cores: what runs the lanes of a simulation.
 struct ThreadFlags {

@@ -11,6 +11,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/raw_ostream.h"
 #include "runtime/base/files.h"
+#include "runtime/base/hardware.h"
 #include "runtime/base/text.h"
 #include "runtime/plan/call_flops.h"
 
@@ -81,7 +82,7 @@ Result<std::optional<Profile>> ReadProfile(const std::string& path) {
 }
 
 void WarnOfUnfitTimes(const plan::Plan& plan, const std::optional<Profile>& profile,
-                      const std::string& path) {
+                      const std::string& path, const OutputFlags& output) {
   if (!profile) return;
   std::vector<std::string> names = ProfiledCalls(plan, *plan.start);
   for (const auto& graph : plan.graphs) {
@@ -99,6 +100,11 @@ void WarnOfUnfitTimes(const plan::Plan& plan, const std::optional<Profile>& prof
                     uncalled.front(), DidYouMeanHint(uncalled.front(), names), more));
   }
   WarnOfOtherShapes(plan, *profile, path);
+  const Hardware here = ThisHardware();
+  if (output.quiet || !Differs(profile->machine, here)) return;
+  Say(fmt::format("cgc: note: {}: measured on another machine ({}) than this one ({}); for times of "
+                  "this one measure here with `cgrun --profile`\n",
+                  path, HardwareText(profile->machine), HardwareText(here)));
 }
 
 }  // namespace cgraph::command

@@ -13,6 +13,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "runtime/base/hardware.h"
 #include "runtime/base/output_files.h"
 #include "runtime/base/text.h"
 #include "runtime/command/messages.h"
@@ -36,8 +37,18 @@ std::string ProfileText(const Engine& engine, std::string_view ended) {
   for (const auto& [name, numbers] : plan::CallFlops(engine.plan())) {
     if (calls.contains(name)) flops[name] = numbers;
   }
+  const Hardware hardware = ThisHardware();
+  nlohmann::ordered_json machine = {{"cpu", hardware.cpu}, {"cores", hardware.cores}};
+  std::set<std::string> gpus;
+  for (const auto& [device, gpu] : engine.GetStats().gpus) {
+    const auto& all = device::FindGpus().gpus;
+    if (gpu < all.size()) gpus.insert(all[gpu].name);
+  }
+  if (!gpus.empty()) machine["gpus"] = gpus;
   nlohmann::ordered_json profile = {
-      {"unit", "ns"}, {"calls", calls}, {"measured", {{"consts", consts}, {"flops", flops}}}};
+      {"unit", "ns"},
+      {"calls", calls},
+      {"measured", {{"consts", consts}, {"flops", flops}, {"machine", machine}}}};
   if (!ended.empty()) profile["run"] = ended;
   return profile.dump(2) + '\n';
 }
