@@ -455,8 +455,8 @@ def repeats(run):
         (run.folder / "there.json").write_text(json.dumps(profile))
         for command in (["compile"], ["simulate"], ["viz", "-o", "there.svg"]):
             for flags in ([], ["-q"]):
-                told = subprocess.run([run.cgc, *command, "shaped.cgraph", *flags, "--profile",
-                                       "there.json"], cwd=run.folder, capture_output=True, text=True)
+                line = [run.cgc, *command, "shaped.cgraph", *flags, "--profile", "there.json"]
+                told = subprocess.run(line, cwd=run.folder, capture_output=True, text=True)
                 note = (f"cgc: note: there.json: measured on another machine ({there}) than this "
                         f"one ({here}); for times of this one measure here with `cgrun --profile`")
                 expect(told.returncode == 0, told.stderr)

@@ -102,9 +102,10 @@ void WarnOfUnfitTimes(const plan::Plan& plan, const std::optional<Profile>& prof
   WarnOfOtherShapes(plan, *profile, path);
   const Hardware here = ThisHardware();
   if (output.quiet || !Differs(profile->machine, here)) return;
-  Say(fmt::format("cgc: note: {}: measured on another machine ({}) than this one ({}); for times of "
-                  "this one measure here with `cgrun --profile`\n",
-                  path, HardwareText(profile->machine), HardwareText(here)));
+  Say(fmt::format(
+      "cgc: note: {}: measured on another machine ({}) than this one ({}); for times of this one "
+      "measure here with `cgrun --profile`\n",
+      path, HardwareText(profile->machine), HardwareText(here)));
 }
 
 }  // namespace cgraph::command
