@@ -605,6 +605,46 @@ def usage(cgc):
                       ["viz", "--emit", "graph", "--what", "graph", "-o", "over.svg"]):
             says(cgc(*words, "-q", "over.cgraph", *flags)[0], f"input  x: %0 f32[{n}]")
     cgc("fmt", "--check", "over.cgraph")
+    # Each name that the module of -D lacks says where it was looked for.
+    cgc.write("whole.cgraph", """import std.tensor
+const K = 2
+type Row = f32[4]
+optimizer plain() {
+  method update(w: f32[*s], g: f32[*s]) -> f32[*s] { return w - g }
+}
+actor Net() {
+  param w: Row = ones()
+  method f(x: Row) -> Row { return x * w }
+  method g(x: Row) -> Row { return x + w }
+}
+schedule early() {
+  prefer f > g
+}
+transport fast = shm(capacity: 4)
+fn twice(x: Row) -> Row { return x + x }
+""")
+    cgc.write("uses.cgraph", """import std.tensor
+import whole as m
+actor Own() {
+  param w: f32[4] = ones()
+  method f(x: f32[4]) -> f32[4] { return x * w }
+  method g(x: f32[4]) -> f32[4] { return x + w }
+}
+place a = m.Net() on cpu[0]
+place b = Own() on cpu[1] trained by m.plain()
+graph g(x: m.Row) -> f32[4] using m.early() { return m.twice(b.g(b.f(x)) via m.fast) * m.K }
+graph h(x: f32[4]) -> f32[4] using m.early() { return m.twice(a.g(a.f(x))) }
+""")
+    cgc("check", "-q", "uses.cgraph")
+    cgc.write("wrong.cgraph", (cgc.folder / "uses.cgraph").read_text().replace("m.early", "m.eraly"))
+    says(cgc("check", "wrong.cgraph", status=1)[1],
+         "`m` declares no schedule `eraly`", "(did you mean `early`?)")
+    for flags, where in ((["-D", "m=two"], "`two`, which -D m=two names,"), ([], "`m`")):
+        if not flags:
+            cgc.write("whole.cgraph", "const J = 2\n")
+        lines = [line for line in cgc("check", *flags, "uses.cgraph", status=1)[1].splitlines()
+                 if ": error: " in line]
+        expect(len(lines) == 9 and all(f"{where} declares no " in line for line in lines), lines)
     cgc("simulate", "g.cgraph", "--trace", "run.json")
     cgc.write("events.json", '[{"ph": "X", "name": "g", "ts": 1, "dur": 2, "pid": 0, "tid": 0}]')
     for status, words, line in [

@@ -19,12 +19,15 @@ std::optional<Id> FindDeclared(Scope& scope, syntax::ExprId callee, const char* 
   const syntax::Expr& expr = scope.Written(callee);
   Found found;
   std::string name;
+  const std::string* qualifier = nullptr;
+  Range at = expr.range;  // of the name itself
   if (const auto* plain = std::get_if<syntax::NameExpr>(&expr.node)) {
     name = plain->name;
     found = FindName(scope.checker, scope.module, name, expr.range);
   } else if (const auto* field = std::get_if<syntax::FieldExpr>(&expr.node)) {
     name = field->name.text;
-    const std::string* qualifier = QualifierOf(scope, field->base);
+    at = field->name.range;
+    qualifier = QualifierOf(scope, field->base);
     if (qualifier) found = FindQualified(scope.checker, scope.module, *qualifier, name, expr.range);
   }
   if (found.symbol) {
@@ -32,22 +35,27 @@ std::optional<Id> FindDeclared(Scope& scope, syntax::ExprId callee, const char* 
   }
   if (found.reported || (!found.symbol && scope.checker.names_missing)) return std::nullopt;
   std::vector<std::string> names;
-  for (const std::string& candidate : VisibleNames(scope.module)) {
-    Found visible = FindName(scope.checker, scope.module, candidate, expr.range);
+  for (const std::string& candidate : qualifier ? QualifiedNames(scope.module, *qualifier)
+                                                : VisibleNames(scope.module)) {
+    const Found visible =
+        qualifier ? FindQualified(scope.checker, scope.module, *qualifier, candidate, at)
+                  : FindName(scope.checker, scope.module, candidate, at);
     if (visible.symbol && std::holds_alternative<Id>(visible.symbol->node)) {
       names.push_back(candidate);
     }
   }
   const std::string seen = name.empty()   ? "this is none"
                            : found.symbol ? "`" + name + "` is none"
-                                          : "`" + name + "` is not declared";
+                           : qualifier ? fmt::format("{} declares no `{}`",
+                                                     ShownModule(scope.module, *qualifier), name)
+                                       : "`" + name + "` is not declared";
   auto& diagnostic =
       scope.Report(Code::kE0301, expr.range, fmt::format("{}, and {}", rule, seen));
   const std::string file = found.symbol ? "" : LibraryFileOf(scope.checker, name);
   if (!file.empty()) {
     diagnostic.message += fmt::format("; `import std.{}` declares it", file);
   } else {
-    scope.checker.Suggest(diagnostic, expr.range, name, names);
+    scope.checker.Suggest(diagnostic, at, name, names);
   }
   if (found.symbol) diagnostic.AddNote(found.symbol->range, "declared here");
   return std::nullopt;

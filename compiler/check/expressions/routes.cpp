@@ -28,8 +28,19 @@ std::optional<Route> ResolveRoute(Scope& scope, syntax::ExprId id) {
   Found found;
   if (const auto* field = std::get_if<syntax::FieldExpr>(&expr.node)) {
     const std::string* qualifier = QualifierOf(scope, field->base);
-    if (qualifier)
+    if (qualifier) {
       found = FindQualified(scope.checker, scope.module, *qualifier, field->name.text, expr.range);
+      if (!found.symbol && (found.reported || scope.checker.names_missing)) return std::nullopt;
+      if (!found.symbol) {
+        Diagnostic& diagnostic = scope.Report(
+            Code::kE0314, field->name.range,
+            fmt::format("`via` takes a transport, and {} declares no `{}`",
+                        ShownModule(scope.module, *qualifier), field->name.text));
+        scope.checker.Suggest(diagnostic, field->name.range, field->name.text,
+                              QualifiedNames(scope.module, *qualifier));
+        return std::nullopt;
+      }
+    }
   } else if (name) {
     found = FindName(scope.checker, scope.module, name->name, expr.range);
   }

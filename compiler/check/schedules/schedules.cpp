@@ -130,6 +130,10 @@ class UsingReader {
     }
     if (checker_.names_missing) return std::nullopt;
     const std::vector<std::string> library = LibrarySchedules(checker_);
+    if (written_.path.size() > 1 && IsQualifier(module_, written_.path[0].text)) {
+      ReportUndeclared(written_.path[0].text, name);
+      return std::nullopt;
+    }
     if (std::find(library.begin(), library.end(), name.text) == library.end()) {
       std::vector<std::string> names = {"auto"};
       for (const Schedule& schedule : checker_.program.schedules) names.push_back(schedule.name);
@@ -150,6 +154,25 @@ class UsingReader {
                          name.text));
     }
     return std::nullopt;
+  }
+
+  // Reports a schedule that the file behind a qualifier does not declare.
+  void ReportUndeclared(const std::string& qualifier, const syntax::Name& name) {
+    std::vector<std::string> names;
+    for (const std::string& each : QualifiedNames(module_, qualifier)) {
+      const Found found = FindQualified(checker_, module_, qualifier, each, name.range);
+      if (found.symbol && std::holds_alternative<ScheduleId>(found.symbol->node)) {
+        names.push_back(each);
+      }
+    }
+    Diagnostic& diagnostic =
+        Report(Code::kE0321, name.range,
+               fmt::format("{} declares no schedule `{}`", ShownModule(module_, qualifier),
+                           name.text));
+    checker_.Suggest(diagnostic, name.range, name.text, names);
+    if (diagnostic.fixes.empty() && !names.empty()) {
+      diagnostic.message += fmt::format("; it has {}", fmt::join(names, ", "));
+    }
   }
 
   static bool IsPlacing(const syntax::Argument& argument) {
