@@ -26,8 +26,8 @@ inline constexpr char kTimeoutText[] = "expected seconds above 0, as 1.5";
 // Returns, for a flag that other compilers and runners have, the flag to use here, as "; give -n
 // N". Empty for others.
 std::string ForeignFlagHint(std::string_view flag);
-// Returns " (did you mean `--trace`?)" for a flag that is spelt nearly so, else nothing. A word that
-// only looks alike is not near: `--rate` is no misspelling of `--trace`.
+// Returns " (did you mean `--trace`?)" for a flag that is spelt nearly so, else nothing. A word
+// that only looks alike is not near: `--rate` is no misspelling of `--trace`.
 std::string NearFlagHint(std::string_view flag, std::span<const std::string> flags);
 // Names of a source that users write as flags; found by the look of the text, for hints alone.
 struct SourceNames {

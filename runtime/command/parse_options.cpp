@@ -28,9 +28,8 @@
 #include "runtime/command/messages.h"
 #include "runtime/command/outcome/wait_graph.h"
 #include "runtime/command/training_flags.h"
+#include "runtime/command/unknown_words.h"
 #include "runtime/engine/engine.h"
-#include "runtime/plan/check.h"
-#include "runtime/plan/load.h"
 
 namespace cgraph::command {
 namespace {
@@ -437,63 +436,13 @@ void Understand(const CLI::App& app, Options& options, const Raw& raw) {
   if (options.is_source()) options.compile_flags = CompileFlags(options, raw);
 }
 
-// Suggests `--input x=x.npy` for `--input x x.npy` and `--input x = x.npy`, whose last words belong
-// to no flag; empty for other words.
-std::string WithEquals(const std::string& word, int argc, char** argv) {
-  for (int i = 1; i + 2 < argc; ++i) {
-    const std::string flag = argv[i], name = argv[i + 1];
-    if ((flag != "--input" && flag != "--output") || argv[i + 2] != word) continue;
-    const bool is_cut = word == "=" && i + 3 < argc;  // the value is a word of its own
-    const std::string value = is_cut ? argv[i + 3] : word.substr(word.starts_with('='));
-    const size_t equals = name.find('=');
-    if (equals != std::string::npos && equals + 1 != name.size()) continue;
-    if (value.empty() || value == "=" || (is_cut && value.starts_with("--"))) continue;
-    return fmt::format("{0} {1} {2}{3}: write {0} {4}={5}, in one word", flag, name, word,
-                       is_cut ? " " + value : "", name.substr(0, equals), value);
+// Returns what to say of words that no flag has taken.
+std::string SayOfUnknown(const CLI::App& app, int argc, char** argv) {
+  std::vector<std::string> flags;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) flags.push_back("--" + name);
   }
-  return "";
-}
-
-// Suggests `--input rate=0.1` for `--rate 0.1`, and `-D N=8` for `--N 8`, where the file of the
-// command line has such an input or const; empty for other words.
-std::string ProgramHint(const std::string& word, const std::vector<std::string>& words) {
-  SourceNames names;
-  for (const std::string& file : words) {
-    if (file.ends_with(".cgraph")) names = ReadSourceNames(file);
-    std::error_code error;
-    if (!file.ends_with(".cgplan") || !std::filesystem::is_regular_file(file, error)) continue;
-    const auto plan = plan::ReadFile(file);
-    if (!plan.ok() || !plan::CheckPlan(**plan).ok()) continue;
-    for (const auto& graph : (*plan)->graphs) {
-      for (const auto& port : graph->inputs) names.inputs.push_back(port->name);
-    }
-  }
-  const auto at = static_cast<size_t>(std::find(words.begin(), words.end(), word) - words.begin());
-  const std::string input = NamedFlagHint(words, at, names.inputs, "--input");
-  return input.empty() ? NamedFlagHint(words, at, names.consts, "-D") : input;
-}
-
-std::string Hint(const CLI::App& app, const std::vector<std::string>& unknown, int argc,
-                 char** argv) {
-  for (const std::string& word : unknown) {
-    if (word.empty() || word[0] != '-') {
-      const std::string equals = WithEquals(word, argc, argv);
-      if (!equals.empty()) return equals;
-      return fmt::format("unexpected argument `{}`: cgrun takes one FILE", word);
-    }
-    const std::string named = ProgramHint(word, {argv + 1, argv + argc});
-    if (!named.empty()) return fmt::format("unknown flag `{}`{}", word, named);
-    const std::string foreign = ForeignFlagHint(word.substr(0, word.find('=')));
-    if (!foreign.empty()) return fmt::format("unknown flag `{}`{}", word, foreign);
-    std::vector<std::string> flags;
-    for (const CLI::Option* option : app.get_options()) {
-      for (const std::string& name : option->get_lnames()) flags.push_back("--" + name);
-    }
-    const std::string hint = NearFlagHint(word.substr(0, word.find('=')), flags);
-    return fmt::format("unknown flag `{}`{}", word,
-                       hint.empty() ? "; `cgrun --help` lists them" : hint);
-  }
-  return "unexpected arguments";
+  return UnknownWordText(app.remaining(), {argv + 1, argv + argc}, flags);
 }
 
 // CLI11 calls a flag by its long name; this names it as it was typed.
@@ -563,7 +512,7 @@ ParsedOptions ParseOptions(int argc, char** argv) {
   AddFlags(app, parsed.options, raw);
   try {
     app.parse(argc, argv);
-    if (!app.remaining().empty()) throw Mistake{Hint(app, app.remaining(), argc, argv)};
+    if (!app.remaining().empty()) throw Mistake{SayOfUnknown(app, argc, argv)};
     parsed.options.repeat_given = app.count("-n") > 0;
     parsed.options.timeout_given = app.count("--timeout") > 0;
     if (parsed.options.devices || app.count("--discover") > 0) {

@@ -636,7 +636,8 @@ graph g(x: m.Row) -> f32[4] using m.early() { return m.twice(b.g(b.f(x)) via m.f
 graph h(x: f32[4]) -> f32[4] using m.early() { return m.twice(a.g(a.f(x))) }
 """)
     cgc("check", "-q", "uses.cgraph")
-    cgc.write("wrong.cgraph", (cgc.folder / "uses.cgraph").read_text().replace("m.early", "m.eraly"))
+    uses = (cgc.folder / "uses.cgraph").read_text()
+    cgc.write("wrong.cgraph", uses.replace("m.early", "m.eraly"))
     says(cgc("check", "wrong.cgraph", status=1)[1],
          "`m` declares no schedule `eraly`", "(did you mean `early`?)")
     for flags, where in ((["-D", "m=two"], "`two`, which -D m=two names,"), ([], "`m`")):

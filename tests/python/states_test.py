@@ -294,7 +294,7 @@ graph get() -> bool[2] { return a.get() }
                     engine.save_state(os.path.join(folder, "absent", "states.safetensors"))
 
     def test_made_of_a_file(self):
-        """Engine(load_state=) needs no weight files of states that the file sets, others it does."""
+        """Engine(load_state=) needs the weight files of those states alone that the file lacks."""
         with tempfile.TemporaryDirectory() as folder:
             def path(name):
                 return os.path.join(folder, f"{name}.safetensors")

@@ -68,7 +68,8 @@ class Stubs(unittest.TestCase):
             real = getattr(cgraph, node.name)
             stub = members(node)
             public = {name for name in dir(real) if not name.startswith("_")}
-            of_instances = {"Engine": {"plan", "graphs", "absent_states"}, "Plan": {"folder", "diagnostics"}}
+            of_instances = {"Engine": {"plan", "graphs", "absent_states"},
+                            "Plan": {"folder", "diagnostics"}}
             public |= of_instances.get(node.name, set())
             self.assertEqual({name for name in stub if not name.startswith("_")}, public, node.name)
             for name, names in stub.items():
