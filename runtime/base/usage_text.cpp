@@ -204,9 +204,12 @@ std::string NamedFlagHint(std::span<const std::string> words, size_t at,
   std::string name = word.substr(2, equals - 2);
   std::replace(name.begin(), name.end(), '-', '_');
   if (std::find(names.begin(), names.end(), name) == names.end()) return "";
-  const bool is_next = equals == word.size() && at + 1 < words.size() &&
-                       !words[at + 1].starts_with("--") && !words[at + 1].ends_with(".cgraph") &&
-                       !words[at + 1].ends_with(".cgplan");
+  const auto is_value = [](const std::string& next) {
+    const bool is_flag = next.size() > 1 && next[0] == '-' &&
+                         std::isdigit(static_cast<unsigned char>(next[1])) == 0 && next[1] != '.';
+    return !is_flag && !next.ends_with(".cgraph") && !next.ends_with(".cgplan");
+  };
+  const bool is_next = at + 1 < words.size() && is_value(words[at + 1]);
   const std::string value = equals < word.size() ? word.substr(equals + 1)
                             : is_next            ? words[at + 1]
                                                  : "VALUE";

@@ -250,8 +250,8 @@ def usage(run):
     subprocess.run([run.cgc, "compile", "-q", "rates.cgraph"], cwd=run.folder, check=True)
     for words, meant in {
             "FILE --rate 0.1": "--input rate=0.1", "--rate 0.1 FILE": "--input rate=0.1",
-            "FILE --rate=[1,2] -q": "--input rate=[1,2]", "FILE --rate -q": "--input rate=-q",
-            "--rate FILE": "--input rate=VALUE", "FILE --x --every": "--input x=VALUE",
+            "FILE --rate=[1,2] -q": "--input rate=[1,2]", "FILE --rate -2": "--input rate=-2",
+            "--rate FILE": "--input rate=VALUE", "FILE --x -q": "--input x=VALUE",
             "FILE --learning-rate 1": "--input learning_rate=1", "FILE --rat 0.1": None,
             "FILE --loss 1": None, "FILE --lr 1": None, "FILE --decay 1": None,
             "FILE --trce f": "--trace", "FILE --timeuot 2": "--timeout", "FILE --N 8": "-D N=8",
