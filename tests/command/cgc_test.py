@@ -127,6 +127,17 @@ graph g(x: u8[2, 3, 2]) -> [[u8[2]; 3]; 2] {
     drawn = cgc("viz", "-q", "mesh.cgraph", "--what", "timeline", "--color-by", "micro-batch")[0]
     says(drawn, "mb 0", "mb 2")
     expect("mb 3" not in drawn, "a micro-batch of the second replica")
+    # So are the parts that `split` makes.
+    cgc.write("split.cgraph", """import std.nn
+import std.tensor
+actor A() { method f(x: f32[2]) -> f32[2] { return relu(x) } }
+place a[s in 0..2] = A() on cpu[s]
+graph g(x: f32[6]) -> [f32[2]; 3] {
+  return [a[1].f(a[0].f(part)) for part in split(x, parts: 3, dim: 0)]
+}
+""")
+    drawn = cgc("viz", "-q", "split.cgraph", "--what", "timeline")[0]
+    says(drawn, "a[0].f mb 0", "a[0].f mb 2", "a[1].f mb 1")
 
 
 def examples(cgc):
