@@ -167,7 +167,7 @@ void Receives::Listen(uint32_t tag, Listener* listener) {
 bool Receives::ComesTo(uint32_t tag) const {
   return ListenerOf(tag) != nullptr &&
          std::any_of(receives_.begin(), receives_.end(), [&](const Receiving& at) {
-           return at.tag == tag && at.dropped.empty();
+           return at.tag == tag && at.own.empty();
          });
 }
 
@@ -205,11 +205,11 @@ bool Receives::TryDeliver(size_t i, bool& any) {
 
 bool Receives::Deliver(Receiving message) {
   Listener* listener = ListenerOf(message.tag);
-  if (message.dropped.empty()) {
+  if (message.own.empty()) {
     return listener != nullptr && listener->OnMessage(message.from, message.buffer);
   }
   if (message.tag != kControlTag) return false;
-  early_.emplace_back(message.from, std::move(message.dropped));
+  early_.emplace_back(message.from, std::move(message.own));
   return DeliverEarly();
 }
 
@@ -232,8 +232,8 @@ void Receives::Begin(const Wire::Incoming& message) {
   Listener* listener = ListenerOf(message.tag);
   if (listener != nullptr) receiving.buffer = listener->BufferFor(message.from, message.bytes);
   if (receiving.buffer.size() < message.bytes) {
-    receiving.dropped.resize(std::max<uint64_t>(message.bytes, 1));
-    receiving.buffer = receiving.dropped;
+    receiving.own.resize(message.bytes);
+    receiving.buffer = receiving.own;
   }
   receiving.buffer = receiving.buffer.first(message.bytes);
   receiving.request = wire_.BeginReceive(message, receiving.buffer.data());

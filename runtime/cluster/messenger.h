@@ -173,7 +173,9 @@ class Receives {
     uint32_t from, tag;
     std::span<std::byte> buffer;
     bool arrived = false;
-    std::vector<std::byte> dropped;  // buffer of a message that nobody listens for
+    // Its buffer where no listener gives it one: it is dropped, or, with kControlTag, kept in
+    // `early_`.
+    std::vector<std::byte> own;
   };
 
   void Begin(const Wire::Incoming& message);
@@ -184,7 +186,7 @@ class Receives {
   Wire& wire_;
   std::vector<Listener*> listeners_;  // by tag
   std::vector<Receiving> receives_;   // in the order in which they were begun
-  // By rank, with kControlTag: what came before anybody listened.
+  // What came with kControlTag before anybody listened, in its order, with the rank it is from.
   std::deque<std::pair<uint32_t, std::vector<std::byte>>> early_;
 };
 
@@ -196,7 +198,7 @@ class Messenger {
   uint32_t count() const { return wire_.count(); }
   Wire& wire() { return wire_; }
 
-  // Sets who hears of messages with a tag; null: they are dropped. Waits for those that have begun
+  // Sets who hears of messages with a tag; null: they are dropped, and with kControlTag kept. Waits for those that have begun
   // to come to whoever heard of them before; whose answers wait, they go.
   void Listen(uint32_t tag, Listener* listener);
 

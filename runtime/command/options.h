@@ -82,7 +82,8 @@ struct ParsedOptions {
 // Reads the flags, and says what is wrong with them.
 ParsedOptions ParseOptions(int argc, char** argv);
 
-// Returns what --timeout says, before all is parsed; the default where it says nothing right.
+// Returns what --timeout says, before all is parsed: ranks connect first, and wait no longer. The
+// default where it says nothing right.
 std::chrono::nanoseconds TimeoutOf(int argc, char** argv);
 
 }  // namespace cgraph::command

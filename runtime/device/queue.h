@@ -96,7 +96,7 @@ struct Copy : Operation {
   Tensor* to = nullptr;
   bool describes = false;  // gives `to` the dims of `from`, which the issuer must know
   bool moves = true;       // the bytes
-  bool fills = false;      // as many bytes as `to` has; else as `from` has
+  bool fills = false;      // `from` has room for more bytes than `to` has; else all of `from`
 };
 
 // A number that the host knows when it issues.

@@ -23,7 +23,7 @@ class File {
   ~File();
 
   const std::string& path() const { return path_; }
-  // Returns no size for a pipe, a terminal or a device.
+  // Returns no size for a pipe, a terminal or a device, nor for standard input ("-").
   std::optional<uint64_t> size() const { return size_; }
   int64_t modified_ns() const { return modified_ns_; }  // when, since the epoch
 

@@ -55,7 +55,7 @@ Status Kernels::ImportModules(const plan::Graph& graph, plan::Range program) {
     if (at.kind() != plan::Kind::call) continue;
     const plan::Kernel& kernel = *plan_->kernels[at.subject()];
     if (kernel.library != kPythonLibrary) continue;
-    const Status status = native::ImportModules(kernel, native_);
+    const Status status = native::ImportModulesOf(kernel, native_);
     if (!status.ok()) return OfCall(graph, at, status);
   }
   return Status::Ok();

@@ -201,7 +201,7 @@ bool MakesObject(const plan::Kernel& kernel) {
          kernel.body[0]->op == kExternCreateOp;
 }
 
-Status ImportModules(const plan::Kernel& kernel, Native& native) {
+Status ImportModulesOf(const plan::Kernel& kernel, Native& native) {
   auto library = native.libraries.Find(kernel.library);
   if (!library.ok()) return library.status();
   if (!MakesObject(kernel)) return (*library)->Import(std::string(SymbolInProgram(kernel.symbol)));

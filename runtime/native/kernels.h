@@ -28,9 +28,10 @@ struct Native {
 // Python's. Only the start graph may do that.
 bool MakesObject(const plan::Kernel& kernel);
 
-// Imports the modules of Python's that a kernel calls, or the object's class is of. kNotFound, with
-// what Python says.
-Status ImportModules(const plan::Kernel& kernel, Native& native);
+// Of a kernel of Python's library: imports the module of its method, or those of its object's
+// methods up to the class that is made. Load calls it before devices are opened (load/load.cpp).
+// kNotFound, with what Python says.
+Status ImportModulesOf(const plan::Kernel& kernel, Native& native);
 
 // Makes the kernel of a plan that names a library. The operands of a method are its arguments, the
 // states that it reads, and those that it may write, the last of them i64[1], the number of the

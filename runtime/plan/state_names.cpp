@@ -49,6 +49,12 @@ std::optional<size_t> StateNames::Find(std::string_view name) const {
   return std::nullopt;
 }
 
+bool StateNames::HasCopiesAt(std::string_view place) const {
+  return std::any_of(variables_.begin(), variables_.end(), [&](const auto& variable) {
+    return IsAmong(place, variable.first.second);
+  });
+}
+
 std::vector<size_t> StateNames::CopiesOf(size_t state) const {
   std::vector<size_t> copies;
   for (size_t other = 0; other < states_.size(); ++other) {

@@ -35,6 +35,8 @@ class StateNames {
   // Returns the number of the state of this name; where there is none, the first copy of the
   // variable that a state of this name would be.
   std::optional<size_t> Find(std::string_view name) const;
+  // Returns whether the plan's places, with others along some index, would have this one.
+  bool HasCopiesAt(std::string_view place) const;
   // Returns the numbers of all states that are the same variable as this one.
   std::vector<size_t> CopiesOf(size_t state) const;
 

@@ -281,6 +281,11 @@ def copies(runs):
     expect(states["net[0, 0].w"][1] == 6 and states["net[1, 0].w"][1] == 7, "as they were")
     expect("note: `net[0, 0].w` and `net[1, 0].w` are copies of one variable (`equal along`) and "
            "have drifted apart" in error, error)
+    write(path, {"net[2, 0].seen": np.array(1)})
+    done = runs.run("--load-state", path, x=(1, 2), plan="copies2")
+    expect("it has `net[2, 0].seen`, which is no state of the plan: other places have the params of "
+           "net[2, 0], which are `equal along` an index, and a state that is no param is of its "
+           "place alone" in done.stderr, done.stderr)
     # What is no copy has to be a state of the plan.
     for name in ("net[2, 0].seen", "net[0, 2].w", "net[0].w", "net[x, 0].w", "tail[2].w"):
         write(path, {name: np.zeros(2, np.float32)})

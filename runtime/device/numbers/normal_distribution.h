@@ -5,7 +5,7 @@
 // T(z), where T(z) is exp(z^2 / 2) times the distribution function of -z. T falls slowly from 1/2
 // and is nearly a rational function with positive coefficients, whose sums are as exact as their
 // terms. The coefficients were found by weighted least squares (Lawson's iteration), with relative
-// errors 2^-27 and 2^-54; those of erf by Remez's algorithm, to 2^-56.
+// errors 2^-27 and 2^-54; those of erf by Remez's algorithm, in f64 to 2^-56.
 #ifndef CGRAPH_RUNTIME_DEVICE_NUMBERS_NORMAL_DISTRIBUTION_H_
 #define CGRAPH_RUNTIME_DEVICE_NUMBERS_NORMAL_DISTRIBUTION_H_
 
@@ -53,7 +53,7 @@ CGRAPH_INLINE constexpr T ScaledTail(T z) {
   return NormalTail<T>::P(z) / NormalTail<T>::Q(z);
 }
 
-// Returns exp(-scale * z * z), where z * z is not rounded and 2^n is a normal number.
+// Returns exp(-scale * z * z), where z * z is not rounded and the result is a normal number.
 template <typename T>
 CGRAPH_INLINE constexpr T Bell(T z, T scale) {
   const T scaled = -scale * z, x = scaled * z, low = Fma(scaled, z, -x);
@@ -90,11 +90,12 @@ CGRAPH_INLINE constexpr T GeluOf(T x) {
   return Fma(-(tail.z * tail.rest), tail.root, x < 0 ? T(0) : x);
 }
 
-// erf(x), within 1.1 ulp.
+// erf(x), within 1.1 ulp: near 0 a polynomial, farther out 1 - erfc(|x|), in f64 by bell and tail, in
+// f32 by a polynomial for the logarithm, which takes no division.
 CGRAPH_INLINE constexpr float ErfOf(float x) {
   const float t = std::fabs(x), s = x * x;
   const float u = Fma(-3.88396438e-3f, t, 2.42546219e-2f);
-  float r = Fma(Fma(-1.72853470e-5f, t, 3.83197126e-4f), s, u);  // to log(1 - erf(t))
+  float r = Fma(Fma(-1.72853470e-5f, t, 3.83197126e-4f), s, u);  // r * t - t: log(1 - erf(t))
   r = Fma(r, t, -1.06777877e-1f);
   r = Fma(r, t, -6.34846687e-1f);
   r = Fma(r, t, -1.28717512e-1f);

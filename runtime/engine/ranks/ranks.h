@@ -66,7 +66,7 @@ class Ranks {
   // ---- loading the plan
 
   // Called once the parts are made: sets the place of this rank in `engine.loaded`, where it is
-  // known by now.
+  // known by now, and joins the others.
   virtual void TakePlace() {}
   // At rank 0: refuses a plan that the ranks do not fit, or options that they do not support.
   virtual Status Check(const plan::Plan&) const { return Status::Ok(); }

@@ -29,15 +29,15 @@ void MeasurementQuestions::AlignClocks() {
 // Returns whether all have answered in time.
 bool MeasurementQuestions::AskAll(MachineMessage::Kind kind) {
   using Clock = std::chrono::steady_clock;
-  answers_.store(0, std::memory_order_relaxed);
-  const uint32_t question = question_.load(std::memory_order_relaxed) + 1;
-  question_.store(question, std::memory_order_relaxed);
+  const auto question = static_cast<uint32_t>((answers_.load() >> 32) + 1);
+  const uint64_t none = uint64_t{question} << 32;
+  answers_.store(none);
   for (uint32_t rank = 1; rank < messenger_.count(); ++rank) {
     SendMessage(messenger_, rank, {.kind = kind, .question = question});
   }
   const auto end = Clock::now() + cluster::kMachineGrace;
   const auto all = [&] {
-    return answers_.load(std::memory_order_acquire) + 1 == messenger_.count();
+    return answers_.load(std::memory_order_acquire) - none + 1 == messenger_.count();
   };
   PollUntil(messenger_, [&] { return all() || messenger_.given_up() || Clock::now() > end; });
   return all();
@@ -48,19 +48,25 @@ void MeasurementQuestions::OnMessage(uint32_t from, const MachineMessage& messag
   if (message.kind == MachineMessage::kClock) return OnClock(from, message);
   if (message.kind == MachineMessage::kTimings) return OnTimings(message, text);
   if (message.kind == MachineMessage::kTrace) return OnTrace(from, message, text);
-  if (message.question == question_.load(std::memory_order_relaxed)) {
-    answers_.fetch_add(1, std::memory_order_release);
+  CountAnswer(message.question);
+}
+
+// Does not count a late answer, to a question before.
+void MeasurementQuestions::CountAnswer(uint32_t question) {
+  uint64_t seen = answers_.load();
+  while (question == seen >> 32 &&
+         !answers_.compare_exchange_weak(seen, seen + 1, std::memory_order_release)) {
   }
 }
 
 void MeasurementQuestions::OnClock(uint32_t from, const MachineMessage& message) {
-  if (message.question != question_.load(std::memory_order_relaxed)) return;  // a late answer
+  if (IsLate(message.question)) return;
   const int64_t asked = asked_ns_.load(std::memory_order_relaxed),
                 round_trip = cluster::NowNs() - asked;
   if (round_trip < clocks_[from].round_trip_ns) {
     clocks_[from] = {message.clock.now_ns - (asked + round_trip / 2), round_trip};
   }
-  answers_.fetch_add(1, std::memory_order_release);
+  CountAnswer(message.question);
 }
 
 void MeasurementQuestions::OnTimings(const MachineMessage& message, std::string_view text) {

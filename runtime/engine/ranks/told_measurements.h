@@ -42,11 +42,13 @@ class MeasurementQuestions {
   cluster::Messenger& messenger_;
   LoadedPlan& loaded_;
   const Workers& workers_;
-  std::mutex mutex_;                   // held while Ask() runs
-  std::vector<OtherClock> clocks_;     // by rank
-  std::atomic<uint32_t> question_{0};  // the number of the last one
-  std::atomic<int64_t> asked_ns_{0};   // when
-  std::atomic<uint32_t> answers_{0};   // to it
+  bool IsLate(uint32_t question) const { return question != answers_.load() >> 32; }
+  void CountAnswer(uint32_t question);
+
+  std::mutex mutex_;                  // held while Ask() runs
+  std::vector<OtherClock> clocks_;    // by rank
+  std::atomic<int64_t> asked_ns_{0};  // when the last question was asked
+  std::atomic<uint64_t> answers_{0};  // the number of that, times 2^32, and how many have answered
 };
 
 // MeasurementAnswers: another rank's side. A thread that hears a question must not send, so Send()

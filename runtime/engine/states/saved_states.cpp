@@ -41,6 +41,22 @@ std::string SlotText(const std::string& path, const std::string& name,
       of, std::filesystem::path(path).filename().string());
 }
 
+// Returns what to say of a name that is no state of the plan.
+std::string UnknownText(const std::string& path, const std::string& name,
+                        const plan::StateNames& states, const std::vector<std::string>& names) {
+  const std::string slot = SlotText(path, name, names);
+  if (!slot.empty()) return slot;
+  const std::string place = name.substr(0, name.find('.'));
+  const bool has_place = std::any_of(names.begin(), names.end(), [&](const std::string& other) {
+    return other.starts_with(place + ".");
+  });
+  if (has_place || !states.HasCopiesAt(place)) return DidYouMeanHint(name, names);
+  return fmt::format(
+      ": other places have the params of {}, which are `equal along` an index, and a state that is "
+      "no param is of its place alone; leave it out, or declare it as a param",
+      place);
+}
+
 // Checks that everything in the file is a state or an object of the plan, before any is set.
 Status CheckFits(const std::string& path, const files::Safetensors& file, const Engine& engine) {
   const plan::StateNames states(engine.plan());
@@ -56,10 +72,9 @@ Status CheckFits(const std::string& path, const files::Safetensors& file, const 
   for (const auto& [name, entry] : file.entries()) {
     const std::optional<size_t> number = states.Find(name);
     if (!number && objects.count(name) == 0) {
-      const std::string slot = SlotText(path, name, names);
       return {StatusCode::kInvalid,
               fmt::format("{}: it has `{}`, which is no state of the plan{}", path, name,
-                          slot.empty() ? DidYouMeanHint(name, names) : slot)};
+                          UnknownText(path, name, states, names))};
     }
     const plan::State* const state = number ? states.states()[*number].state : nullptr;
     const bool fits = state == nullptr  // an object has any number of bytes

@@ -37,8 +37,7 @@ Result<StatesMetadata> ReadStatesMetadata(const std::string& path);
 
 // Writes all states and objects, of one moment, into a file, whole or not at all. Returns a
 // sentence about objects that it does not have, and copies that are not equal; empty where there
-// are none. kNotFound with the
-// system's reason; else what Engine::TakeSnapshot() returns.
+// are none. kNotFound with the system's reason; else what Engine::TakeSnapshot() returns.
 Result<std::string> SaveStates(const std::string& path, Engine& engine,
                                const StatesMetadata& metadata = {});
 // The same, for a file that is written together with others.

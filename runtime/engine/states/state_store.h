@@ -50,8 +50,9 @@ class StateStore {
   using Task = StateAccess::Task;
   struct Object {
     std::string place_name;  // "stage[0]"
-    uint32_t actor;          // and the offset of its number there, by which the process that has it
-    uint64_t offset;         // finds it
+    // Where the number lies by which the process that has it finds it.
+    uint32_t actor;
+    uint64_t offset;
   };
   // Restoring: where tensors of a snapshot go.
   struct Restoring {

@@ -109,7 +109,8 @@ class Maker {
 
   // ---- collectives ------------------------------------------------------------------------------
 
-  // Makes the collective of these parts, with a member slot for each; `first`: of them, among all.
+  // Makes the collective of these parts, and tells it the event count of each member. `first`: the
+  // place of parts[0] in GraphIndex::collective_parts().
   Status MakeCollective(size_t first, std::span<const plan::CollectivePart> parts) {
     for (const plan::CollectivePart& part : parts) made_.ends[part.part].number = part.member;
     const transport::Edge edge = EdgeOfCollective(first, parts);

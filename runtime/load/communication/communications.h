@@ -20,7 +20,8 @@ struct Communications {
   struct End {
     transport::Collective* collective = nullptr;
     uint32_t number = 0;  // of a message in a round, or of the collective's member
-    // Of a collective among queues: its first part, and how many there are.
+    // Of a collective among queues: the place of its first part in GraphIndex::collective_parts(),
+    // and how many there are.
     uint32_t first = 0, members = 0;
     bool local = false;  // the local transport made the collective
   };

@@ -1,6 +1,9 @@
 // Checks of the module's tables, which all its graphs share.
 #include <algorithm>
+#include <map>
 #include <set>
+#include <string_view>
+#include <utility>
 
 #include "runtime/plan/check/check_internal.h"
 #include "runtime/plan/kinds.h"
@@ -87,6 +90,22 @@ Status CheckActor(const Plan& plan, size_t id) {
   return Status::Ok();
 }
 
+// Checks that the states that are one variable have one type: one is copied into the others.
+Status CheckCopies(const Plan& plan) {
+  std::map<std::pair<std::string_view, std::string_view>, const State*> variables;
+  for (const auto& actor : plan.actors) {
+    for (const auto& state : actor->states) {
+      if (state->copies.empty()) continue;
+      const State& first =
+          *variables.try_emplace({state->copies, state->name}, state.get()).first->second;
+      if (state->dtype == first.dtype && state->dims == first.dims) continue;
+      return Invalid("state `{}` of actor `{}` is a copy of one of another type", state->name,
+                     actor->name);
+    }
+  }
+  return Status::Ok();
+}
+
 Status CheckKernel(size_t id, const Kernel* kernel) {
   if (kernel == nullptr) return Invalid("kernel {} is absent", id);
   if (kernel->scratch > kMaxArenaBytes) {
@@ -156,6 +175,7 @@ Status CheckModule(const Plan& plan) {
   for (size_t i = 0; i < plan.kernels.size(); ++i) {
     CGRAPH_RETURN_IF_ERROR(CheckKernel(i, plan.kernels[i].get()));
   }
+  CGRAPH_RETURN_IF_ERROR(CheckCopies(plan));
   CGRAPH_RETURN_IF_ERROR(CheckCommunicators(plan));
   for (size_t i = 0; i < plan.weights.size(); ++i) {
     const WeightFile* weight = plan.weights[i].get();

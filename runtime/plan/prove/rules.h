@@ -50,9 +50,11 @@ bool LivesInTurn(const GraphIndex& index, const Lists<Access>& accesses, const V
 Verdict CheckReuse(const GraphIndex& index, const Lists<Access>& accesses,
                    const VectorClocks& clocks, const std::string& graph_name);
 
-// Checks rule 12: no lag reaches `inflight`, since the caller may have that many executions in
-// progress at once.
+// Checks rule 12: no lag reaches `inflight`. An execution ends in the round that begins the one
+// `lag` later, so lag + 1 of them are in progress, and the caller may begin `inflight` at most.
 Verdict CheckLags(const GraphIndex& index, const std::string& graph_name);
+// Checks the rest of rule 12: no output waits for an input of an execution that the caller may not
+// begin yet.
 Verdict CheckInflight(const ConstraintGraph& constraints, const Lists<uint32_t>& out,
                       const std::string& graph_name);
 

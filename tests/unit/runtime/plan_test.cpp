@@ -520,6 +520,12 @@ const std::vector<Break>& Breaks() {
        [](auto&, auto& p, auto&) { p.actors[0]->states[1]->offset = 1 << 20; }},
       {"a state that is a copy of another place's", "a copy of other[*], which is another place",
        [](auto&, auto& p, auto&) { p.actors[0]->states[0]->copies = "other[*]"; }},
+      {"copies of two types", "a copy of one of another type",
+       [](auto&, auto& p, auto&) {
+         auto& states = p.actors[0]->states;
+         states[1]->name = states[0]->name;
+         for (auto& state : states) state->copies = p.actors[0]->name;
+       }},
       {"a state arena that is larger than the block", "block",
        [](auto& e, auto&, auto& g) { Are(g, e.w).mutate_bytes(4096); }},
       {"no executions", "inflight", [](auto&, auto&, auto& g) { g.inflight = 0; }},

@@ -42,13 +42,14 @@ struct Strided {
 };
 
 // Copies one plane: rows of the result, each read with a stride, in square blocks that stay in the
-// cache.
+// cache; or whole rows, where their elements are neighbours.
 template <typename T>
-void CopyPlane(const T* x, T* out, int64_t rows, int64_t row_from, int64_t row_to, int64_t columns,
-               int64_t column_from) {
-  if (column_from == 1) {
+void CopyPlane(const T* x, T* out, int64_t rows, int64_t row_stride_in, int64_t row_stride_out,
+               int64_t columns, int64_t column_stride_in) {
+  if (column_stride_in == 1) {
     for (int64_t r = 0; r < rows; ++r) {
-      CopyBytes(out + r * row_to, x + r * row_from, columns * static_cast<int64_t>(sizeof(T)));
+      CopyBytes(out + r * row_stride_out, x + r * row_stride_in,
+                columns * static_cast<int64_t>(sizeof(T)));
     }
     return;
   }
@@ -57,7 +58,9 @@ void CopyPlane(const T* x, T* out, int64_t rows, int64_t row_from, int64_t row_t
     for (int64_t c = 0; c < columns; c += kEdge) {
       const int64_t r_end = std::min(rows, r + kEdge), c_end = std::min(columns, c + kEdge);
       for (int64_t i = r; i < r_end; ++i) {
-        for (int64_t j = c; j < c_end; ++j) out[i * row_to + j] = x[i * row_from + j * column_from];
+        for (int64_t j = c; j < c_end; ++j) {
+          out[i * row_stride_out + j] = x[i * row_stride_in + j * column_stride_in];
+        }
       }
     }
   }

@@ -23,9 +23,10 @@ class NcclCommunicators {
   // GPU. kFailed with NCCL's error.
   Result<std::shared_ptr<NcclCommunicator>> Of(uint32_t number,
                                                std::vector<std::shared_ptr<Gpu>> gpus);
-  // The same of GPUs that several processes serve (device::Communicators): whether this one
-  // would join, and its communicator, in which the GPUs of others are null. `units`: the GPUs'
-  // ordinals, by rank.
+  // The same of GPUs that several processes serve (device::Communicators). `units`: by rank, a
+  // number that no other GPU has, of this machine's the ordinal. Offer says whether this process
+  // would join, with an id if it `makes_id`; Join makes its communicator, in which the GPUs of
+  // others are null.
   Result<device::CommunicatorOffer> Offer(uint32_t number, std::span<const uint32_t> units,
                                           bool makes_id);
   Result<std::shared_ptr<NcclCommunicator>> Join(uint32_t number,
@@ -38,7 +39,7 @@ class NcclCommunicators {
   Status Failure() const;
 
  private:
-  using Key = std::pair<uint32_t, std::vector<int>>;  // number, ordinals
+  using Key = std::pair<uint32_t, std::vector<int>>;  // number, units
   bool Allowed(const Nccl& nccl, const Key& key) const;
   Result<std::shared_ptr<NcclCommunicator>> Make(const Nccl& nccl, Key key,
                                                  std::vector<std::shared_ptr<Gpu>> gpus,

@@ -212,13 +212,14 @@ void CudaQueue::CallCode(const device::Launch& launch, device::QueueCode& code) 
 
 void CudaQueue::Copy(const device::Copy& copy) {
   if (!IsToBeIssued(copy)) return;
-  const View sized = ViewOf(copy, copy.fills ? *copy.to : *copy.from);
-  if (copy.describes) {
+  const device::Tensor& whole = copy.fills ? *copy.to : *copy.from;
+  const View sized = ViewOf(copy, whole);
+  if (copy.describes) {  // now, since the host reads them when it issues what follows
     for (int d = 0; d < sized.rank; ++d) copy.to->dims[d] = sized.dims[d].number;
   }
   if (!BeginWork(copy)) return;
   const Guard guard = GuardOf(copy, nullptr);
-  const device::Tensor& whole = copy.fills ? *copy.to : *copy.from;
+  // 0: the guard alone is looked at.
   const auto width = copy.moves ? static_cast<uint32_t>(plan::DTypeBytes(whole.dtype)) : 0;
   Check(poison_.Copy(stream_, guard, copy.to->data, copy.from->data, sized, width), copy,
         "copying");

@@ -81,7 +81,7 @@ class FusedKernel final : public Kernel {
   struct Moving {
     Tensor* tile;
     int64_t bytes;
-    bool first;  // it is fetched, and no other moves through the same memory
+    bool first;  // it is fetched, since none before it moves through the same memory
   };
 
   bool RunRow(const Walk<kMostInputs>& walk, const char* const* in, char* out, std::string& error) {
@@ -162,8 +162,8 @@ class FusedKernel final : public Kernel {
   }
 
   // Prefetches memory that lies beyond the caches while steps compute: before each step, its share
-  // of what the pass after the next reads and writes. (A prefetch past the end does nothing; GCC
-  // drops calls of a function that only prefetches.)
+  // of what the pass after the next reads and writes. (A prefetch past the end does nothing. It is
+  // inline, since GCC drops calls of a function that only prefetches.)
   CGRAPH_INLINE void FetchAhead(size_t step) const {
     constexpr int64_t kLine = 64, kPasses = 2;
     const auto steps = static_cast<int64_t>(steps_.size()), s = static_cast<int64_t>(step);
