@@ -271,8 +271,8 @@ class Unexpected {
     if (rule_ != Grammar::RuleItem && rule_ != Grammar::RuleFile) return false;
     errors_.ReportStructure(
         Code::kE0201, now().begin, now().end,
-        "expected a declaration (import, const, transport, fn, op, actor, place, graph, "
-        "schedule or topology), found " +
+        "expected a declaration (import, const, type, transport, fn, op, actor, optimizer, place, "
+        "graph, schedule or topology), found " +
             Found());
     return true;
   }
