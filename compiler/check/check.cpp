@@ -13,26 +13,6 @@ namespace cgraph {
 
 namespace check {
 
-namespace {
-
-struct ForeignName {
-  std::string ours;  // or what does without it
-  bool absent;       // the library has no such thing
-};
-
-// What a name of another language is called here; null when it is none.
-const ForeignName* FromElsewhere(const std::string& name) {
-  static const std::map<std::string, ForeignName> kNames = {
-#define FOREIGN(theirs, ours) {theirs, {ours, false}},
-#define ABSENT(theirs, mend) {theirs, {mend, true}},
-#include "compiler/check/foreign.def"
-  };
-  auto found = kNames.find(name);
-  return found == kNames.end() ? nullptr : &found->second;
-}
-
-}  // namespace
-
 Checker::Checker(Sources& sources, const CheckOptions& options, Diagnostics& diagnostics)
     : sources(sources), options(options), diagnostics(diagnostics) {}
 
@@ -43,23 +23,6 @@ Diagnostic& Checker::Suggest(Diagnostic& diagnostic, Range range, const std::str
   constexpr int kMaxSuggestions = 100;
   if (++suggestions > kMaxSuggestions) return diagnostic;
   return diagnostic.Suggest(range, name, candidates());
-}
-
-bool Checker::Translate(Diagnostic& diagnostic, Range range, const std::string& name) {
-  const ForeignName* foreign = FromElsewhere(name);
-  if (foreign == nullptr) return false;
-  const std::string& ours = foreign->ours;
-  if (foreign->absent) {
-    diagnostic.message +=
-        fmt::format("; there is no such op (docs/language.md, \"Not in the language yet\"){}{}",
-                    ours.empty() ? "" : "; ", ours);
-    return true;
-  }
-  diagnostic.message += " (here it is " + ours + ")";
-  const llvm::StringRef quoted(ours);
-  const bool replaces = quoted.startswith("`") && quoted.find('`', 1) == quoted.size() - 1;
-  if (replaces && range.valid()) diagnostic.AddFix(range, quoted.drop_front().drop_back().str());
-  return true;
 }
 
 // Names the tensor type to use where a compile-time type was written for a value that is known only

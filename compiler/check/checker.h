@@ -60,6 +60,9 @@ struct Written {
 
 struct Scope;
 
+// Where a name of another language stands: alone, as `to` of a label, or as `to` of `x.to(...)`.
+enum class NamePosition : uint8_t { kAlone, kBehindDot };
+
 struct Checker {
   Checker(Sources& sources, const CheckOptions& options, Diagnostics& diagnostics);
   ~Checker();
@@ -140,7 +143,8 @@ struct Checker {
   }
   // Adds "(here it is `f32`)" when other languages call it `name`; also as a fix of a valid
   // `range`.
-  bool Translate(Diagnostic& diagnostic, Range range, const std::string& name);
+  bool Translate(Diagnostic& diagnostic, Range range, const std::string& name,
+                 NamePosition position = NamePosition::kAlone);
   int suggestions = 0;
   // The bytes of the fixes for calls of what is deprecated. Those of calls inside calls repeat each
   // other's text, so their sum is limited.

@@ -54,7 +54,7 @@ std::optional<Id> FindDeclared(Scope& scope, syntax::ExprId callee, const char* 
   const std::string file = found.symbol ? "" : LibraryFileOf(scope.checker, name);
   if (!file.empty()) {
     diagnostic.message += fmt::format("; `import std.{}` declares it", file);
-  } else {
+  } else if (found.symbol || !scope.checker.Translate(diagnostic, at, name)) {
     scope.checker.Suggest(diagnostic, at, name, names);
   }
   if (found.symbol) diagnostic.AddNote(found.symbol->range, "declared here");

@@ -53,7 +53,8 @@ Value CallUnknown(Scope& scope, const syntax::CallExpr& node, const std::string&
   if (auto collective = ParseCollective(name)) {
     return ResolveCollective(scope, node, *collective, name_range, range);
   }
-  if (FindBuiltin(name)) {
+  const bool asks_rank = name == "rank" && node.arguments.empty();  // as in MPI
+  if (FindBuiltin(name) && !asks_rank) {
     return RefuseCall(scope, node, Code::kE0309, name_range,
                       fmt::format("`{}` is a function of dimensions; it can stand in types, and "
                                   "in the clauses of an op",
@@ -65,7 +66,7 @@ Value CallUnknown(Scope& scope, const syntax::CallExpr& node, const std::string&
                       fmt::format("a device is written with brackets: {}[0]", name), range);
   }
   if (scope.checker.names_missing) {
-    ResolveArguments(scope, node.arguments);
+    ResolveArgumentsOfUnknown(scope, node.arguments);
     return scope.Poison(range);
   }
   if (scope.actor.valid() && FindMethod(scope.program, scope.actor, name).valid()) {
@@ -81,10 +82,11 @@ Value CallUnknown(Scope& scope, const syntax::CallExpr& node, const std::string&
     } else {
       diagnostic.message += fmt::format("; `import std.{}` declares it", file);
     }
-  } else if (!scope.checker.Translate(diagnostic, name_range, name)) {
+  } else if (!TranslateCollective(diagnostic, name_range, name) &&
+             !scope.checker.Translate(diagnostic, name_range, name)) {
     SuggestFunction(scope, diagnostic, name_range, name);
   }
-  ResolveArguments(scope, node.arguments);
+  ResolveArgumentsOfUnknown(scope, node.arguments);
   return scope.Poison(range);
 }
 
@@ -176,6 +178,14 @@ Value CallName(Scope& scope, const syntax::CallExpr& node, const std::string& na
 }
 
 }  // namespace
+
+void ResolveArgumentsOfUnknown(Scope& scope, const std::vector<syntax::Argument>& arguments) {
+  for (const syntax::Argument& argument : arguments) {
+    const auto* name = std::get_if<syntax::NameExpr>(&scope.Written(argument.value).node);
+    const bool reduces = name && ParseReduction(name->name) && !IsOwnName(scope, name->name);
+    if (!reduces && !UnknownQualifier(scope, argument.value)) ResolveValue(scope, argument.value);
+  }
+}
 
 Value RefuseCall(Scope& scope, const syntax::CallExpr& node, Code code, Range at,
                  std::string message, Range range) {

@@ -140,7 +140,9 @@ std::optional<MethodId> FindMethodOf(Scope& scope, const Value& receiver,
                      fmt::format("only places have methods, and this is {}{}", scope.Describe(type),
                                  is_function ? "; write " + AsFunction(scope, node, callee) : ""));
     if (is_function && !HasName(scope.module, name.text)) diagnostic.message += " of std." + file;
-    if (!is_function) scope.checker.Translate(diagnostic, Range(), name.text);
+    if (!is_function && !TranslateCollective(diagnostic, Range(), name.text)) {
+      scope.checker.Translate(diagnostic, Range(), name.text, NamePosition::kBehindDot);
+    }
     return std::nullopt;
   }
   if (!type.actor.valid()) return std::nullopt;
@@ -182,6 +184,10 @@ std::string Subscripts(const Place& place) {
 Value ResolveMethodCall(Scope& scope, const syntax::CallExpr& node, const syntax::FieldExpr& callee,
                         Range range) {
   if (IsSelf(scope, callee.base)) return RefuseOwnMethod(scope, node, callee.name.range, range);
+  if (const syntax::Expr* qualifier = UnknownQualifier(scope, callee.base)) {
+    ResolveArgumentsOfUnknown(scope, node.arguments);
+    return ReportUnknownPath(scope, *qualifier, callee.name, range);
+  }
   Value receiver = ResolveValue(scope, callee.base);
   std::optional<MethodId> id = FindMethodOf(scope, receiver, node, callee);
   RefuseTypeArgument(scope, node, "a method");

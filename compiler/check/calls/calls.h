@@ -60,7 +60,17 @@ std::vector<program::Argument> ResolveActorArguments(Scope& scope,
 Value ResolveCollective(Scope& scope, const syntax::CallExpr& node, CollectiveKind kind,
                         Range name_range, Range range);
 
+// Writes a call as an example: "reduce([...], sum, root: 0), of a list with a value of each place".
+std::string UsageOf(CollectiveKind kind);
+
+// Adds how a collective is called here that NCCL, MPI or PyTorch call `name`; false: there is none.
+bool TranslateCollective(Diagnostic& diagnostic, Range range, const std::string& name);
+
 // ---- what cannot be called
+
+// Resolves arguments for what is wrong in them, where what is called is not declared. What only a
+// collective would understand is left out: `avg`, `ReduceOp.SUM`.
+void ResolveArgumentsOfUnknown(Scope& scope, const std::vector<syntax::Argument>& arguments);
 
 // Reports, and resolves the arguments for what is wrong in them.
 Value RefuseCall(Scope& scope, const syntax::CallExpr& node, Code code, Range at,

@@ -146,6 +146,17 @@ const char* IndexedElements(CollectiveKind kind) {
 
 }  // namespace
 
+std::string UsageOf(CollectiveKind kind) {
+  const CollectiveTraits& traits = TraitsOf(kind);
+  if (traits.from == CollectiveTraits::kNobody) return fmt::format("{}(places)", traits.name);
+  const bool of_list = traits.from == CollectiveTraits::kEach;
+  const bool has_root = of_list && traits.to == CollectiveTraits::kRoot;
+  return fmt::format("{}({}{}{}){}{}", traits.name, of_list ? "[...]" : "x, to: places",
+                     traits.reduces ? ", sum" : "", has_root ? ", root: 0" : "",
+                     of_list ? ", of a list with a value of each place" : "",
+                     IndexedElements(kind));
+}
+
 Value ResolveCollective(Scope& scope, const syntax::CallExpr& node, CollectiveKind kind,
                         Range name_range, Range range) {
   using Traits = CollectiveTraits;

@@ -78,7 +78,7 @@ StaticType FieldType(Scope& scope, const StaticType& base, const syntax::Name& n
       scope.Report(Code::kE0313, name.range,
                    fmt::format("only tuples have fields, and this is {}", scope.Describe(base)));
   if (base.kind == StaticType::kTensor || base.kind == StaticType::kList) {
-    scope.checker.Translate(diagnostic, Range(), name.text);
+    scope.checker.Translate(diagnostic, Range(), name.text, NamePosition::kBehindDot);
   }
   return StaticType();
 }
@@ -233,6 +233,9 @@ Value Visit(Scope& scope, const syntax::FieldExpr& node, Range range) {
     return scope.Poison(range);
   }
   if (IsSelf(scope, node.base)) return RefuseSelf(scope, node.name, range);
+  if (const syntax::Expr* qualifier = UnknownQualifier(scope, node.base)) {
+    return ReportUnknownPath(scope, *qualifier, node.name, range);
+  }
   Value base = ResolveValue(scope, node.base);
   StaticType type = FieldType(scope, base.type, node.name);
   return scope.Make(Field{base.id, node.name.text, node.name.range}, range, std::move(type));

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "compiler/check/calls/calls.h"
 #include "compiler/check/expressions/resolve.h"
 #include "compiler/check/names.h"
 #include "compiler/check/scope/scope.h"
@@ -177,6 +178,43 @@ std::vector<std::string> NamesIn(const Scope& scope) {
   return names;
 }
 
+// Lists what may stand before `.name`: places with that method, imported files that declare it.
+std::vector<std::string> OwnersOf(const Scope& scope, const std::string& name) {
+  std::vector<std::string> owners;
+  for (const Place& place : scope.program.places) {
+    const bool has_method =
+        place.actor.valid() && (FindMethod(scope.program, place.actor, name).valid() ||
+                                (name == kUpdateMethod && place.trained));
+    if (has_method && HasName(scope.module, place.name)) owners.push_back(place.name);
+  }
+  for (const Import& import : scope.module.imports) {
+    if (import.module->names.count(name)) owners.push_back(import.qualifier);
+  }
+  return owners;
+}
+
+// Explains `qualifier.name` of another language.
+bool Explain(Scope& scope, Diagnostic& hint, const std::string& qualifier, const std::string& name,
+             Range path) {
+  Checker& checker = scope.checker;
+  if (TranslateCollective(hint, path, name) ||
+      checker.Translate(hint, path, name, NamePosition::kBehindDot)) {
+    return true;
+  }
+  Diagnostic of_qualifier{};
+  if (!checker.Translate(of_qualifier, Range(), qualifier)) return false;
+  const std::string file = LibraryFileOf(checker, name);
+  const bool visible = HasName(scope.module, name);
+  if (!visible && file.empty()) {
+    hint = of_qualifier;
+    return true;
+  }
+  hint.message = fmt::format(" (here it is `{}`", name) +
+                 (visible ? ")" : fmt::format(", which `import std.{}` declares)", file));
+  if (visible) hint.AddFix(path, name);
+  return true;
+}
+
 // Explains how a device is written where a name means one: `gpu0`, `GPU`, `node1`. (`cuda` is among
 // the words of other languages.)
 void ExplainDevice(Diagnostic& diagnostic, const std::string& name, Range range) {
@@ -281,6 +319,40 @@ Value RefuseSelf(Scope& scope, const syntax::Name& field, Range range) {
       .Report(Code::kE0301, range,
               fmt::format("a method has no `self`: its actor's states are names, `{}`", field.text))
       .AddFix(range, field.text);
+  return scope.Poison(range);
+}
+
+const syntax::Expr* UnknownQualifier(const Scope& scope, syntax::ExprId id) {
+  const syntax::Expr* expr = &scope.Written(id);
+  while (const auto* field = std::get_if<syntax::FieldExpr>(&expr->node)) {
+    id = field->base;
+    expr = &scope.Written(id);
+  }
+  const auto* name = std::get_if<syntax::NameExpr>(&expr->node);
+  const bool known = name == nullptr || name->name == "none" || IsOwnName(scope, name->name) ||
+                     HasName(scope.module, name->name) || IsQualifier(scope.module, name->name) ||
+                     IsDeviceWord(scope, name->name) || IsSelf(scope, id);
+  return known ? nullptr : expr;
+}
+
+Value ReportUnknownPath(Scope& scope, const syntax::Expr& qualifier, const syntax::Name& name,
+                        Range range) {
+  Checker& checker = scope.checker;
+  const std::string& first = std::get<syntax::NameExpr>(qualifier.node).name;
+  if (checker.names_missing) return scope.Poison(range);
+  if (ReportDeclaredElsewhere(scope, first, qualifier.range)) return scope.Poison(range);
+  Diagnostic near{};
+  checker.Suggest(near, qualifier.range, first, [&] { return OwnersOf(scope, name.text); });
+  Diagnostic hint{};
+  const Range path{qualifier.range.source, qualifier.range.begin, name.range.end};
+  const bool explained = near.fixes.empty() && Explain(scope, hint, first, name.text, path);
+  Diagnostic& diagnostic = scope.Report(
+      Code::kE0301, explained ? path : qualifier.range,
+      fmt::format("`{}` is not declared{}",
+                  explained ? checker.sources.Text(path) : first,
+                  explained ? hint.message : near.message));
+  diagnostic.fixes = explained ? hint.fixes : near.fixes;
+  if (!explained && near.fixes.empty()) ExplainDevice(diagnostic, first, qualifier.range);
   return scope.Poison(range);
 }
 

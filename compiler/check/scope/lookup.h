@@ -26,6 +26,15 @@ bool IsSelf(const Scope& scope, syntax::ExprId id);
 // `self.field`, which is `range`.
 Value RefuseSelf(Scope& scope, const syntax::Name& field, Range range);
 
+// `dist` of `dist` or `dist.ReduceOp`, where nothing of that name is declared; null elsewhere.
+const syntax::Expr* UnknownQualifier(const Scope& scope, syntax::ExprId id);
+
+// Reports `dist.all_reduce`, whose qualifier is unknown and whose last name is `name`: says what is
+// written here. Only what has something of that name is suggested for the qualifier, since names
+// are near each other by chance: `dist` and `cast`.
+Value ReportUnknownPath(Scope& scope, const syntax::Expr& qualifier, const syntax::Name& name,
+                        Range range);
+
 // `mend` is what helps where no other name is near.
 Value ReportUnknownName(Scope& scope, const std::string& name, Range range, const char* mend = "");
 

@@ -23,6 +23,11 @@ bool ResolveTargetName(Scope& scope, const syntax::Expr& expr, Assign& assign) {
     RefuseSelf(scope, field->name, expr.range);
     return false;
   }
+  const syntax::Expr* unknown = field ? UnknownQualifier(scope, field->base) : nullptr;
+  if (unknown != nullptr) {
+    ReportUnknownPath(scope, *unknown, field->name, expr.range);
+    return false;
+  }
   if (!name) {
     const bool of_place =
         field && ResolveValue(scope, field->base).type.kind == StaticType::kPlace;
