@@ -112,6 +112,26 @@ bool IsWrittenTrained(const Checker& checker, ActorId actor) {
   return false;
 }
 
+bool HasMethod(const Scope& scope, ActorId actor, const std::string& name) {
+  return actor.valid() && FindMethod(scope.program, actor, name).valid();
+}
+
+// Reports `net.f.remote(x)`, as Ray calls a method of an actor.
+bool RefuseRemote(Scope& scope, const syntax::FieldExpr& callee) {
+  const auto* method = std::get_if<syntax::FieldExpr>(&scope.Written(callee.base).node);
+  if (method == nullptr || callee.name.text != "remote") return false;
+  const StaticType type = ResolveValue(scope, method->base).type;
+  if (!HasMethod(scope, type.actor, method->name.text)) return false;
+  const Range range = scope.Written(callee.base).range;
+  scope
+      .Report(Code::kE0306, callee.name.range,
+              fmt::format("there is no `remote`: a call of a method runs where its place is: "
+                          "{}(...)",
+                          scope.checker.sources.Text(range)))
+      .AddFix({range.source, range.end, callee.name.range.end}, "");
+  return true;
+}
+
 std::optional<MethodId> FindMethodOf(Scope& scope, const Value& receiver,
                                      const syntax::CallExpr& node,
                                      const syntax::FieldExpr& callee) {
@@ -120,6 +140,13 @@ std::optional<MethodId> FindMethodOf(Scope& scope, const Value& receiver,
   if (!type.known()) return std::nullopt;
   if (type.kind == StaticType::kPlaces) {
     const Range range = scope.program.exprs[receiver.id].range;
+    Diagnostic hint{};
+    if (scope.checker.Translate(hint, Range(), name.text, NamePosition::kBehindDot) &&
+        !HasMethod(scope, type.actor, name.text)) {
+      scope.Report(Code::kE0306, name.range,
+                   fmt::format("places have no `{}`{}", name.text, hint.message));
+      return std::nullopt;
+    }
     const bool updates = name.text == kUpdateMethod && type.actor.valid() &&
                          IsWrittenTrained(scope.checker, type.actor);
     const std::string all =
@@ -162,8 +189,10 @@ std::optional<MethodId> FindMethodOf(Scope& scope, const Value& receiver,
   Diagnostic& diagnostic =
       scope.Report(Code::kE0312, name.range,
                    fmt::format("actor `{}` has no method `{}`", actor.name, name.text));
-  scope.checker.Suggest(diagnostic, name.range, name.text, candidates);
-  if (diagnostic.fixes.empty()) diagnostic.message += "; " + ListOfMethods(scope.program, actor);
+  const bool is_foreign =
+      scope.checker.Translate(diagnostic, Range(), name.text, NamePosition::kBehindDot);
+  if (!is_foreign) scope.checker.Suggest(diagnostic, name.range, name.text, candidates);
+  if (!is_foreign && diagnostic.fixes.empty()) diagnostic.message += "; " + ListOfMethods(scope.program, actor);
   if (name.text == kUpdateMethod) {
     diagnostic.message += "; `trained by adamw()` behind a place of it gives the place one";
   }
@@ -187,6 +216,10 @@ Value ResolveMethodCall(Scope& scope, const syntax::CallExpr& node, const syntax
   if (const syntax::Expr* qualifier = UnknownQualifier(scope, callee.base)) {
     ResolveArgumentsOfUnknown(scope, node.arguments);
     return ReportUnknownPath(scope, *qualifier, callee.name, range);
+  }
+  if (RefuseRemote(scope, callee)) {
+    ResolveArguments(scope, node.arguments);
+    return scope.Poison(range);
   }
   Value receiver = ResolveValue(scope, callee.base);
   std::optional<MethodId> id = FindMethodOf(scope, receiver, node, callee);

@@ -77,9 +77,7 @@ StaticType FieldType(Scope& scope, const StaticType& base, const syntax::Name& n
   Diagnostic& diagnostic =
       scope.Report(Code::kE0313, name.range,
                    fmt::format("only tuples have fields, and this is {}", scope.Describe(base)));
-  if (base.kind == StaticType::kTensor || base.kind == StaticType::kList) {
-    scope.checker.Translate(diagnostic, Range(), name.text, NamePosition::kBehindDot);
-  }
+  scope.checker.Translate(diagnostic, Range(), name.text, NamePosition::kBehindDot);
   return StaticType();
 }
 
