@@ -258,4 +258,48 @@ std::string TextPrinter::Text(ExprId id) const {
       program_.exprs[id].node);
 }
 
+MeantLabel FindMeantLabel(const Optimizer& optimizer, bool of_update, const std::string& label) {
+  struct Label {
+    const char *theirs, *ours;
+    const char* text;  // null: `ours` itself
+  };
+  static constexpr Label kLabels[] = {
+      {"lr", "rate", nullptr},
+      {"learning_rate", "rate", nullptr},
+      {"weight_decay", "decay", nullptr},
+      {"wd", "decay", nullptr},
+      {"l2", "decay", nullptr},
+      {"eps", "epsilon", nullptr},
+      {"grad_scale", "scale", nullptr},
+      {"inv_scale", "scale", nullptr},
+      {"betas", "beta1", "`beta1` and `beta2`"},
+      {"max_norm", "scale", "`scale: minimum(1.0, 1.0 / global_norm(g))`"},
+      {"max_grad_norm", "scale", "`scale: minimum(1.0, 1.0 / global_norm(g))`"},
+      {"clip_norm", "scale", "`scale: minimum(1.0, 1.0 / global_norm(g))`"},
+  };
+  const Label* const known = llvm::find_if(
+      kLabels, [&](const Label& each) { return label == each.theirs; });
+  const bool translated = known != std::end(kLabels);
+  const std::string ours = translated ? known->ours : label;
+  const auto has = [&](llvm::ArrayRef<Parameter> parameters) {
+    return llvm::any_of(parameters, [&](const Parameter& each) { return each.name == ours; });
+  };
+  const auto given = llvm::ArrayRef(optimizer.signature.parameters).drop_front(2);
+  if (translated && has(of_update ? given : llvm::ArrayRef(optimizer.parameters))) {
+    if (known->text == nullptr) return {fmt::format(" (here it is `{}`)", ours), ours};
+    return {fmt::format(" (here it is {})", known->text), ""};
+  }
+  if (!of_update && has(given)) {
+    return {fmt::format("; `{0}` is given to each update: net.update(grad(loss, of: net), {0}: {1})",
+                        ours, ours == "rate" ? "0.001" : "..."),
+            ""};
+  }
+  if (of_update && has(optimizer.parameters)) {
+    return {fmt::format("; `{0}` is given where the place is declared: trained by {1}({0}: ...)",
+                        ours, optimizer.name),
+            ""};
+  }
+  return {};
+}
+
 }  // namespace cgraph::program

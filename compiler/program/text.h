@@ -52,6 +52,15 @@ class TextPrinter {
   const Table<LocalId, Local>* locals_;
 };
 
+// Says what stands for an argument's label that an optimizer does not take, or that its `update` does
+// not take, as other libraries name it: the end of a message, and the label to write in place. Both
+// are empty where nothing is known.
+struct MeantLabel {
+  std::string message;  // " (here it is `decay`)"
+  std::string fix;
+};
+MeantLabel FindMeantLabel(const Optimizer& optimizer, bool of_update, const std::string& label);
+
 // Returns the shortest text that reads back as this float: with a dot, or an exponent.
 std::string FloatText(double value);
 

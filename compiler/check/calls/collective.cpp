@@ -38,6 +38,14 @@ bool MayBeLeftOut(const std::string& name) {
 // Returns the label here of one that other libraries write; empty where there is none.
 std::string LabelHere(const CollectiveTraits& traits, const std::string& theirs) {
   if (theirs == "op" && traits.reduces) return "reduction";
+  const bool to_root = traits.from == CollectiveTraits::kEach &&
+                       traits.to == CollectiveTraits::kRoot;
+  const bool is_root = theirs == "dst" || theirs == "dest" || theirs == "group_dst" ||
+                       theirs == "src" || theirs == "to";
+  if (to_root && is_root) return "root";
+  const bool are_places = theirs == "group" || theirs == "comm" || theirs == "process_group";
+  if (are_places && traits.from == CollectiveTraits::kRoot) return "to";
+  if (are_places && traits.from == CollectiveTraits::kNobody) return "places";
   const bool exchanges = traits.divides() && traits.joins();
   if (exchanges && theirs == "split_axis") return kSplitDim;
   if (exchanges && theirs == "concat_axis") return kConcatDim;
@@ -45,6 +53,29 @@ std::string LabelHere(const CollectiveTraits& traits, const std::string& theirs)
   const bool is_dim = theirs == "axis" || theirs == "gather_dim" || theirs == "scatter_dim" ||
                       theirs == "scatter_dimension" || theirs == kConcatDim || theirs == kSplitDim;
   return moves && is_dim ? kDimParameter : "";
+}
+
+// Says what does without a label that other libraries write; empty where nothing is known.
+const char* WithoutLabel(const CollectiveTraits& traits, llvm::StringRef theirs) {
+  const auto is = [&](std::initializer_list<llvm::StringRef> labels) {
+    return llvm::is_contained(labels, theirs);
+  };
+  const bool of_root = traits.from == CollectiveTraits::kRoot;
+  if (of_root && is({"root", "src", "source", "from", "group_src"})) {
+    return "its root is the place where the value lives";
+  }
+  const bool of_list = traits.from == CollectiveTraits::kEach;
+  if (of_list && is({"group", "comm", "process_group", "axis_name", "mesh", "device_mesh"})) {
+    return "its participants are the places where the values of the list live";
+  }
+  if (is({"async_op", "async", "stream", "request", "blocking"})) {
+    return "it is waited for where its results are used";
+  }
+  if (is({"output", "output_tensor", "output_tensor_list", "gather_list", "tensor_list", "recvbuf",
+          "out", "inplace"})) {
+    return "its results are the value of the call: let ys = ...";
+  }
+  return is({"count", "datatype", "dtype", "recvcount"}) ? "its values say their types" : "";
 }
 
 // Returns the argument of each parameter, -1 for none; reports mismatches.
@@ -63,10 +94,12 @@ std::vector<int> DistributeCollective(Scope& scope, const syntax::CallExpr& node
     if (target >= names.size()) {
       complete = false;
       if (argument.label) {
-        Diagnostic& diagnostic =
-            scope.Report(Code::kE0403, at,
-                         fmt::format("`{}` has no parameter `{}`; it takes {}", traits.name,
-                                     argument.label->text, fmt::join(names, ", ")));
+        const std::string without = WithoutLabel(traits, argument.label->text);
+        Diagnostic& diagnostic = scope.Report(
+            Code::kE0403, at,
+            fmt::format("`{}` has no parameter `{}`; {}{}", traits.name, argument.label->text,
+                        without.empty() ? "it takes " : without,
+                        fmt::join(without.empty() ? names : std::vector<std::string>(), ", ")));
         const std::string here = LabelHere(traits, argument.label->text);
         if (here == "reduction") {
           diagnostic.message += "; the reduction is written `reduction: sum`, or `sum` alone";
@@ -74,7 +107,7 @@ std::vector<int> DistributeCollective(Scope& scope, const syntax::CallExpr& node
         } else if (!here.empty()) {
           diagnostic.message += fmt::format(" (here it is `{}`)", here);
           diagnostic.AddFix(at, here);
-        } else {
+        } else if (without.empty()) {
           scope.checker.Suggest(diagnostic, at, argument.label->text, names);
         }
       } else {
@@ -98,6 +131,14 @@ std::vector<int> DistributeCollective(Scope& scope, const syntax::CallExpr& node
   return argument_of;
 }
 
+// Returns the reduction that other libraries write so: `ReduceOp.SUM`, `MPI_MAX`, `ncclSum`, "sum".
+std::optional<Reduction> ReductionElsewhere(llvm::StringRef theirs) {
+  theirs = theirs.rsplit('.').second.empty() ? theirs : theirs.rsplit('.').second;
+  theirs.consume_front("MPI_") || theirs.consume_front("nccl");
+  const std::string word = theirs.trim('"').lower();
+  return ParseReduction(word == "mean" ? "avg" : word == "product" ? "prod" : word);
+}
+
 std::optional<Reduction> ResolveReduction(Scope& scope, const CollectiveTraits& traits,
                                           syntax::ExprId id) {
   const syntax::Expr& expr = scope.Written(id);
@@ -109,12 +150,12 @@ std::optional<Reduction> ResolveReduction(Scope& scope, const CollectiveTraits& 
   Diagnostic& diagnostic =
       scope.Report(Code::kE0406, expr.range,
                    fmt::format("`{}` reduces by sum, prod, min, max or avg", traits.name));
-  const auto* quoted = std::get_if<syntax::StringLiteral>(&expr.node);
-  if (quoted != nullptr) {
-    diagnostic.message += ", written without quotes";
-  } else if (name != nullptr && name->name == "mean") {  // nearer to `min`, which is something else
-    diagnostic.message += " (here it is `avg`)";
-    diagnostic.AddFix(expr.range, "avg");
+  const bool quoted = std::holds_alternative<syntax::StringLiteral>(expr.node);
+  const auto meant = ReductionElsewhere(scope.checker.sources.Text(expr.range));
+  if (meant) {
+    diagnostic.message += quoted ? ", written without quotes"
+                                 : fmt::format(" (here it is `{}`)", ReductionName(*meant));
+    diagnostic.AddFix(expr.range, ReductionName(*meant));
   } else if (name != nullptr) {
     scope.checker.Suggest(diagnostic, expr.range, name->name, names);
   }

@@ -6,6 +6,7 @@
 #include "compiler/check/gradients/gradients.h"
 #include "compiler/check/statements/statements.h"
 #include "compiler/check/types/types.h"
+#include "compiler/program/text.h"
 #include "llvm/ADT/STLExtras.h"
 
 namespace cgraph::check {
@@ -89,6 +90,25 @@ void ResolveSlotValue(Scope& scope, StateId id) {
   ExpectType(scope, slot.type, value.type, range, fmt::format("state `{}`", slot.name), slot.range);
 }
 
+// Reports labels that are of `update`, or of other libraries.
+bool RefuseLabels(Scope& scope, const Arguments& given, const Optimizer& optimizer) {
+  bool refused = false;
+  for (const Argument& argument : given.arguments) {
+    const auto has_name = [&](const Parameter& each) { return each.name == argument.label; };
+    if (argument.label.empty() || llvm::any_of(optimizer.parameters, has_name)) continue;
+    const MeantLabel meant = FindMeantLabel(optimizer, /*of_update=*/false, argument.label);
+    if (meant.message.empty()) continue;
+    Diagnostic& diagnostic = scope.Report(
+        Code::kE0403, argument.range,
+        fmt::format("optimizer `{}` has no parameter `{}`{}", optimizer.name, argument.label,
+                    meant.message));
+    if (!meant.fix.empty()) diagnostic.AddFix(argument.range, meant.fix);
+    diagnostic.AddNote(optimizer.range, "declared here");
+    refused = true;
+  }
+  return refused;
+}
+
 }  // namespace
 
 void ResolveOptimizerSignature(Checker& checker, OptimizerId id) {
@@ -153,10 +173,12 @@ void CheckTrained(Scope& scope, Place& place, syntax::ExprId written) {
   const auto& call = std::get<syntax::CallExpr>(scope.Written(written).node);
   const Optimizer& optimizer = scope.program.optimizers[place.trained->optimizer];
   Arguments given = ResolveArguments(scope, call.arguments);
-  CheckArguments(scope, given,
-                 {"optimizer `" + optimizer.name + "`", &optimizer.parameters, nullptr,
-                  &optimizer.locals, optimizer.range},
-                 place.trained->range);
+  if (!RefuseLabels(scope, given, optimizer)) {
+    CheckArguments(scope, given,
+                   {"optimizer `" + optimizer.name + "`", &optimizer.parameters, nullptr,
+                    &optimizer.locals, optimizer.range},
+                   place.trained->range);
+  }
   place.trained->arguments = std::move(given.arguments);
   if (!place.actor.valid()) return;
   const Actor& actor = scope.program.actors[place.actor];

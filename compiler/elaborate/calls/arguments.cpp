@@ -12,7 +12,9 @@
 #include "compiler/elaborate/types/dims.h"
 #include "compiler/elaborate/types/unify.h"
 #include "compiler/elaborate/values/make.h"
+#include "compiler/program/text.h"
 #include "llvm/ADT/STLExtras.h"
+#include "runtime/base/text.h"
 
 namespace cgraph::elaborate {
 namespace {
@@ -32,23 +34,40 @@ int FindParameter(const std::vector<program::Parameter>& parameters, const std::
   return -1;
 }
 
+// Returns the optimizer whose `update` the frame is of; null: it is of something else.
+const program::Optimizer* UpdatedBy(const ElaborationContext& elaboration, const Frame& callee) {
+  if (callee.update.empty()) return nullptr;
+  const auto& training = elaboration.places.instances[callee.instance.index].training;
+  return &elaboration.program.optimizers[training->optimizer];
+}
+
 // Reports that argument `at` has no parameter: there are too many, or its label is unknown.
 void ReportNoParameter(ElaborationContext& elaboration,
-                       const std::vector<program::Parameter>& parameters,
-                       const std::vector<Actual>& actuals, size_t at, const std::string& subject) {
+                       llvm::ArrayRef<program::Parameter> parameters,
+                       const std::vector<Actual>& actuals, size_t at, const Frame& callee) {
   const Actual& actual = actuals[at];
+  const program::Optimizer* const optimizer = UpdatedBy(elaboration, callee);
   if (actual.label.empty()) {
+    const size_t own = optimizer != nullptr ? 1 : 0;  // the tensor, which no caller gives
     Report(elaboration, Code::kE0402, actual.range,
-           fmt::format("`{}` takes {} argument{}, not {}", subject, parameters.size(),
-                       parameters.size() == 1 ? "" : "s", actuals.size()));
+           fmt::format("`{}` takes {}, not {}", callee.subject,
+                       Counted(parameters.size() - own, "argument"), actuals.size() - own));
     return;
   }
+  if (optimizer != nullptr) parameters = parameters.drop_front(2);  // the gradient has no label
   std::vector<std::string> names;
   for (const program::Parameter& parameter : parameters) names.push_back(parameter.name);
   Diagnostic& diagnostic =
       Report(elaboration, Code::kE0403, actual.label_range,
-             fmt::format("`{}` has no parameter `{}`", subject, actual.label))
-          .Suggest(actual.label_range, actual.label, names);
+             fmt::format("`{}` has no parameter `{}`", callee.subject, actual.label));
+  program::MeantLabel meant;
+  if (optimizer != nullptr) {
+    meant = program::FindMeantLabel(*optimizer, /*of_update=*/true, actual.label);
+  }
+  diagnostic.message += meant.message;
+  if (!meant.fix.empty()) diagnostic.AddFix(actual.label_range, meant.fix);
+  if (!meant.message.empty()) return;
+  diagnostic.Suggest(actual.label_range, actual.label, names);
   if (diagnostic.fixes.empty() && !names.empty()) {
     diagnostic.message += fmt::format("; it takes {}", fmt::join(names, ", "));
   }
@@ -62,7 +81,7 @@ std::optional<std::vector<const Actual*>> MatchArguments(
   for (size_t i = 0; i < actuals.size(); ++i) {
     const size_t at = ParameterOf(actuals, i);
     if (at >= parameters.size()) {
-      ReportNoParameter(elaboration, parameters, actuals, i, callee.subject);
+      ReportNoParameter(elaboration, parameters, actuals, i, callee);
       return std::nullopt;
     }
     if (matched[at] != nullptr) {
