@@ -1,5 +1,6 @@
 #include "compiler/program/text.h"
 
+#include <algorithm>
 #include <set>
 #include <utility>
 
@@ -256,6 +257,37 @@ std::string TextPrinter::Text(ExprId id) const {
           [&](const After& e) { return Text(e.base) + " after " + Grouped(e.done); },
           [&](const auto& e) { return NodeText(e); }),
       program_.exprs[id].node);
+}
+
+std::string ArithmeticOfParts(BinaryOperator op, Parts a, Parts b) {
+  const bool arithmetic = op >= BinaryOperator::kAdd && op <= BinaryOperator::kModulo;
+  const Parts parts = std::max(a, b);
+  if (!arithmetic || parts == Parts::kNone) return "";
+  const bool of_two = a != Parts::kNone && b != Parts::kNone;
+  const char* const values = of_two ? "a {0} b" : a != Parts::kNone ? "a {0} x" : "x {0} a";
+  const std::string term = fmt::format(fmt::runtime(values), Spelling(op));
+  const char* const names = of_two ? "(a, b)" : "a";
+  if (parts == Parts::kTuple) {
+    return fmt::format("of each field of a tuple it is written ({} for {} in {})", term, names,
+                       of_two ? "zip(t, u)" : "t");
+  }
+  if (parts == Parts::kList) {
+    return fmt::format("of each element of a list it is written [{} for {} in {}]", term, names,
+                       of_two ? "zip(xs, ys)" : "xs");
+  }
+  return fmt::format("of each field of the tuples in a list it is written [({} for {} in {}) for {}]",
+                     term, names, of_two ? "zip(t, u)" : "t",
+                     of_two ? "(t, u) in zip(ts, us)" : "t in ts");
+}
+
+std::string NegationOfParts(Parts operand) {
+  switch (operand) {
+    case Parts::kTuple: return "of each field it is written (-a for a in t)";
+    case Parts::kList: return "of each element it is written [-a for a in xs]";
+    case Parts::kListOfTuples: return "of each field it is written [(-a for a in t) for t in ts]";
+    case Parts::kNone: break;
+  }
+  return "";
 }
 
 MeantLabel FindMeantLabel(const Optimizer& optimizer, bool of_update, const std::string& label) {

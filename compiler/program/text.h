@@ -61,6 +61,13 @@ struct MeantLabel {
 };
 MeantLabel FindMeantLabel(const Optimizer& optimizer, bool of_update, const std::string& label);
 
+// What an operand that is no tensor and no number consists of.
+enum class Parts : uint8_t { kNone, kTuple, kList, kListOfTuples };
+
+// Says how arithmetic is written of each part of such operands; empty where neither has parts.
+std::string ArithmeticOfParts(BinaryOperator op, Parts a, Parts b);
+std::string NegationOfParts(Parts operand);
+
 // Returns the shortest text that reads back as this float: with a dot, or an exponent.
 std::string FloatText(double value);
 

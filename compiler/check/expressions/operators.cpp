@@ -6,6 +6,7 @@
 #include "compiler/check/expressions/visit.h"
 #include "compiler/check/scope/scope.h"
 #include "compiler/check/static_types/match.h"
+#include "compiler/program/text.h"
 
 namespace cgraph::check {
 
@@ -21,21 +22,17 @@ bool CanBeOperand(const StaticType& type) {
   return type.kind == StaticType::kTensor || type.is_number() || type.kind == StaticType::kBool;
 }
 
-// Says how arithmetic is written of each field of a tuple.
-std::string OfEachField(BinaryOperator op, const StaticType& a, const StaticType& b) {
-  const bool arithmetic = op >= BinaryOperator::kAdd && op <= BinaryOperator::kModulo;
-  const bool a_tuple = a.kind == StaticType::kTuple, b_tuple = b.kind == StaticType::kTuple;
-  if (!arithmetic || (!a_tuple && !b_tuple)) return "";
-  const bool of_two = (a_tuple || !a.known()) && (b_tuple || !b.known());
-  const char* form = of_two    ? "(a {0} b for (a, b) in zip(t, u))"
-                     : a_tuple ? "(a {0} x for a in t)"
-                               : "(x {0} a for a in t)";
-  return "of each field of a tuple it is written " + fmt::format(fmt::runtime(form), Spelling(op));
+// Returns what an operand consists of; what is not known is taken for what the `other` is.
+Parts PartsOf(const StaticType& type, const StaticType& other) {
+  if (!type.known()) return other.known() ? PartsOf(other, other) : Parts::kNone;
+  if (type.kind == StaticType::kTuple) return Parts::kTuple;
+  if (type.kind != StaticType::kList) return Parts::kNone;
+  return type.parts[0].kind == StaticType::kTuple ? Parts::kListOfTuples : Parts::kList;
 }
 
 StaticType RefuseOperands(Scope& scope, BinaryOperator op, const StaticType& a, const StaticType& b,
                           Range range, std::string mend) {
-  if (mend.empty()) mend = OfEachField(op, a, b);
+  if (mend.empty()) mend = ArithmeticOfParts(op, PartsOf(a, b), PartsOf(b, a));
   scope.Report(Code::kE0409, range,
                fmt::format("`{}` does not take {} and {}{}", Spelling(op), scope.Describe(a),
                            scope.Describe(b), mend.empty() ? "" : "; " + mend));
@@ -100,11 +97,11 @@ StaticType UnaryType(Scope& scope, const syntax::Unary& node, const StaticType& 
     return StaticType();
   }
   if (node.is_not ? operand.kind == StaticType::kBool : operand.is_number()) return operand;
-  const bool of_tuple = !node.is_not && operand.kind == StaticType::kTuple;
+  const std::string mend = node.is_not ? "" : NegationOfParts(PartsOf(operand, operand));
   scope.Report(
       Code::kE0409, range,
       fmt::format("`{}` does not take {}{}", node.is_not ? "not" : "-", scope.Describe(operand),
-                  of_tuple ? "; of each field it is written (-a for a in t)" : ""));
+                  mend.empty() ? "" : "; " + mend));
   return StaticType();
 }
 

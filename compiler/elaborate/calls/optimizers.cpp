@@ -205,10 +205,14 @@ bool UpdatePlaces(ElaborationContext& elaboration, const Value& places,
     if (!items || !parts) return false;
   }
   if (!items || items->size() != parts->size()) {
+    const bool joined = items && parts && tuple == nullptr && parts->size() > items->size();
     Report(elaboration, Code::kE0910, actuals[0].range,
            fmt::format("these are no gradients of these places: grad(loss, of: places) gives them "
-                       "in the structure of the places, {}; this is {}",
-                       Describe(elaboration, places), Describe(elaboration, gradients)));
+                       "in the structure of the places, {}; this is {}{}",
+                       Describe(elaboration, places), Describe(elaboration, gradients),
+                       joined ? "; `+` puts lists one behind the other, and sums are written "
+                                "[(a + b for (a, b) in zip(t, u)) for (t, u) in zip(ts, us)]"
+                              : ""));
     return false;
   }
   for (size_t i = 0; i < items->size(); ++i) {

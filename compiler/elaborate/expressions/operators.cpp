@@ -12,8 +12,31 @@
 #include "compiler/elaborate/values/arithmetic.h"
 #include "compiler/elaborate/values/make.h"
 #include "compiler/elaborate/values/quotients.h"
+#include "compiler/program/text.h"
 
 namespace cgraph::elaborate {
+namespace {
+
+program::Parts PartsOf(const Value& value) {
+  if (value.As<Tuple>()) return program::Parts::kTuple;
+  const List* const list = value.As<List>();
+  if (list == nullptr) return program::Parts::kNone;
+  const bool of_tuples = !list->items->empty() && list->items->front().As<Tuple>();
+  return of_tuples ? program::Parts::kListOfTuples : program::Parts::kList;
+}
+
+// Says how arithmetic of lists and tuples is written, and how gradients are scaled without any.
+std::string MendOfParts(BinaryOperator op, const Value& a, const Value& b) {
+  const program::Parts of_a = PartsOf(a), of_b = PartsOf(b);
+  const std::string mend = program::ArithmeticOfParts(op, of_a, of_b);
+  if (mend.empty()) return "";
+  const bool scales = op == BinaryOperator::kMultiply || op == BinaryOperator::kDivide;
+  const bool by_one = of_a == program::Parts::kNone || of_b == program::Parts::kNone;
+  return "; " + mend +
+         (scales && by_one ? ", and an update of params scales gradients by its `scale:`" : "");
+}
+
+}  // namespace
 
 Value ApplyOperator(ElaborationContext& elaboration, BinaryOperator op, const Actual& a,
                     const Actual& b, const Context& context) {
@@ -34,7 +57,7 @@ Value ApplyOperator(ElaborationContext& elaboration, BinaryOperator op, const Ac
     return MakeList(elaboration, context.range, std::move(*items));
   }
   auto on_tensors = elaboration.program.operator_ops.find(op);
-  if ((a.value.As<Tensor>() || b.value.As<Tensor>()) &&
+  if ((a.value.As<Tensor>() || b.value.As<Tensor>()) && MendOfParts(op, a.value, b.value).empty() &&
       on_tensors != elaboration.program.operator_ops.end()) {
     OpCall call{on_tensors->second, {a, b}};
     call.expected = context.expected;
@@ -73,8 +96,9 @@ Value ApplyOperator(ElaborationContext& elaboration, BinaryOperator op, const Ac
                        late));
   } else {
     Report(elaboration, Code::kE0406, context.range,
-           fmt::format("`{}` does not apply to {} and {}", Spelling(op),
-                       Describe(elaboration, a.value), Describe(elaboration, b.value)));
+           fmt::format("`{}` does not apply to {} and {}{}", Spelling(op),
+                       Describe(elaboration, a.value), Describe(elaboration, b.value),
+                       MendOfParts(op, a.value, b.value)));
   }
   return Value();
 }
@@ -95,9 +119,10 @@ Value Eval(ElaborationContext& elaboration, const program::Unary& e, const Conte
   if (!folded.problem.empty()) {
     Report(elaboration, Code::kE0503, context.range, folded.problem);
   } else {
+    const std::string mend = e.is_not ? "" : program::NegationOfParts(PartsOf(operand));
     Report(elaboration, Code::kE0406, context.range,
-           fmt::format("`{}` does not apply to {}", e.is_not ? "not" : "-",
-                       Describe(elaboration, operand)));
+           fmt::format("`{}` does not apply to {}{}", e.is_not ? "not" : "-",
+                       Describe(elaboration, operand), mend.empty() ? "" : "; " + mend));
   }
   return Value();
 }

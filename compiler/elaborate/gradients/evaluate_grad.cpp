@@ -89,9 +89,13 @@ bool CheckLoss(ElaborationContext& elaboration, const Value& value,
   const Tensor* loss = value.As<Tensor>();
   if (loss == nullptr) {
     if (!value.poisoned()) {
+      const bool is_list = value.As<List>() != nullptr;
       Report(elaboration, Code::kE0902, range,
-             fmt::format("`grad` takes the gradient of a tensor; this is {}",
-                         Describe(elaboration, value)));
+             fmt::format("`grad` takes the gradient of a tensor; this is {}{}",
+                         Describe(elaboration, value),
+                         is_list ? "; the loss is their sum: reduce(losses, sum) of values of "
+                                   "several places, sum(stack(losses)) of those of one"
+                                 : ""));
     }
     return false;
   }
