@@ -48,8 +48,9 @@ class Update {
     }
     const Tuple* parts = gradients.As<Tuple>();
     if (parts == nullptr || parts->items->names != names) {
-      return ReportStructure(gradients, fmt::format("params by their names, ({})",
-                                                    fmt::join(names, ", ")));
+      return ReportStructure(
+          gradients, fmt::format("params by their names, ({})", fmt::join(names, ", ")),
+          MendOfSome(gradients, names));
     }
     MethodScope scope{MakeCall(elaboration_, id_, program::kUpdateMethod,
                                elaboration_.module.instances[id_].device, range_)};
@@ -87,7 +88,32 @@ class Update {
     return false;
   }
 
-  bool ReportStructure(const Value& given, const std::string& wanted) {
+  // Says how some of the params stay as they are, where the gradients of the others are given.
+  std::string MendOfSome(const Value& given, const std::vector<std::string>& names) const {
+    const Tuple* const tuple = given.As<Tuple>();
+    const auto has = [&](const std::string& name) {
+      return llvm::is_contained(tuple->items->names, name);
+    };
+    if (tuple != nullptr && tuple->items->names.size() == names.size()) {
+      return llvm::all_of(names, has) ? "; they stand in the order of the declarations" : "";
+    }
+    const bool of_one = given.As<Tensor>() && names.size() > 1;  // grad(loss, of: net.w)
+    const bool of_some = tuple != nullptr && !tuple->items->names.empty() &&
+                         llvm::all_of(tuple->items->names, [&](const std::string& name) {
+                           return llvm::is_contained(names, name);
+                         });
+    if (!of_one && !of_some) return "";
+    const auto left = llvm::find_if_not(names, [&](const std::string& name) {
+      return tuple != nullptr && has(name);
+    });
+    return fmt::format("; an update is of all params: declare {} as a `state` where it is never "
+                       "trained, or give zeros of its shape, which leave it to decay and momentum "
+                       "alone",
+                       of_one ? "a weight" : "`" + *left + "`");
+  }
+
+  bool ReportStructure(const Value& given, const std::string& wanted,
+                       const std::string& mend = "") {
     if (given.poisoned()) return false;
     std::string seen = Describe(elaboration_, given);
     if (const Tuple* tuple = given.As<Tuple>()) {
@@ -95,8 +121,8 @@ class Update {
     }
     Report(elaboration_, Code::kE0910, gradients_->range,
            fmt::format("these are no gradients of `{0}`: they are of its {1}, as grad(loss, of: "
-                       "{0}) gives them; this has {2}",
-                       name_, wanted, seen));
+                       "{0}) gives them; this has {2}{3}",
+                       name_, wanted, seen, mend));
     return false;
   }
 
