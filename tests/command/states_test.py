@@ -173,6 +173,14 @@ def some_states(runs):
     done = runs.run("--load-state", path)
     expect(done.returncode == 1 and "`a[0].w` is f32[3, 2] there, and f32[2, 3] in the plan" in
            done.stderr, done.stderr)
+    write(path, {"a[0].w": np.zeros((4, 3), np.float32)})
+    done = runs.run("--load-state", path)
+    expect('can begin with slice(load<f32[4, 3]>("some.safetensors", "a[0].w"), dim: 0, from: 0, '
+           "length: 2)" in done.stderr, done.stderr)
+    write(path, {"a[0].w": np.zeros((2, 1), np.float32)})
+    done = runs.run("--load-state", path)
+    expect('can begin with concat([load<f32[2, 1]>("some.safetensors", name) for name in '
+           '["a[0].w", ...]], dim: 1)' in done.stderr, done.stderr)
     done = runs.run("--load-state", runs.folder / "absent.safetensors")
     expect(done.returncode == 3 and "cannot read" in done.stderr, done.stderr)
 

@@ -57,6 +57,29 @@ std::string UnknownText(const std::string& path, const std::string& name,
       place);
 }
 
+// Returns what to say of a tensor that was cut otherwise than the state, along one dimension: how
+// the state begins with a part of it, or with several of them. Empty: it is no such tensor.
+std::string CutText(const std::string& path, const std::string& name, plan::DType dtype,
+                    const std::vector<int64_t>& there, const std::vector<int64_t>& here) {
+  size_t differing = 0, dim = 0;
+  for (size_t i = 0; i < there.size() && there.size() == here.size(); ++i) {
+    if (there[i] == here[i]) continue;
+    ++differing;
+    dim = i;
+  }
+  if (differing != 1) return "";
+  const std::string load =
+      fmt::format("load<{}>(\"{}\", ", TypeText(dtype, there),
+                  std::filesystem::path(path).filename().string());
+  return "; without --load-state a state cut otherwise can begin with " +
+         (there[dim] > here[dim]
+              ? fmt::format("slice({}\"{}\"), dim: {}, from: 0, length: {})", load, name, dim,
+                            here[dim])
+              : fmt::format("concat([{}name) for name in [\"{}\", ...]], dim: {})", load, name,
+                            dim)) +
+         ", and an optimizer's slots begin anew";
+}
+
 // Checks that everything in the file is a state or an object of the plan, before any is set.
 Status CheckFits(const std::string& path, const files::Safetensors& file, const Engine& engine) {
   const plan::StateNames states(engine.plan());
@@ -82,9 +105,12 @@ Status CheckFits(const std::string& path, const files::Safetensors& file, const 
                           : entry.dtype == state->dtype && entry.dims == state->dims;
     if (fits) continue;
     return {StatusCode::kInvalid,
-            fmt::format("{}: `{}` is {} there, and {} in the plan", path, name,
+            fmt::format("{}: `{}` is {} there, and {} in the plan{}", path, name,
                         TypeText(entry.dtype, entry.dims),
-                        state == nullptr ? "u8[n]" : TypeText(state->dtype, state->dims))};
+                        state == nullptr ? "u8[n]" : TypeText(state->dtype, state->dims),
+                        state == nullptr || entry.dtype != state->dtype
+                            ? ""
+                            : CutText(path, name, entry.dtype, entry.dims, state->dims))};
   }
   return Status::Ok();
 }
