@@ -181,9 +181,12 @@ Value CallName(Scope& scope, const syntax::CallExpr& node, const std::string& na
 
 void ResolveArgumentsOfUnknown(Scope& scope, const std::vector<syntax::Argument>& arguments) {
   for (const syntax::Argument& argument : arguments) {
-    const auto* name = std::get_if<syntax::NameExpr>(&scope.Written(argument.value).node);
+    const auto& node = scope.Written(argument.value).node;
+    const auto* name = std::get_if<syntax::NameExpr>(&node);
     const bool reduces = name && ParseReduction(name->name) && !IsOwnName(scope, name->name);
-    if (!reduces && !UnknownQualifier(scope, argument.value)) ResolveValue(scope, argument.value);
+    const bool of_unknown = std::holds_alternative<syntax::FieldExpr>(node) &&
+                            UnknownQualifier(scope, argument.value) != nullptr;
+    if (!reduces && !of_unknown) ResolveValue(scope, argument.value);
   }
 }
 
