@@ -275,7 +275,8 @@ std::string ArithmeticOfParts(BinaryOperator op, Parts a, Parts b) {
     return fmt::format("of each element of a list it is written [{} for {} in {}]", term, names,
                        of_two ? "zip(xs, ys)" : "xs");
   }
-  return fmt::format("of each field of the tuples in a list it is written [({} for {} in {}) for {}]",
+  return fmt::format("of each field of the tuples in a list it is written [({} for {} in {}) for "
+                     "{}]",
                      term, names, of_two ? "zip(t, u)" : "t",
                      of_two ? "(t, u) in zip(ts, us)" : "t in ts");
 }
@@ -322,7 +323,8 @@ MeantLabel FindMeantLabel(const Optimizer& optimizer, bool of_update, const std:
     return {fmt::format(" (here it is {})", known->text), ""};
   }
   if (!of_update && has(given)) {
-    return {fmt::format("; `{0}` is given to each update: net.update(grad(loss, of: net), {0}: {1})",
+    return {fmt::format("; `{0}` is given to each update: net.update(grad(loss, of: net), "
+                        "{0}: {1})",
                         ours, ours == "rate" ? "0.001" : "..."),
             ""};
   }

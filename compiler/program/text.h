@@ -52,9 +52,9 @@ class TextPrinter {
   const Table<LocalId, Local>* locals_;
 };
 
-// Says what stands for an argument's label that an optimizer does not take, or that its `update` does
-// not take, as other libraries name it: the end of a message, and the label to write in place. Both
-// are empty where nothing is known.
+// Says what stands for an argument's label that an optimizer, or its `update`, does not take, as
+// other libraries name it: the end of a message, and the label to write in place. Both are empty
+// where nothing is known.
 struct MeantLabel {
   std::string message;  // " (here it is `decay`)"
   std::string fix;

@@ -192,7 +192,9 @@ std::optional<MethodId> FindMethodOf(Scope& scope, const Value& receiver,
   const bool is_foreign =
       scope.checker.Translate(diagnostic, Range(), name.text, NamePosition::kBehindDot);
   if (!is_foreign) scope.checker.Suggest(diagnostic, name.range, name.text, candidates);
-  if (!is_foreign && diagnostic.fixes.empty()) diagnostic.message += "; " + ListOfMethods(scope.program, actor);
+  if (!is_foreign && diagnostic.fixes.empty()) {
+    diagnostic.message += "; " + ListOfMethods(scope.program, actor);
+  }
   if (name.text == kUpdateMethod) {
     diagnostic.message += "; `trained by adamw()` behind a place of it gives the place one";
   }
