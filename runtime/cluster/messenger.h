@@ -198,8 +198,8 @@ class Messenger {
   uint32_t count() const { return wire_.count(); }
   Wire& wire() { return wire_; }
 
-  // Sets who hears of messages with a tag; null: they are dropped, and with kControlTag kept. Waits for those that have begun
-  // to come to whoever heard of them before; whose answers wait, they go.
+  // Sets who hears of messages with a tag; null: they are dropped, and with kControlTag kept. Waits
+  // for those that have begun to come to whoever heard of them before; whose answers wait, they go.
   void Listen(uint32_t tag, Listener* listener);
 
   // The first tag that nobody has used; tag 0 is never one.

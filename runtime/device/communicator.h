@@ -75,8 +75,9 @@ class Communicators {
   virtual Result<std::shared_ptr<Communicator>> MakeCommunicator(
       uint32_t number, std::span<Device* const> members) = 0;
   // The same of devices that several processes serve: each joins with its own. `units`: by rank, a
-  // number of the physical device that none on any machine shares. What a process would do is said first; all join or none, by one
-  // id, which one of them has made (`makes_id`). `members`: by rank, null for another process's.
+  // number of the physical device, which none on any machine shares. What a process would do is
+  // said first; all join or none, by one id, which one of them has made (`makes_id`). `members`: by
+  // rank, null for another process's.
   virtual Result<CommunicatorOffer> OfferCommunicator(uint32_t number,
                                                       std::span<const uint32_t> units,
                                                       bool makes_id) = 0;

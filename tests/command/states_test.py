@@ -291,8 +291,8 @@ def copies(runs):
            "have drifted apart" in error, error)
     write(path, {"net[2, 0].seen": np.array(1)})
     done = runs.run("--load-state", path, x=(1, 2), plan="copies2")
-    expect("it has `net[2, 0].seen`, which is no state of the plan: other places have the params of "
-           "net[2, 0], which are `equal along` an index, and a state that is no param is of its "
+    expect("it has `net[2, 0].seen`, which is no state of the plan: other places have the params "
+           "of net[2, 0], which are `equal along` an index, and a state that is no param is of its "
            "place alone" in done.stderr, done.stderr)
     # What is no copy has to be a state of the plan.
     for name in ("net[2, 0].seen", "net[0, 2].w", "net[0].w", "net[x, 0].w", "tail[2].w"):

@@ -45,8 +45,9 @@ struct ParseFailure {
 // Reports the mend when the lexemes around the stumble are a form of another language. False: they
 // are none that is known.
 bool ReportHabit(const ParseFailure& failure, SyntaxErrors& errors);
-// Of those, the ones about types; ReportHabit() asks for them at their place.
+// Of those, the ones about types, and about clauses; ReportHabit() asks for them at their place.
 bool ReportTypeHabit(const ParseFailure& failure, SyntaxErrors& errors);
+bool ReportClauseHabit(const ParseFailure& failure, SyntaxErrors& errors);
 
 // Returns what is said of a declaration that begins with this word and stands in a body; null for
 // other words.

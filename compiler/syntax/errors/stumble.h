@@ -34,6 +34,34 @@ class Stumble {
     const Lexeme& lexeme = lexemes_[at_ + offset];
     return errors_.text().slice(lexeme.begin, lexeme.end);
   }
+  // Returns the word that begins the line where the parser got stuck.
+  size_t LineWord() const {
+    ptrdiff_t offset = 0;
+    while (-offset < static_cast<ptrdiff_t>(at_) && !lexemes_[at_ + offset].first_on_line) --offset;
+    return TypeAt(offset);
+  }
+  // Returns the word that began the head in which the parser got stuck: `fn`, `if`.
+  size_t HeadWord() const {
+    for (ptrdiff_t offset = -1; TypeAt(offset) != antlr4::Token::EOF; --offset) {
+      switch (TypeAt(offset)) {
+        case Lexer::LBRACE:
+        case Lexer::RBRACE:
+          return antlr4::Token::INVALID_TYPE;
+        case Lexer::FN:
+        case Lexer::METHOD:
+        case Lexer::GRAPH:
+        case Lexer::SCHEDULE:
+        case Lexer::TOPOLOGY:
+        case Lexer::IF:
+        case Lexer::FOR:
+        case Lexer::ELSE:
+          return TypeAt(offset);
+        default:
+          break;
+      }
+    }
+    return antlr4::Token::INVALID_TYPE;
+  }
   bool Expects(size_t type) const { return expected_.contains(type); }
   bool JoinsBefore() const { return at_ > 0 && lexemes_[at_ - 1].end == now().begin; }
 

@@ -90,8 +90,8 @@ CGRAPH_INLINE constexpr T GeluOf(T x) {
   return Fma(-(tail.z * tail.rest), tail.root, x < 0 ? T(0) : x);
 }
 
-// erf(x), within 1.1 ulp: near 0 a polynomial, farther out 1 - erfc(|x|), in f64 by bell and tail, in
-// f32 by a polynomial for the logarithm, which takes no division.
+// erf(x), within 1.1 ulp: near 0 a polynomial, farther out 1 - erfc(|x|), in f64 by bell and tail,
+// in f32 by a polynomial for the logarithm, which takes no division.
 CGRAPH_INLINE constexpr float ErfOf(float x) {
   const float t = std::fabs(x), s = x * x;
   const float u = Fma(-3.88396438e-3f, t, 2.42546219e-2f);
