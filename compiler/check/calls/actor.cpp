@@ -26,8 +26,8 @@ std::optional<Id> FindDeclared(Scope& scope, syntax::ExprId callee, const char* 
     found = FindName(scope.checker, scope.module, name, expr.range);
   } else if (const auto* field = std::get_if<syntax::FieldExpr>(&expr.node)) {
     name = field->name.text;
-    at = field->name.range;
     qualifier = QualifierOf(scope, field->base);
+    if (qualifier) at = field->name.range;
     if (qualifier) found = FindQualified(scope.checker, scope.module, *qualifier, name, expr.range);
   }
   if (found.symbol) {

@@ -524,6 +524,7 @@ const std::vector<Break>& Breaks() {
        [](auto&, auto& p, auto&) {
          auto& states = p.actors[0]->states;
          states[1]->name = states[0]->name;
+         states[1]->dims.insert(states[1]->dims.begin(), 1);
          for (auto& state : states) state->copies = p.actors[0]->name;
        }},
       {"a state arena that is larger than the block", "block",
