@@ -1,5 +1,6 @@
 // Copies: params that are one variable at several places (`equal along t`), whose gradients are
-// summed; and those that look like it and are not declared so.
+// summed (copies.cpp); those that look like it and are not declared so, and those that graphs let
+// drift apart (trained_apart.cpp).
 #ifndef CGRAPH_COMPILER_ELABORATE_GRADIENTS_COPIES_COPIES_H_
 #define CGRAPH_COMPILER_ELABORATE_GRADIENTS_COPIES_COPIES_H_
 

@@ -1,4 +1,10 @@
+// Copies that are trained apart. The values of all graphs are numbered, and states are told apart
+// by what graphs leave in them (partition refinement). Declared copies that are told apart get
+// W0509, and params that only look like copies W0507.
+#include <map>
 #include <set>
+#include <string>
+#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -30,7 +36,7 @@ std::string DifferingIndex(const ElaborationContext& elaboration, StateId a, Sta
 struct GraphEnds {
   std::vector<ValueId> written;       // invalid: it keeps its value
   std::vector<uint32_t> numbers;      // of states that are written; equal where what they hold is
-  std::vector<std::string> may_fail;  // of these: equal where the calls that write them fail alike
+  std::vector<std::string> failures;  // of these: equal where the calls that write them fail alike
 
   bool Writes(StateId state) const { return written[state.index].valid(); }
   bool Same(StateId a, StateId b) const {
@@ -55,12 +61,12 @@ bool FindWritten(const graph::Module& module, const graph::Graph& graph, GraphEn
   return any;
 }
 
-// Fills `numbers` and `may_fail`.
+// Fills `numbers` and `failures`.
 void NumberEnds(const graph::Graph& graph, const ValueNumbers& numbers, GraphEnds& ends) {
-  std::map<graph::CallId, std::string> failures;
+  std::map<graph::CallId, std::string> of_calls;
   for (const graph::Op& op : graph.ops) {
     if (!op.fails) continue;
-    std::string& text = failures[op.call];
+    std::string& text = of_calls[op.call];
     text += op.kernel;
     for (const graph::Use& use : op.operands) text += fmt::format(" {}", numbers[use.value]);
   }
@@ -68,8 +74,8 @@ void NumberEnds(const graph::Graph& graph, const ValueNumbers& numbers, GraphEnd
     if (!ends.written[s].valid()) continue;
     ends.numbers[s] = numbers[ends.written[s]];
     const graph::OpId producer = graph.values[ends.written[s]].producer;
-    const auto found = failures.find(graph.ops[producer].call);
-    ends.may_fail[s] = found == failures.end() ? "" : found->second;
+    const auto found = of_calls.find(graph.ops[producer].call);
+    ends.failures[s] = found == of_calls.end() ? "" : found->second;
   }
 }
 
@@ -138,7 +144,7 @@ void WarnOfDeclared(ElaborationContext& elaboration, const graph::Graph& graph,
     const auto one = llvm::find_if(states, [&](StateId state) { return ends.Writes(state); });
     if (one == states.end()) continue;
     const auto other = llvm::find_if_not(states, [&](StateId state) {
-      return ends.Same(*one, state) && ends.may_fail[one->index] == ends.may_fail[state.index];
+      return ends.Same(*one, state) && ends.failures[one->index] == ends.failures[state.index];
     });
     if (other == states.end()) continue;
     const bool alone = !ends.Writes(*other), may_fail = ends.Same(*one, *other);
