@@ -14,7 +14,7 @@
 namespace cgraph {
 namespace {
 
-// Returns what stands behind the first line's "model name :"; empty where no line begins so.
+// Returns what stands behind the colon in the first line that begins with `name`; empty: none does.
 std::string ValueOf(const std::string& path, std::string_view name) {
   constexpr int64_t kMost = 1 << 24;  // /proc/cpuinfo has a part for each core
   std::string text;

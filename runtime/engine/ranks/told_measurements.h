@@ -35,6 +35,9 @@ class MeasurementQuestions {
   };
   void AlignClocks();
   bool AskAll(cluster::MachineMessage::Kind kind);
+  // Returns whether an answer is to a question before the last one.
+  bool IsLate(uint32_t question) const { return question != answers_.load() >> 32; }
+  void CountAnswer(uint32_t question);
   void OnClock(uint32_t from, const cluster::MachineMessage& message);
   void OnTimings(const cluster::MachineMessage& message, std::string_view text);
   void OnTrace(uint32_t from, const cluster::MachineMessage& message, std::string_view text);
@@ -42,9 +45,6 @@ class MeasurementQuestions {
   cluster::Messenger& messenger_;
   LoadedPlan& loaded_;
   const Workers& workers_;
-  bool IsLate(uint32_t question) const { return question != answers_.load() >> 32; }
-  void CountAnswer(uint32_t question);
-
   std::mutex mutex_;                  // held while Ask() runs
   std::vector<OtherClock> clocks_;    // by rank
   std::atomic<int64_t> asked_ns_{0};  // when the last question was asked
